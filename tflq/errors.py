@@ -1,0 +1,181 @@
+"""Every error that leaves the public API.
+
+    TflqError
+    ├── FileAccessError (OSError)              a path cannot be read or written
+    ├── FormatError (ValueError)               the bytes are no valid file of their kind: offset, table, field
+    │   └── LimitError                         valid so far, but beyond an explicit limit
+    ├── ModelError (ValueError)                well-formed, but no kernel could accept it: operator, tensor
+    ├── UnsupportedError (NotImplementedError) operator, version, types, nearest supported form
+    ├── InputError (ValueError)                what the caller handed in does not fit
+    │   ├── ShapeError                         tensor, expected shape, got shape
+    │   ├── TypeMismatchError                  tensor, expected type, got type
+    │   ├── UnknownNameError                   no tensor, signature, profile ... of that name
+    │   └── OptionError                        an option that cannot be honoured
+    ├── StateError (RuntimeError)              calls in the wrong order (invoke before allocate_tensors)
+    ├── UndefinedResultError (ArithmeticError) the original aborts, or its result is undefined, for these values
+    ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
+    ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks what is asked for
+    └── RuntimeError_                          a real runtime
+        ├── RuntimeMissing                     is not installed where it was looked for
+        └── RuntimeFailed                      refused the model, raised, aborted or timed out
+
+Each class stores its facts as fields and composes its text from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TflqError(Exception):
+    """Root of every error that tflq raises on purpose."""
+
+
+class FileAccessError(TflqError, OSError):
+    """A path cannot be read or written."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        self.path, self.reason = str(path), reason
+        super().__init__(f"{self.path}: {reason}")
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class FormatError(TflqError, ValueError):
+    """The bytes are no valid file. `offset` is a byte position in it, or None."""
+
+    def __init__(self, reason: str, *, offset: int | None = None, table: str = "", field: str = "") -> None:
+        self.reason, self.offset, self.table, self.field = reason, offset, table, field
+        place = ".".join(part for part in (table, field) if part)
+        where = ", ".join(part for part in (f"byte {offset}" if offset is not None else "", place) if part)
+        super().__init__(f"{reason} (at {where})" if where else reason)
+
+
+class LimitError(FormatError):
+    """A count or a size goes beyond an explicit limit of the reader or writer."""
+
+
+class ModelError(TflqError, ValueError):
+    """A well-formed model that the operator's kernel cannot accept."""
+
+    def __init__(
+        self, reason: str, *, op: str = "", index: int | None = None, tensor: str = "", expected: object = None,
+        got: object = None,
+    ) -> None:  # fmt: skip
+        self.reason, self.op, self.index, self.tensor, self.expected, self.got = reason, op, index, tensor, expected, got
+        text = _place(op, index) + reason
+        if tensor:
+            text += f" (tensor {tensor!r})"
+        if expected is not None or got is not None:
+            text += f": expected {expected}, got {got}"
+        super().__init__(text)
+
+
+class UnsupportedError(TflqError, NotImplementedError):
+    """No kernel of the profile takes this operator in this form."""
+
+    def __init__(
+        self, op: str, *, version: int | None = None, types: str = "", reason: str = "", nearest: str = "",
+        index: int | None = None, profile: str = "",
+    ) -> None:  # fmt: skip
+        self.op, self.version, self.types, self.reason = op, version, types, reason
+        self.nearest, self.index, self.profile = nearest, index, profile
+        text = f"{_place(op, index)}unsupported"
+        if version is not None:
+            text += f", version {version}"
+        if types:
+            text += f", types {types}"
+        if profile:
+            text += f", under profile {profile}"
+        if reason:
+            text += f": {reason}"
+        if nearest:
+            text += f"; nearest supported form: {nearest}"
+        super().__init__(text)
+
+
+class InputError(TflqError, ValueError):
+    """What the caller handed in does not fit."""
+
+    def __init__(self, reason: str, *, name: str = "", expected: object = None, got: object = None) -> None:
+        self.reason, self.name, self.expected, self.got = reason, name, expected, got
+        text = f"{name}: {reason}" if name else reason
+        if expected is not None or got is not None:
+            text += f": expected {expected}, got {got}"
+        super().__init__(text)
+
+
+class ShapeError(InputError):
+    """An array's shape is not the tensor's."""
+
+    def __init__(self, name: str, expected: Sequence[int], got: Sequence[int]) -> None:
+        super().__init__("shape does not match", name=name, expected=list(expected), got=list(got))
+
+
+class TypeMismatchError(InputError):
+    """An array's element type is not the tensor's."""
+
+    def __init__(self, name: str, expected: object, got: object) -> None:
+        super().__init__("element type does not match", name=name, expected=expected, got=got)
+
+
+class UnknownNameError(InputError):
+    """There is no such tensor, signature, profile or runtime; `known` lists those there are."""
+
+    def __init__(self, kind: str, name: object, known: Sequence[object] = ()) -> None:
+        self.kind, self.known = kind, tuple(known)
+        names = ", ".join(str(k) for k in self.known[:20])
+        more = f", ... ({len(self.known)} in all)" if len(self.known) > 20 else ""
+        super().__init__(f"no {kind} {name!r}" + (f"; there are: {names}{more}" if self.known else ""))
+        self.name = str(name)
+
+
+class OptionError(InputError):
+    """An option, or a combination of options, that cannot be honoured."""
+
+
+class StateError(TflqError, RuntimeError):
+    """Calls in an order that has no meaning, such as invoke before allocate_tensors."""
+
+
+class UndefinedResultError(TflqError, ArithmeticError):
+    """The original code aborts, or its result is undefined, for these values."""
+
+    def __init__(self, function: str, reason: str) -> None:
+        self.function, self.reason = function, reason
+        super().__init__(f"{function}: {reason}")
+
+
+class OperatorFailed(TflqError, RuntimeError):
+    """An operator raised while it was prepared or run; `__cause__` is the original error."""
+
+    def __init__(self, op: str, index: int, phase: str, reason: str) -> None:
+        self.op, self.index, self.phase, self.reason = op, index, phase, reason
+        super().__init__(f"{_place(op, index)}{phase} failed: {reason}")
+
+
+class GoldenError(TflqError, ValueError):
+    """A golden file does not belong to this model, or lacks what is asked of it."""
+
+
+class RuntimeError_(TflqError, RuntimeError):
+    """Something about a real runtime; `runtime` names it."""
+
+    def __init__(self, runtime: str, reason: str) -> None:
+        self.runtime, self.reason = runtime, reason
+        super().__init__(f"{runtime}: {reason}")
+
+
+class RuntimeMissing(RuntimeError_):
+    """The runtime is not installed where it was looked for."""
+
+
+class RuntimeFailed(RuntimeError_):
+    """The runtime refused the model, raised, aborted or timed out."""
+
+
+def _place(op: str, index: int | None) -> str:
+    if index is None:
+        return f"{op}: " if op else ""
+    return f"operator {index} {op}: ".replace("  ", " ")

@@ -1,0 +1,165 @@
+"""The vocabulary: what a `.tflite` file says, as plain immutable values without behaviour.
+
+Field names are the schema's (LiteRT `schema.fbs`), so that its readers feel at home. Indices are kept as indices:
+a model is a faithful picture of its file. What this version does not know is kept in `unknown` until someone executes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir.types import TensorType
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownField:
+    """A field that the schema data does not name: `id` in its table, and its inline bytes up to the next field."""
+
+    id: int
+    inline: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One table that has no class of its own here (options, sparsity ...), by its schema name.
+
+    `fields` holds every field of the schema's table, absent scalars at their schema default, absent
+    vectors, strings and sub-tables as None. Sub-tables are Records, vectors of numbers NumPy views.
+    """
+
+    table: str
+    fields: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    unknown: tuple[UnknownField, ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field's value, or `default` where the table has no such field."""
+        return self.fields.get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCode:
+    """Which operator: `builtin_code` is the larger of the schema's two code fields, `name` its upper-case name.
+
+    For a custom operator `name` is "CUSTOM" and `custom_code` its own name; an unknown number gives "BUILTIN_<n>".
+    """
+
+    builtin_code: int
+    name: str
+    version: int = 1
+    custom_code: str | None = None
+    deprecated_builtin_code: int = 0
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantization:
+    """real = scale * (code - zero_point); C scales lie along dimension `quantized_dimension` (C = 1: per tensor)."""
+
+    scale: NDArray[np.float32]
+    zero_point: NDArray[np.int64]
+    quantized_dimension: int = 0
+    min: NDArray[np.float32] | None = None
+    max: NDArray[np.float32] | None = None
+    details: Record | None = None
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorSpec:
+    """One tensor of a subgraph. `buffer` indexes Model.buffers (0: no data); `shape_signature` may hold -1."""
+
+    name: str | None
+    type: TensorType | int
+    shape: tuple[int, ...]
+    buffer: int = 0
+    quantization: Quantization | None = None
+    is_variable: bool = False
+    sparsity: Record | None = None
+    shape_signature: tuple[int, ...] | None = None
+    has_rank: bool = False
+    variant_tensors: tuple[Record, ...] | None = None
+    external_buffer: int = 0
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """One step of a subgraph. Tensor indices, -1 for an absent optional one."""
+
+    opcode_index: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Record | None = None
+    options_2: Record | None = None
+    custom_options: memoryview | bytes | None = None
+    custom_options_format: int = 0
+    mutating_variable_inputs: tuple[bool, ...] | None = None
+    intermediates: tuple[int, ...] | None = None
+    large_custom_options_offset: int = 0
+    large_custom_options_size: int = 0
+    debug_metadata_index: int = -1
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subgraph:
+    """A graph: tensors, which of them are inputs and outputs, and operators in execution order."""
+
+    tensors: tuple[TensorSpec, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operators: tuple[Operator, ...]
+    name: str | None = None
+    debug_metadata_index: int = -1
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """Bytes of a constant: a read-only uint8 view into the file, or None where the file stores none.
+
+    `external` says that the bytes lie outside the table (fields `offset`, `size`), as in files above 2 GiB.
+    """
+
+    data: NDArray[np.uint8] | None = None
+    external: bool = False
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureDef:
+    """Names for a subgraph's inputs and outputs: pairs of (name, tensor index)."""
+
+    signature_key: str | None
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    subgraph_index: int = 0
+    unknown: tuple[UnknownField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A whole `.tflite` file. `metadata` holds pairs of (name, buffer index)."""
+
+    version: int
+    operator_codes: tuple[OperatorCode, ...]
+    subgraphs: tuple[Subgraph, ...]
+    buffers: tuple[Buffer, ...]
+    description: str | None = None
+    metadata_buffer: tuple[int, ...] | None = None
+    metadata: tuple[tuple[str | None, int], ...] | None = None
+    signature_defs: tuple[SignatureDef, ...] | None = None
+    external_buffer_groups: tuple[Record, ...] | None = None
+    external_buffers: tuple[Record, ...] | None = None
+    unknown: tuple[UnknownField, ...] = ()

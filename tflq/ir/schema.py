@@ -1,0 +1,27 @@
+"""The `.tflite` wire format as data: the one loader of `schemas/tflite.json`.
+
+The vocabulary (enums) and the codec both read it from here, so that a name or number is written down once.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+
+def data_text(name: str) -> str:
+    """Text of a file of `schemas/`: inside an installed wheel, or beside the package in a checkout."""
+    packed = resources.files("tflq") / "schemas" / name
+    if packed.is_file():
+        return packed.read_text(encoding="utf-8")
+    return (Path(__file__).resolve().parents[2] / "schemas" / name).read_text(encoding="utf-8")
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The parsed schema: enums, unions and tables. Treat as read-only."""
+    parsed: dict[str, Any] = json.loads(data_text("tflite.json"))
+    return parsed
