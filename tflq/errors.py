@@ -15,7 +15,7 @@
     ├── UndefinedResultError (ArithmeticError) the original aborts, or its result is undefined, for these values
     ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
     ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks what is asked for
-    └── RuntimeError_                          a real runtime
+    └── LiveRuntimeError                          a real runtime
         ├── RuntimeMissing                     is not installed where it was looked for
         └── RuntimeFailed                      refused the model, raised, aborted or timed out
 
@@ -63,7 +63,8 @@ class ModelError(TflqError, ValueError):
         self, reason: str, *, op: str = "", index: int | None = None, tensor: str = "", expected: object = None,
         got: object = None,
     ) -> None:  # fmt: skip
-        self.reason, self.op, self.index, self.tensor, self.expected, self.got = reason, op, index, tensor, expected, got
+        self.reason, self.op, self.index, self.tensor = reason, op, index, tensor
+        self.expected, self.got = expected, got
         text = _place(op, index) + reason
         if tensor:
             text += f" (tensor {tensor!r})"
@@ -159,7 +160,7 @@ class GoldenError(TflqError, ValueError):
     """A golden file does not belong to this model, or lacks what is asked of it."""
 
 
-class RuntimeError_(TflqError, RuntimeError):
+class LiveRuntimeError(TflqError, RuntimeError):
     """Something about a real runtime; `runtime` names it."""
 
     def __init__(self, runtime: str, reason: str) -> None:
@@ -167,11 +168,11 @@ class RuntimeError_(TflqError, RuntimeError):
         super().__init__(f"{runtime}: {reason}")
 
 
-class RuntimeMissing(RuntimeError_):
+class RuntimeMissing(LiveRuntimeError):
     """The runtime is not installed where it was looked for."""
 
 
-class RuntimeFailed(RuntimeError_):
+class RuntimeFailed(LiveRuntimeError):
     """The runtime refused the model, raised, aborted or timed out."""
 
 

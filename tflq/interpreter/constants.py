@@ -1,0 +1,66 @@
+"""Constant tensors: from a buffer's bytes to the array that carries them."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from tflq.errors import ModelError, UnsupportedError
+from tflq.ir import CARRIER, STORED_BITS, Model, TensorSpec, TensorType
+from tflq.kernels.kernel import Array
+
+
+def constant_of(model: Model, spec: TensorSpec) -> Array | None:
+    """The value that the file stores for a tensor, read-only; None where it stores none."""
+    if not 0 <= spec.buffer < len(model.buffers):
+        raise ModelError("buffer index out of range", tensor=spec.name or "", got=spec.buffer)
+    data = model.buffers[spec.buffer].data
+    if data is None or (data.size == 0 and math.prod(spec.shape) != 0):
+        return None
+    if not isinstance(spec.type, TensorType):
+        raise UnsupportedError("constant", types=f"tensor type {spec.type}")
+    if spec.sparsity is not None:
+        raise UnsupportedError("constant", types=spec.type.label, reason=f"tensor {spec.name!r} is sparse")
+    if spec.type == TensorType.STRING:
+        return strings_from(data).reshape(spec.shape)
+    if spec.type not in STORED_BITS:
+        return None
+    return numbers_from(data, spec.type, spec.shape, spec.name or "")
+
+
+def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...], name: str = "") -> Array:
+    """Elements of a plain buffer; sub-byte types are unpacked to one element a byte, low bits first."""
+    count = math.prod(shape)
+    bits = STORED_BITS[type_]
+    size = (count * bits + 7) // 8
+    if data.size < size:
+        raise ModelError("buffer is too small", tensor=name, expected=f"{size} bytes", got=f"{data.size} bytes")
+    if bits < 8:
+        return _unpack(data[:size], bits, count, CARRIER[type_]).reshape(shape)
+    value: Array = data[:size].view(CARRIER[type_]).reshape(shape)
+    return value
+
+
+def _unpack(data: Array, bits: int, count: int, dtype: np.dtype[np.generic]) -> Array:
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    codes = (data[:, None] >> shifts).reshape(-1)[:count] & np.uint8((1 << bits) - 1)
+    if dtype == np.int8:  # sign-extend: move the code's top bit to bit 7 and back
+        return (codes << np.uint8(8 - bits)).view(np.int8) >> np.int8(8 - bits)
+    return codes
+
+
+def strings_from(data: Array) -> Array:
+    """Strings of a STRING buffer: count, count + 1 offsets (int32, little endian), characters."""
+    raw = data.tobytes()
+    header = np.frombuffer(raw, "<i4", count=len(raw) // 4)
+    count = int(header[0]) if len(header) else 0
+    if count < 0 or len(header) < count + 2:
+        raise ModelError("string buffer is too small", expected=f"{count} strings", got=f"{len(raw)} bytes")
+    offsets = header[1 : count + 2]
+    if np.any(np.diff(offsets) < 0) or offsets[0] < 0 or offsets[-1] > len(raw):
+        raise ModelError("string offsets out of range", got=offsets.tolist())
+    values = np.empty(count, object)
+    values[:] = [raw[a:b] for a, b in pairwise(offsets)]
+    return values

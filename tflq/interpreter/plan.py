@@ -1,0 +1,223 @@
+"""From a model and a profile to bound steps. All refusals happen here.
+
+A step whose shapes cannot be known before the model runs (they hang on a computed tensor) keeps its kernel and is bound
+when it is reached; everything else is prepared once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
+from tflq.interpreter.constants import constant_of
+from tflq.ir import Model, Operator, Record, Subgraph, TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, find, nearest
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.profiles import Profile
+
+
+class _Zeros(Mapping[str, int]):
+    """Options that the file leaves out: TFLite hands its kernels zeroed parameters then."""
+
+    def __getitem__(self, key: str) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+NO_OPTIONS = Record("", _Zeros())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One operator in execution order. `prepared` is None for a step that is bound when it is reached."""
+
+    index: int
+    op: str
+    node: Node
+    kernel: Kernel
+    prepared: Prepared | None
+    inputs: tuple[int, ...]  # tensor indices, -1 where absent
+    outputs: tuple[int, ...]
+    last_uses: tuple[int, ...]  # tensors that no later step reads
+
+    def bind(self, arithmetic: Arithmetic, values: Sequence[Array | None]) -> Prepared:
+        """Prepare with the shapes, and for shape operands the values, that the inputs have now."""
+        reveal = self.kernel.shape_operands
+        operands = tuple(
+            None if operand is None or value is None else _with_value(operand, value, position in reveal)
+            for position, (operand, value) in enumerate(zip(self.node.inputs, values, strict=True))
+        )
+        return prepare(self.kernel, replace(self.node, inputs=operands), arithmetic)
+
+
+def _with_value(operand: Operand, value: Array, reveal: bool) -> Operand:
+    return replace(operand, shape=value.shape, value=value if reveal or operand.is_constant else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A subgraph bound to a profile, for given input shapes."""
+
+    model: Model
+    subgraph: Subgraph
+    profile: Profile
+    operands: tuple[Operand, ...]  # by tensor index; shapes as far as they are known
+    known: tuple[bool, ...]  # by tensor index: whether the operand's shape is certain before the model runs
+    steps: tuple[Step, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensor indices of the graph's inputs."""
+        return self.subgraph.inputs
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensor indices of the graph's outputs."""
+        return self.subgraph.outputs
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """Tensor indices of the variable tensors, which keep their value from run to run."""
+        return tuple(o.index for o in self.operands if o.is_variable)
+
+
+def make_plan(
+    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape] | None = None
+) -> Plan:  # fmt: skip
+    """Bind `model`'s subgraph under `profile`. `input_shapes` replaces shapes of graph inputs, by tensor index."""
+    if not 0 <= subgraph < len(model.subgraphs):
+        raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=subgraph)
+    graph = model.subgraphs[subgraph]
+    _check_indices(graph)
+    operands = [
+        _operand(model, graph, index, (input_shapes or {}).get(index)) for index in range(len(graph.tensors))
+    ]  # fmt: skip
+    known = _known_at_start(graph, operands)
+    last_uses = _last_uses(graph)
+    steps = []
+    for index, operator in enumerate(graph.operators):
+        step = _step(model, profile, operands, known, index, operator, last_uses[index])
+        steps.append(step)
+        shapes = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
+        for tensor, shape in zip(step.outputs, shapes, strict=True):
+            if tensor >= 0:
+                known[tensor] = shape is not None
+                if shape is not None:
+                    operands[tensor] = replace(operands[tensor], shape=shape)
+    return Plan(model, graph, profile, tuple(operands), tuple(known), tuple(steps))
+
+
+def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Run a kernel's prepare; whatever it raises unforeseen becomes an OperatorFailed."""
+    try:
+        with np.errstate(all="ignore"):
+            prepared = kernel.prepare(node, arithmetic)
+    except (TflqError, MemoryError):
+        raise
+    except Exception as error:
+        raise OperatorFailed(node.op, node.index, "prepare", f"{type(error).__name__}: {error}") from error
+    if len(prepared.shapes) != len(node.outputs):
+        node.refuse("number of outputs", expected=len(prepared.shapes), got=len(node.outputs))
+    return prepared
+
+
+def _step(
+    model: Model, profile: Profile, operands: Sequence[Operand], known: Sequence[bool], index: int, operator: Operator,
+    last_uses: tuple[int, ...],
+) -> Step:  # fmt: skip
+    node = _node(model, operands, index, operator)
+    kernel = _kernel(profile, node)
+    present = [tensor for tensor in operator.inputs if tensor >= 0]
+    values_known = all(
+        position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant
+        for position in kernel.shape_operands
+    )
+    ready = values_known and all(known[tensor] for tensor in present)
+    prepared = prepare(kernel, node, profile.arithmetic) if ready else None
+    return Step(index, node.op, node, kernel, prepared, operator.inputs, operator.outputs, last_uses)
+
+
+def _node(model: Model, operands: Sequence[Operand], index: int, operator: Operator) -> Node:
+    if not 0 <= operator.opcode_index < len(model.operator_codes):
+        raise ModelError("operator code out of range", index=index, got=operator.opcode_index)
+    code = model.operator_codes[operator.opcode_index]
+    return Node(
+        op=code.custom_code or code.name if code.name == "CUSTOM" else code.name,
+        version=code.version,
+        index=index,
+        inputs=tuple(operands[t] if t >= 0 else None for t in operator.inputs),
+        outputs=tuple(operands[t] for t in operator.outputs if t >= 0),
+        options=operator.options or operator.options_2 or NO_OPTIONS,
+        intermediates=tuple(operands[t] for t in operator.intermediates or () if t >= 0),
+    )
+
+
+def _kernel(profile: Profile, node: Node) -> Kernel:
+    inputs = [None if o is None else o.type for o in node.inputs]
+    outputs = [o.type for o in node.outputs]
+    kernel = find(profile.kernels, node.op, node.version, inputs, outputs)
+    if kernel is None:
+        names = " ".join("none" if t is None else t.label for t in inputs) + " -> " + " ".join(t.label for t in outputs)
+        raise UnsupportedError(
+            node.op, version=node.version, types=names, index=node.index, profile=profile.name,
+            nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
+        )  # fmt: skip
+    return kernel
+
+
+def _operand(model: Model, graph: Subgraph, index: int, shape: Shape | None) -> Operand:
+    spec = graph.tensors[index]
+    if not isinstance(spec.type, TensorType):
+        raise UnsupportedError("tensor", types=f"type {spec.type}", reason=f"tensor {spec.name!r}")
+    value = None if spec.is_variable or index in graph.inputs else constant_of(model, spec)
+    return Operand(
+        index=index,
+        name=spec.name or "",
+        type=spec.type,
+        shape=spec.shape if shape is None else shape,
+        quantization=spec.quantization,
+        value=value,
+        is_variable=spec.is_variable,
+    )
+
+
+def _known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
+    known = [o.is_constant or o.is_variable for o in operands]
+    for tensor in graph.inputs:
+        known[tensor] = True
+    return known
+
+
+def _last_uses(graph: Subgraph) -> list[tuple[int, ...]]:
+    """For every operator, the tensors that are read or made there for the last time and are no graph outputs."""
+    kept = set(graph.outputs)
+    last: dict[int, int] = {}
+    for index, operator in enumerate(graph.operators):
+        for tensor in (*operator.inputs, *operator.outputs):
+            if tensor >= 0 and tensor not in kept:
+                last[tensor] = index
+    uses: list[list[int]] = [[] for _ in graph.operators]
+    for tensor, index in last.items():
+        uses[index].append(tensor)
+    return [tuple(tensors) for tensors in uses]
+
+
+def _check_indices(graph: Subgraph) -> None:
+    count = len(graph.tensors)
+    for tensor in (*graph.inputs, *graph.outputs):
+        if not 0 <= tensor < count:
+            raise ModelError(
+                "tensor index of a graph input or output out of range", expected=f"below {count}", got=tensor
+            )
+    for index, operator in enumerate(graph.operators):
+        for tensor in (*operator.inputs, *operator.outputs, *(operator.intermediates or ())):
+            if not -1 <= tensor < count:
+                raise ModelError("tensor index out of range", index=index, expected=f"below {count}", got=tensor)

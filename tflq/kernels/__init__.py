@@ -1,0 +1,1 @@
+"""What operators compute: one operator a file, tables concatenated explicitly."""

@@ -1,0 +1,216 @@
+"""The shape that every operator's kernel has: what it accepts, how it is prepared, what it then computes.
+
+*prepare* turns a `Node` (one operator with the shapes, types and constants of its operands) and an `Arithmetic` into a
+`Prepared`: constants and a bound pure function. *eval* is that function; no decision is left in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import ModelError
+from tflq.ir import Quantization, Record, TensorType
+from tflq.numerics.arithmetic import Arithmetic
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs."""
+
+    index: int
+    name: str
+    type: TensorType
+    shape: Shape
+    quantization: Quantization | None = None
+    value: Array | None = None
+    is_variable: bool = False
+
+    @property
+    def scale(self) -> np.float32:
+        """Per-tensor scale; 0 where there is none, as TFLite's legacy parameters have it."""
+        quantization = self._per_tensor()
+        return np.float32(0) if quantization is None else quantization.scale[0]
+
+    @property
+    def zero_point(self) -> int:
+        """Per-tensor zero point as stored (never negated); 0 where there is none."""
+        quantization = self._per_tensor()
+        return 0 if quantization is None else int(quantization.zero_point[0])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the model file holds its data."""
+        return self.value is not None
+
+    def _per_tensor(self) -> Quantization | None:
+        q = self.quantization
+        return q if q is not None and len(q.scale) == 1 and len(q.zero_point) == 1 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One operator, ready to be prepared. `inputs` holds None for an absent optional operand."""
+
+    op: str
+    version: int
+    index: int
+    inputs: tuple[Operand | None, ...]
+    outputs: tuple[Operand, ...]
+    options: Record
+    intermediates: tuple[Operand, ...] = ()
+
+    def input(self, position: int) -> Operand:
+        """The operand at `position`; a ModelError where it is absent."""
+        operand = self.optional(position)
+        if operand is None:
+            self.refuse(f"input {position} is missing")
+        return operand
+
+    def optional(self, position: int) -> Operand | None:
+        """The operand at `position`, or None where it is absent or beyond the end."""
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    def constant(self, position: int) -> Array:
+        """The value of the operand at `position`; a ModelError where it is not known."""
+        operand = self.input(position)
+        if operand.value is None:
+            self.refuse("must be constant", operand)
+        return operand.value
+
+    def refuse(
+        self, reason: str, operand: Operand | None = None, *, expected: object = None, got: object = None
+    ) -> NoReturn:  # fmt: skip
+        """Raise a ModelError that names this operator, and `operand` where given."""
+        tensor = "" if operand is None else operand.name or f"#{operand.index}"
+        raise ModelError(reason, op=self.op, index=self.index, tensor=tensor, expected=expected, got=got)
+
+    def check(
+        self, holds: bool, reason: str, operand: Operand | None = None, *, expected: object = None, got: object = None
+    ) -> None:  # fmt: skip
+        """Refuse the node unless `holds`."""
+        if not holds:
+            self.refuse(reason, operand, expected=expected, got=got)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A node bound to its constants.
+
+    `eval(data, *inputs)` gives the output arrays, one array or a tuple in output order; inputs come in operand order,
+    None where absent. Inputs must not be written to; an output may share memory with an input. `shapes` are those of
+    the outputs, None where only the run can tell. `updates` lists the input positions of variable tensors whose new
+    values eval gives after the outputs.
+    """
+
+    shapes: tuple[Shape | None, ...]
+    data: Any
+    eval: Callable[..., Array | tuple[Array, ...]]
+    updates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One row of a kernel table.
+
+    `types` says which operand types it takes, as "int8 int8 int32? -> int8": alternatives joined by `|`, `?` for an
+    operand that may be absent, `*` for any number of the last one, `any` for every type. `versions` is inclusive.
+    `shape_operands` are the input positions whose values prepare needs: where one is not constant, the node is
+    prepared when the model runs.
+    """
+
+    op: str
+    types: str
+    prepare: Callable[[Node, Arithmetic], Prepared]
+    versions: tuple[int, int] = (1, 99)
+    shape_operands: tuple[int, ...] = ()
+
+    def accepts(self, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> bool:
+        """Whether this row takes an operator of that version with operands of those types."""
+        return self.versions[0] <= version <= self.versions[1] and self.mismatches(inputs, outputs) == 0
+
+    def mismatches(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> int:
+        """How many operands have a type that this row does not take: 0 means it fits."""
+        want_in, want_out = _signature(self.types)
+        return _misfits(want_in, inputs) + _misfits(want_out, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One operand of a signature: the types it may have (None: any)."""
+
+    types: frozenset[TensorType] | None
+    optional: bool
+    repeated: bool
+
+
+@cache
+def _signature(text: str) -> tuple[tuple[_Slot, ...], tuple[_Slot, ...]]:
+    left, _, right = text.partition("->")
+    return tuple(map(_slot, left.split())), tuple(map(_slot, right.split()))
+
+
+def _slot(word: str) -> _Slot:
+    names = word.rstrip("?*")
+    types = None if names == "any" else frozenset(TensorType[n.upper()] for n in names.split("|"))
+    return _Slot(types, word.endswith("?"), word.endswith("*"))
+
+
+def _misfits(slots: tuple[_Slot, ...], types: Sequence[TensorType | None]) -> int:
+    count = 0
+    for position in range(max(len(slots), len(types))):
+        if position < len(slots):
+            slot = slots[position]
+        elif slots and slots[-1].repeated:
+            slot = slots[-1]
+        else:
+            count += 1  # an operand that the signature does not know
+            continue
+        given = types[position] if position < len(types) else None
+        if given is None:
+            count += not (slot.optional or slot.repeated)
+        else:
+            count += slot.types is not None and given not in slot.types
+    return count
+
+
+KernelTable = Mapping[str, tuple[Kernel, ...]]
+
+
+def table(*groups: Iterable[Kernel]) -> KernelTable:
+    """One table out of the kernel files' tuples. Two rows with the same operator, types and versions are refused."""
+    rows: dict[str, list[Kernel]] = {}
+    for kernel in (k for group in groups for k in group):
+        known = rows.setdefault(kernel.op, [])
+        if any((k.types, k.versions) == (kernel.types, kernel.versions) for k in known):
+            raise ValueError(f"two kernels for {kernel.op} {kernel.types}")
+        known.append(kernel)
+    return MappingProxyType({op: tuple(kernels) for op, kernels in rows.items()})
+
+
+def find(
+    kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
+) -> Kernel | None:  # fmt: skip
+    """The first row that accepts the operator, or None."""
+    return next((k for k in kernels.get(op, ()) if k.accepts(version, inputs, outputs)), None)
+
+
+def nearest(
+    kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
+) -> str:  # fmt: skip
+    """The supported form that is closest to the one asked for, in words; empty where the operator is unknown."""
+    rows = kernels.get(op, ())
+    if not rows:
+        return ""
+    best = min(rows, key=lambda k: (k.mismatches(inputs, outputs), not k.versions[0] <= version <= k.versions[1]))
+    low, high = best.versions
+    return f"{op} {best.types}" + (f", versions {low} to {high}" if high < 99 else "")

@@ -1,0 +1,1 @@
+"""LiteRT's reference kernels, one operator a file."""

@@ -1,0 +1,82 @@
+"""LEAKY_RELU: y = x for x >= 0, alpha * x below.
+
+| operand | shape | types                        | quantization                    |
+|---------|-------|------------------------------|---------------------------------|
+| x       | any   | float32, uint8, int8, int16  | per tensor; int16: zero point 0 |
+| y       | as x  | as x                         | per tensor; int16: zero point 0 |
+
+Options: alpha (any sign, any size).
+Source: LiteRT 2.3, activations.cc LeakyReluPrepare; reference/leaky_relu.h QuantizeLeakyRelu, LeakyRelu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_unary, same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import OutputStage, type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    input_zero_point: int  # LSB of input
+    output_zero_point: int  # LSB of output
+    positive: OutputStage  # LSB of input -> LSB of output, for x >= zero point
+    negative: OutputStage  # the same, times |alpha|
+    negative_sign: int  # sign of alpha, applied after the rounding
+    low: int  # LSB of output
+    high: int  # LSB of output
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Both real multipliers are float32 expressions, left to right, widened to float64 afterwards."""
+    x, y = same_type(node)
+    alpha = np.float32(node.options["alpha"])
+    dtype = np.dtype(x.type.label)
+    if dtype == np.int16:
+        for operand in (x, y):
+            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+    low, high = type_range(dtype)
+    data = OpData(
+        input_zero_point=x.zero_point,
+        output_zero_point=y.zero_point,
+        positive=arithmetic.requantize(np.float64(x.scale / y.scale)),
+        negative=arithmetic.requantize(abs(np.float64(x.scale * alpha / y.scale))),
+        negative_sign=-1 if alpha < 0 else 1,
+        low=low,
+        high=high,
+    )
+    return prepare_unary(node, data, eval_quantized, dtype)
+
+
+def eval_quantized(data: OpData, x: Array) -> Array:
+    """Source: QuantizeLeakyRelu. Rounding: once, by the stage. Overflow: none (|x - zero point| <= 2**16)."""
+    centred = x.astype(np.int32) - np.int32(data.input_zero_point)
+    below = np.int32(data.negative_sign) * data.negative(centred)
+    scaled = np.where(centred >= 0, data.positive(centred), below)
+    return np.clip(scaled + np.int32(data.output_zero_point), data.low, data.high).astype(x.dtype)
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants but alpha."""
+    same_type(node)
+    return prepare_unary(node, np.float32(node.options["alpha"]), eval_float, np.dtype(np.float32))
+
+
+def eval_float(alpha: np.float32, x: Array) -> Array:
+    """Source: LeakyRelu (float). Rounding: one float32 product."""
+    return np.where(x > 0, x, x * alpha)
+
+
+KERNELS = (
+    Kernel("LEAKY_RELU", "float32 -> float32", prepare_float),
+    Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_quantized),
+    Kernel("LEAKY_RELU", "int8 -> int8", prepare_quantized),
+    Kernel("LEAKY_RELU", "int16 -> int16", prepare_quantized),
+)

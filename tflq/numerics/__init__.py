@@ -1,0 +1,1 @@
+"""Integers in, integers out: fixed point, multipliers, output stages, tables, exact contraction."""

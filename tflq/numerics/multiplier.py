@@ -1,0 +1,76 @@
+"""Real multipliers as a 31-bit mantissa and a power-of-two shift, and their application to accumulators.
+
+`shift > 0` is left everywhere. Real multipliers are float64, mantissas Q31 in [2**30, 2**31).
+Source: LiteRT 2.3 tflite/kernels/internal/quantization_util.cc and common.cc.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
+from tflq.numerics.rounding import divide_by_pot_half_away, half_away, wrap_int32
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """(mantissa Q31, shift) with real = mantissa * 2**(shift - 31). Below 2**-32 both are 0.
+
+    Source: QuantizeMultiplier. The mantissa is rounded half away from zero.
+    """
+    if real == 0.0:
+        return 0, 0
+    if not math.isfinite(real):
+        raise UndefinedResultError("QuantizeMultiplier", f"the real multiplier is {real}")
+    fraction, shift = math.frexp(real)
+    mantissa = half_away(fraction * 2.0**31)
+    if mantissa == 2**31:
+        mantissa //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    return mantissa, shift
+
+
+@compiled
+def multiply_double_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
+    """x * mantissa * 2**(shift - 31): the left shift wraps int32, then two roundings.
+
+    Source: MultiplyByQuantizedMultiplier (int32, default build). Rounding: half up in the doubling high multiplication,
+    then half away from zero in the division by a power of two. `x` int32, `shift` in -31..30.
+    """
+    left = max(np.int64(shift), np.int64(0))
+    right = max(-np.int64(shift), np.int64(0))
+    shifted = wrap_int32(np.int64(x) << left)
+    return divide_by_pot_half_away(saturating_rounding_doubling_high_mul(shifted, mantissa), right)
+
+
+@compiled
+def multiply_single_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
+    """x * mantissa * 2**(shift - 31), rounded once, half up.
+
+    Source: MultiplyByQuantizedMultiplier (int32, TFLITE_SINGLE_ROUNDING). `x` int32, `shift` in -31..30.
+    """
+    total = np.int64(31) - np.int64(shift)
+    return (np.int64(x) * np.int64(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total
+
+
+@compiled
+def reduce_multiplier(mantissa: Int) -> Int:
+    """A Q31 mantissa as Q15, half up, held below 2**15: what the int64 path multiplies by."""
+    if mantissa < 0x7FFF0000:
+        return (np.int64(mantissa) + np.int64(1 << 15)) >> np.int64(16)
+    return np.int64(0x7FFF)
+
+
+@compiled
+def multiply_wide(x: Int, mantissa: Int, shift: Int) -> Int:
+    """x * mantissa * 2**(shift - 31) for an int64 `x` below 2**47: the mantissa is reduced to 16 bits, one rounding.
+
+    Source: MultiplyByQuantizedMultiplier (int64). Rounding: half up. `shift` in -31..7.
+    """
+    total = np.int64(15) - np.int64(shift)
+    return (np.int64(x) * reduce_multiplier(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total

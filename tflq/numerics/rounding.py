@@ -1,0 +1,73 @@
+"""Named roundings, wraps and saturations: each the only place where that step happens.
+
+Scalar definitions, compiled into every loop that uses them. Arguments and results are int64 or float64 unless said
+otherwise, wide enough that nothing overflows before the named step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.numerics.compiled import Int, Real, compiled
+
+INT32_MIN = -(2**31)
+INT32_MAX = 2**31 - 1
+
+
+@compiled
+def wrap_int32(x: Int) -> Int:
+    """`x` modulo 2**32 into [-2**31, 2**31), as a two's complement register keeps it."""
+    return np.int64(np.int32(np.int64(x)))
+
+
+@compiled
+def clamp(x: Int, low: Int, high: Int) -> Int:
+    """`x` held inside [low, high]; `high` wins where the limits are crossed."""
+    return min(max(x, low), high)
+
+
+@compiled
+def divide_by_pot_half_away(x: Int, exponent: Int) -> Int:
+    """x / 2**exponent, ties away from zero. `exponent` in 0..62.
+
+    Source: gemmlowp RoundingDivideByPOT (fixedpoint/fixedpoint.h).
+    """
+    mask = (np.int64(1) << np.int64(exponent)) - np.int64(1)
+    remainder = np.int64(x) & mask
+    threshold = (mask >> np.int64(1)) + np.int64(x < 0)
+    return (np.int64(x) >> np.int64(exponent)) + np.int64(remainder > threshold)
+
+
+@compiled
+def divide_by_pot_half_up(x: Int, exponent: Int) -> Int:
+    """x / 2**exponent, ties towards plus infinity. `exponent` in 0..62; 0 leaves `x` as it is."""
+    return (np.int64(x) + ((np.int64(1) << np.int64(exponent)) >> np.int64(1))) >> np.int64(exponent)
+
+
+@compiled
+def round_half_away(x: Real) -> Real:
+    """Nearest integer as float64, ties away from zero: C's round()."""
+    whole = np.trunc(x)
+    return whole + np.copysign(np.float64(abs(x - whole) >= 0.5), x)
+
+
+@compiled
+def round_half_even(x: Real) -> Real:
+    """Nearest integer as float64, ties to even: C's rint() in its default mode."""
+    return np.rint(x)
+
+
+@compiled
+def float_to_int_saturating(x: Real, low: Int, high: Int) -> Int:
+    """An integral float64 as integer, held inside [low, high] before it is converted. NaN gives `low`."""
+    if not x >= low:
+        return np.int64(low)
+    return np.int64(high) if x >= high else np.int64(x)
+
+
+def half_away(x: float) -> int:
+    """Python integer nearest to `x`, ties away from zero. Exact for every finite float."""
+    whole = math.trunc(x)
+    return whole + (0 if abs(x - whole) < 0.5 else (1 if x > 0 else -1))
