@@ -1,7 +1,8 @@
 """The vocabulary: what a `.tflite` file says, as plain immutable values without behaviour.
 
-Field names are the schema's (LiteRT `schema.fbs`), so that its readers feel at home. Indices are kept as indices:
-a model is a faithful picture of its file. What this version does not know is kept in `unknown` until someone executes it.
+Field names are the schema's (LiteRT `schema.fbs`), so that its readers feel at home. Indices are kept as
+indices: a model is a faithful picture of its file. What this version does not know is kept in `unknown` until someone
+executes it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,18 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class UnknownField:
-    """A field that the schema data does not name: `id` in its table, and its inline bytes up to the next field."""
+    """A field that the schema data does not name, in a table of the schema.
 
+    `inline` is the eight bytes it begins with, zero-extended where the file has fewer before the next field: enough for
+    any scalar. `scalar` says that they cannot be an offset to something else in the file, so that they can be carried to
+    another file; `position` is where in the file they stood.
+    """
+
+    table: str
     id: int
     inline: bytes
+    scalar: bool
+    position: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,8 @@ class Record:
     """One table that has no class of its own here (options, sparsity ...), by its schema name.
 
     `fields` holds every field of the schema's table, absent scalars at their schema default, absent
-    vectors, strings and sub-tables as None. Sub-tables are Records, vectors of numbers NumPy views.
+    vectors, strings and sub-tables as None. Sub-tables are Records, vectors of numbers NumPy views. An option table
+    whose type number the schema's union does not know is a Record named "Union#number" without fields.
     """
 
     table: str
@@ -49,7 +59,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCode:
-    """Which operator: `builtin_code` is the larger of the schema's two code fields, `name` its upper-case name.
+    """Which operator: `builtin_code` is the larger of the file's two code fields, `name` its upper-case name.
 
     For a custom operator `name` is "CUSTOM" and `custom_code` its own name; an unknown number gives "BUILTIN_<n>".
     """
@@ -58,7 +68,6 @@ class OperatorCode:
     name: str
     version: int = 1
     custom_code: str | None = None
-    deprecated_builtin_code: int = 0
     unknown: tuple[UnknownField, ...] = ()
 
 
@@ -95,7 +104,10 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """One step of a subgraph. Tensor indices, -1 for an absent optional one."""
+    """One step of a subgraph. Tensor indices, -1 for an absent optional one.
+
+    `custom_options_external` says that the custom options lie outside the tables, as in files above 2 GiB.
+    """
 
     opcode_index: int
     inputs: tuple[int, ...]
@@ -104,10 +116,9 @@ class Operator:
     options_2: Record | None = None
     custom_options: memoryview | bytes | None = None
     custom_options_format: int = 0
+    custom_options_external: bool = False
     mutating_variable_inputs: tuple[bool, ...] | None = None
     intermediates: tuple[int, ...] | None = None
-    large_custom_options_offset: int = 0
-    large_custom_options_size: int = 0
     debug_metadata_index: int = -1
     unknown: tuple[UnknownField, ...] = ()
 
@@ -129,7 +140,7 @@ class Subgraph:
 class Buffer:
     """Bytes of a constant: a read-only uint8 view into the file, or None where the file stores none.
 
-    `external` says that the bytes lie outside the table (fields `offset`, `size`), as in files above 2 GiB.
+    `external` says that the bytes lie outside the tables (fields `offset`, `size`), as in files above 2 GiB.
     """
 
     data: NDArray[np.uint8] | None = None
@@ -139,12 +150,13 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class SignatureDef:
-    """Names for a subgraph's inputs and outputs: pairs of (name, tensor index)."""
+    """Names for a subgraph's inputs and outputs: pairs of (name, tensor index); nameless entries are left out."""
 
     signature_key: str | None
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
     subgraph_index: int = 0
+    deprecated_tag: str | None = None
     unknown: tuple[UnknownField, ...] = ()
 
 

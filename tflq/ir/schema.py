@@ -6,9 +6,11 @@ The vocabulary (enums) and the codec both read it from here, so that a name or n
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
@@ -25,3 +27,15 @@ def schema() -> dict[str, Any]:
     """The parsed schema: enums, unions and tables. Treat as read-only."""
     parsed: dict[str, Any] = json.loads(data_text("tflite.json"))
     return parsed
+
+
+@cache
+def enum(name: str) -> Mapping[str, int]:
+    """Numbers of an enum by their names, such as enum("Padding")["VALID"]."""
+    return MappingProxyType(schema()["enums"][name]["values"])
+
+
+@cache
+def enum_names(name: str) -> Mapping[int, str]:
+    """Names of an enum by their numbers."""
+    return MappingProxyType({number: label for label, number in enum(name).items()})

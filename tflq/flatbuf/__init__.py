@@ -1,0 +1,6 @@
+"""The `.tflite` format: bytes to Model and back. The only package that knows FlatBuffers."""
+
+from tflq.flatbuf.limits import Limits
+from tflq.flatbuf.reader import read
+
+__all__ = ["Limits", "read"]

@@ -1,0 +1,319 @@
+"""Which tables have a class of their own in the vocabulary, and how the two correspond: one case table, both directions.
+
+`load` takes a table's fields by schema name, its unknown fields and the file; `store` gives the fields back. Fields
+that hold offsets into the file stay out of the vocabulary: `store` leaves bytes outside the tables to the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq import ir
+from tflq.ir.schema import enum, enum_names
+
+Fields = Mapping[str, Any]
+Unknown = tuple[ir.UnknownField, ...]
+
+_NO_FLOATS = np.zeros(0, np.float32)
+_NO_INTEGERS = np.zeros(0, np.int64)
+_NO_FLOATS.flags.writeable = _NO_INTEGERS.flags.writeable = False
+
+
+class Source(Protocol):
+    """What `load` may ask of the file that is being read."""
+
+    def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
+        """The vector as a tuple of Python numbers."""
+
+    def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
+        """Bytes that lie outside the tables, `offset` counted from the start of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A class of the vocabulary and its table: values from fields, and fields from values."""
+
+    type: type
+    load: Callable[[Fields, Unknown, Source], Any]
+    store: Callable[[Any], Fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A table that the vocabulary holds as a plain pair."""
+
+    first: str | None
+    second: int
+    unknown: Unknown
+
+
+def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
+    """A table without a class of its own."""
+    return ir.Record(table, MappingProxyType(dict(fields)), unknown)
+
+
+# --- operator codes -------------------------------------------------------------------------------------------------
+
+
+def _load_operator_code(f: Fields, unknown: Unknown, source: Source) -> ir.OperatorCode:
+    # Source: LiteRT 2.3 GetBuiltinCode: old files fill the byte, new ones both, and the larger is right.
+    code = max(f["builtin_code"], f["deprecated_builtin_code"])
+    name = enum_names("BuiltinOperator").get(code, f"BUILTIN_{code}")
+    return ir.OperatorCode(code, name, f["version"], f["custom_code"], unknown)
+
+
+def _store_operator_code(code: ir.OperatorCode) -> Fields:
+    placeholder = enum("BuiltinOperator")["PLACEHOLDER_FOR_GREATER_OP_CODES"]
+    return {
+        "deprecated_builtin_code": min(code.builtin_code, placeholder),
+        "custom_code": code.custom_code,
+        "version": code.version,
+        "builtin_code": code.builtin_code,
+    }
+
+
+# --- tensors --------------------------------------------------------------------------------------------------------
+
+
+def _load_quantization(f: Fields, unknown: Unknown, source: Source) -> ir.Quantization:
+    return ir.Quantization(
+        scale=_NO_FLOATS if f["scale"] is None else f["scale"],
+        zero_point=_NO_INTEGERS if f["zero_point"] is None else f["zero_point"],
+        quantized_dimension=f["quantized_dimension"],
+        min=f["min"],
+        max=f["max"],
+        details=f["details"],
+        unknown=unknown,
+    )
+
+
+def _store_quantization(q: ir.Quantization) -> Fields:
+    return {
+        "min": q.min,
+        "max": q.max,
+        "scale": q.scale if np.size(q.scale) else None,
+        "zero_point": q.zero_point if np.size(q.zero_point) else None,
+        "details": q.details,
+        "quantized_dimension": q.quantized_dimension,
+    }
+
+
+def _load_tensor(f: Fields, unknown: Unknown, source: Source) -> ir.TensorSpec:
+    return ir.TensorSpec(
+        name=f["name"],
+        type=_TENSOR_TYPES.get(f["type"], f["type"]),
+        shape=_indices(f["shape"], source) or (),
+        buffer=f["buffer"],
+        quantization=f["quantization"],
+        is_variable=f["is_variable"],
+        sparsity=f["sparsity"],
+        shape_signature=_indices(f["shape_signature"], source),
+        has_rank=f["has_rank"],
+        variant_tensors=f["variant_tensors"],
+        external_buffer=f["external_buffer"],
+        unknown=unknown,
+    )
+
+
+def _store_tensor(t: ir.TensorSpec) -> Fields:
+    return {
+        "shape": t.shape,
+        "type": int(t.type),
+        "buffer": t.buffer,
+        "name": t.name,
+        "quantization": t.quantization,
+        "is_variable": t.is_variable,
+        "sparsity": t.sparsity,
+        "shape_signature": t.shape_signature,
+        "has_rank": t.has_rank,
+        "variant_tensors": t.variant_tensors,
+        "external_buffer": t.external_buffer,
+    }
+
+
+# --- operators and subgraphs ----------------------------------------------------------------------------------------
+
+
+def _load_operator(f: Fields, unknown: Unknown, source: Source) -> ir.Operator:
+    custom_options = None if f["custom_options"] is None else memoryview(f["custom_options"])
+    external = custom_options is None and f["large_custom_options_offset"] > _NO_OFFSET
+    if external:
+        place = f["large_custom_options_offset"], f["large_custom_options_size"]
+        custom_options = source.outside(*place, "Operator", "large_custom_options_offset")
+    return ir.Operator(
+        opcode_index=f["opcode_index"],
+        inputs=_indices(f["inputs"], source) or (),
+        outputs=_indices(f["outputs"], source) or (),
+        options=f["builtin_options"],
+        options_2=f["builtin_options_2"],
+        custom_options=custom_options,
+        custom_options_format=f["custom_options_format"],
+        custom_options_external=external,
+        mutating_variable_inputs=_flags(f["mutating_variable_inputs"], source),
+        intermediates=_indices(f["intermediates"], source),
+        debug_metadata_index=f["debug_metadata_index"],
+        unknown=unknown,
+    )
+
+
+def _store_operator(op: ir.Operator) -> Fields:
+    return {
+        "opcode_index": op.opcode_index,
+        "inputs": op.inputs,
+        "outputs": op.outputs,
+        "builtin_options": op.options,
+        "custom_options": op.custom_options,
+        "custom_options_format": op.custom_options_format,
+        "mutating_variable_inputs": op.mutating_variable_inputs,
+        "intermediates": op.intermediates,
+        "builtin_options_2": op.options_2,
+        "debug_metadata_index": op.debug_metadata_index,
+    }
+
+
+def _load_subgraph(f: Fields, unknown: Unknown, source: Source) -> ir.Subgraph:
+    return ir.Subgraph(
+        tensors=f["tensors"] or (),
+        inputs=_indices(f["inputs"], source) or (),
+        outputs=_indices(f["outputs"], source) or (),
+        operators=f["operators"] or (),
+        name=f["name"],
+        debug_metadata_index=f["debug_metadata_index"],
+        unknown=unknown,
+    )
+
+
+def _store_subgraph(s: ir.Subgraph) -> Fields:
+    return {
+        "tensors": s.tensors,
+        "inputs": s.inputs,
+        "outputs": s.outputs,
+        "operators": s.operators,
+        "name": s.name,
+        "debug_metadata_index": s.debug_metadata_index,
+    }
+
+
+# --- the model ------------------------------------------------------------------------------------------------------
+
+
+def _load_buffer(f: Fields, unknown: Unknown, source: Source) -> ir.Buffer:
+    # Source: LiteRT 2.3 InterpreterBuilder::ParseTensors: bytes in the table come first, then an offset above 1.
+    if f["data"] is None and f["offset"] > _NO_OFFSET:
+        data = source.outside(f["offset"], f["size"], "Buffer", "offset")
+        return ir.Buffer(np.frombuffer(data, np.uint8), external=True, unknown=unknown)
+    return ir.Buffer(f["data"], unknown=unknown)
+
+
+def _store_buffer(b: ir.Buffer) -> Fields:
+    return {"data": b.data}
+
+
+def _load_pair(first: str, second: str) -> Callable[[Fields, Unknown, Source], Pair]:
+    return lambda f, unknown, source: Pair(f[first], f[second], unknown)
+
+
+def _store_pair(first: str, second: str) -> Callable[[Pair], Fields]:
+    return lambda pair: {first: pair.first, second: pair.second}
+
+
+def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.SignatureDef:
+    # Source: LiteRT 2.3 GetMapFromTensorMap: an entry without a name is passed over.
+    inputs, outputs = f["inputs"] or (), f["outputs"] or ()
+    return ir.SignatureDef(
+        signature_key=f["signature_key"],
+        inputs=tuple((p.first, p.second) for p in inputs if p.first is not None),
+        outputs=tuple((p.first, p.second) for p in outputs if p.first is not None),
+        subgraph_index=f["subgraph_index"],
+        deprecated_tag=f["deprecated_tag"],
+        unknown=unknown + _of_pairs(inputs) + _of_pairs(outputs),
+    )
+
+
+def _store_signature(s: ir.SignatureDef) -> Fields:
+    return {
+        "inputs": _pairs(s.inputs),
+        "outputs": _pairs(s.outputs),
+        "signature_key": s.signature_key,
+        "deprecated_tag": s.deprecated_tag,
+        "subgraph_index": s.subgraph_index,
+    }
+
+
+def _load_model(f: Fields, unknown: Unknown, source: Source) -> ir.Model:
+    metadata = f["metadata"]
+    return ir.Model(
+        version=f["version"],
+        operator_codes=f["operator_codes"] or (),
+        subgraphs=f["subgraphs"] or (),
+        buffers=f["buffers"] or (),
+        description=f["description"],
+        metadata_buffer=_indices(f["metadata_buffer"], source),
+        metadata=None if metadata is None else tuple((p.first, p.second) for p in metadata),
+        signature_defs=f["signature_defs"],
+        external_buffer_groups=f["external_buffer_groups"],
+        external_buffers=f["external_buffers"],
+        unknown=unknown + _of_pairs(metadata or ()),
+    )
+
+
+def _store_model(m: ir.Model) -> Fields:
+    return {
+        "version": m.version,
+        "operator_codes": m.operator_codes,
+        "subgraphs": m.subgraphs,
+        "description": m.description,
+        "buffers": m.buffers,
+        "metadata_buffer": m.metadata_buffer,
+        "metadata": None if m.metadata is None else _pairs(m.metadata),
+        "signature_defs": m.signature_defs,
+        "external_buffer_groups": m.external_buffer_groups,
+        "external_buffers": m.external_buffers,
+    }
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+
+#: Offsets up to this one mean "not stored outside"; converters write 1 before they know the place.
+_NO_OFFSET = 1
+
+_TENSOR_TYPES = {int(t): t for t in ir.TensorType}
+
+
+def _indices(vector: NDArray[Any] | None, source: Source) -> tuple[int, ...] | None:
+    return None if vector is None else source.integers(vector)
+
+
+def _flags(vector: NDArray[Any] | None, source: Source) -> tuple[bool, ...] | None:
+    return None if vector is None else tuple(map(bool, source.integers(vector)))
+
+
+def _pairs(values: tuple[tuple[str | None, int], ...]) -> tuple[Pair, ...]:
+    return tuple(Pair(first, second, ()) for first, second in values)
+
+
+def _of_pairs(pairs: tuple[Pair, ...]) -> Unknown:
+    return tuple(field for pair in pairs for field in pair.unknown)
+
+
+#: Every table with a class of its own, by its schema name.
+BINDINGS: Mapping[str, Binding] = MappingProxyType(
+    {
+        "OperatorCode": Binding(ir.OperatorCode, _load_operator_code, _store_operator_code),
+        "QuantizationParameters": Binding(ir.Quantization, _load_quantization, _store_quantization),
+        "Tensor": Binding(ir.TensorSpec, _load_tensor, _store_tensor),
+        "Operator": Binding(ir.Operator, _load_operator, _store_operator),
+        "SubGraph": Binding(ir.Subgraph, _load_subgraph, _store_subgraph),
+        "Buffer": Binding(ir.Buffer, _load_buffer, _store_buffer),
+        "TensorMap": Binding(Pair, _load_pair("name", "tensor_index"), _store_pair("name", "tensor_index")),
+        "Metadata": Binding(Pair, _load_pair("name", "buffer"), _store_pair("name", "buffer")),
+        "SignatureDef": Binding(ir.SignatureDef, _load_signature, _store_signature),
+        "Model": Binding(ir.Model, _load_model, _store_model),
+    }
+)

@@ -1,0 +1,125 @@
+"""The schema data, compiled once into what reader and writer look up: one Layout a table."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from flatbuffers import number_types
+
+from tflq.ir import Record
+from tflq.ir.schema import schema
+
+
+class Kind(Enum):
+    """What a field holds."""
+
+    SCALAR = auto()
+    STRING = auto()
+    NUMBERS = auto()
+    TABLE = auto()
+    TABLES = auto()
+    UNION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A scalar type: its packer, its NumPy type as stored, and its size in bytes."""
+
+    name: str
+    packer: struct.Struct
+    dtype: np.dtype[Any]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a table.
+
+    `number` belongs to scalars and vectors of them, `target` (a table or union) to the others. `id` is the
+    field's slot in the vtable; of a union that of the member, whose type number lies one slot before.
+    """
+
+    name: str
+    id: int
+    kind: Kind
+    number: Number | None = None
+    target: str = ""
+    default: Any = None
+    align: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table: its fields by name, its slots by id, the type slots of its unions, and a value with all fields absent."""
+
+    name: str
+    fields: Mapping[str, Field]
+    slots: Mapping[int, Field]
+    type_slots: Mapping[int, Field]
+    defaults: Mapping[str, Any]
+    absent: Record
+
+
+_PACKED = {
+    "bool": (number_types.BoolFlags, "?"),
+    "int8": (number_types.Int8Flags, "i1"),
+    "uint8": (number_types.Uint8Flags, "u1"),
+    "int16": (number_types.Int16Flags, "<i2"),
+    "uint16": (number_types.Uint16Flags, "<u2"),
+    "int32": (number_types.Int32Flags, "<i4"),
+    "uint32": (number_types.Uint32Flags, "<u4"),
+    "int64": (number_types.Int64Flags, "<i8"),
+    "uint64": (number_types.Uint64Flags, "<u8"),
+    "float32": (number_types.Float32Flags, "<f4"),
+    "float64": (number_types.Float64Flags, "<f8"),
+}
+
+#: Every scalar type of the format.
+NUMBERS: Mapping[str, Number] = MappingProxyType(
+    {name: Number(name, flags.packer_type, np.dtype(code), flags.bytewidth) for name, (flags, code) in _PACKED.items()}
+)
+
+
+@cache
+def layout(table: str) -> Layout:
+    """The layout of a table of the schema."""
+    fields = {name: _field(name, *entry) for name, entry in schema()["tables"][table].items()}
+    defaults = MappingProxyType({field.name: field.default for field in fields.values()})
+    return Layout(
+        name=table,
+        fields=MappingProxyType(fields),
+        slots=MappingProxyType({field.id: field for field in fields.values()}),
+        type_slots=MappingProxyType({f.id - 1: f for f in fields.values() if f.kind is Kind.UNION}),
+        defaults=defaults,
+        absent=Record(table, defaults),
+    )
+
+
+@cache
+def members(union: str) -> tuple[str, ...]:
+    """Tables of a union; the position is the type number, and 0 stands for none."""
+    return tuple(schema()["unions"][union])
+
+
+def _field(name: str, slot: int, type_name: str, attributes: Mapping[str, Any] = MappingProxyType({})) -> Field:
+    element = type_name.strip("[]")
+    vector = element != type_name
+    if element in schema()["unions"]:
+        return Field(name, slot + 1, Kind.UNION, target=element)
+    if element in schema()["tables"]:
+        return Field(name, slot, Kind.TABLES if vector else Kind.TABLE, target=element)
+    if element == "string":
+        return Field(name, slot, Kind.STRING)
+    enum = schema()["enums"].get(element)
+    number = NUMBERS[enum["type"] if enum else element]
+    if vector:
+        return Field(name, slot, Kind.NUMBERS, number, align=attributes.get("align", 1))
+    kind: type = bool if number.name == "bool" else float if number.dtype.kind == "f" else int
+    return Field(name, slot, Kind.SCALAR, number, default=kind(attributes.get("default", 0)))

@@ -1,0 +1,302 @@
+"""From the bytes of a `.tflite` file to a Model.
+
+Every offset is checked before it is followed, every count before anything is made of it. A table that several places
+point to is read once, and every object that is built is charged to a budget proportional to the file's size: so work
+and memory are bounded whatever the bytes say. Constants and vectors of numbers are views into the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from flatbuffers import packer
+from numpy.typing import NDArray
+
+from tflq.errors import FormatError, LimitError
+from tflq.flatbuf.binding import BINDINGS, load_record
+from tflq.flatbuf.layout import Field, Kind, Layout, layout, members
+from tflq.flatbuf.limits import Limits
+from tflq.ir import Model, Record, UnknownField
+from tflq.ir.schema import schema
+
+Readable: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]"
+
+DEFAULT_LIMITS = Limits()
+
+_OFFSET_SIZE = 4
+_VTABLE_HEAD = 4  # its own size and the table's, two bytes each
+_UNKNOWN_SIZE = 8  # bytes kept of an unknown field: the widest scalar
+
+# What Python objects take, in bytes, generously: these bound the memory of reading.
+_TABLE_COST = 640
+_SLOT_COST = 96  # of a vtable, once a vtable
+_UNKNOWN_COST = 192
+_VIEW_COST = 256
+_STRING_COST = 96
+_CHARACTER_COST = 4
+_ENTRY_COST = 24  # of a vector of tables
+_INDEX_COST = 48
+
+
+def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
+    """The model in `data`, whose arrays are views of `data`.
+
+    Raises:
+        FormatError: The bytes are no valid `.tflite` file; says at which byte, table and field.
+        LimitError: They ask for more than `limits` allows.
+    """
+    view = memoryview(data).toreadonly().cast("B")
+    if len(view) > limits.file_size:
+        raise LimitError(f"the file has {len(view)} bytes, more than the limit of {limits.file_size}")
+    root = schema()["root"]
+    model: Model = _Reader(view, limits).root(layout(root))
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a vtable says about a table: its size, and where in it each present field lies."""
+
+    size: int
+    scalars: tuple[tuple[str, Callable[[Any, int], tuple[Any, ...]], int], ...]
+    references: tuple[tuple[Field, int], ...]
+    unions: tuple[tuple[Field, int, int], ...]
+    unknown: tuple[tuple[int, int, int], ...]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.scalars or self.references or self.unions or self.unknown)
+
+
+class _Reader:
+    """One file being read."""
+
+    def __init__(self, view: memoryview, limits: Limits) -> None:
+        self.view, self.size, self.limits = view, len(view), limits
+        self.memory = limits.memory_for(self.size)
+        self.tables, self.elements = limits.tables, limits.elements
+        self.plans: dict[tuple[str, int], _Plan] = {}
+        self.seen: dict[str, dict[int, Any]] = {}
+        self.absent: dict[str, Any] = {}
+        self.references: dict[Kind, Callable[[Layout, Field, int, int], Any]] = {
+            Kind.STRING: self._string,
+            Kind.NUMBERS: self._numbers,
+            Kind.TABLE: self._subtable,
+            Kind.TABLES: self._tables,
+        }
+
+    def root(self, root: Layout) -> Any:
+        """The root table, behind the file identifier."""
+        identifier = schema()["file_identifier"].encode()
+        if self.size < _OFFSET_SIZE + len(identifier):
+            raise FormatError("too short for a .tflite file", offset=self.size)
+        found = bytes(self.view[_OFFSET_SIZE : _OFFSET_SIZE + len(identifier)])
+        if found != identifier:
+            raise FormatError(
+                f"not a .tflite file: identifier {found!r} instead of {identifier!r}", offset=_OFFSET_SIZE
+            )
+        return self.table(root, self._follow(0, root.name, ""), 1)
+
+    # --- tables -----------------------------------------------------------------------------------------------------
+
+    def table(self, table: Layout, position: int, depth: int) -> Any:
+        """The table at `position`, as the vocabulary's value of it."""
+        seen = self.seen.setdefault(table.name, {})
+        if position in seen:
+            return seen[position]
+        if depth > self.limits.depth:
+            raise LimitError(f"tables nest deeper than {self.limits.depth}", offset=position, table=table.name)
+        plan = self._plan(table, position)
+        if position + plan.size > self.size:
+            raise FormatError("the table reaches beyond the file's end", offset=position, table=table.name)
+        if plan.empty:
+            value = self._absent(table)
+        else:
+            self.tables -= 1
+            if self.tables < 0:
+                raise LimitError(f"more than {self.limits.tables} tables", offset=position, table=table.name)
+            self._charge(_TABLE_COST, position, table.name)
+            value = seen[position] = self._build(table, plan, position, depth)
+        return value
+
+    def _build(self, table: Layout, plan: _Plan, position: int, depth: int) -> Any:
+        fields = dict(table.defaults)
+        for name, unpack, at in plan.scalars:
+            fields[name] = unpack(self.view, position + at)[0]
+        for field, at in plan.references:
+            fields[field.name] = self.references[field.kind](table, field, position + at, depth)
+        for field, type_at, at in plan.unions:
+            fields[field.name] = self._union(table, field, position, type_at, at, depth)
+        unknown = tuple(self._unknown(table, position + at, slot, gap) for slot, at, gap in plan.unknown)
+        binding = BINDINGS.get(table.name)
+        return binding.load(fields, unknown, self) if binding else load_record(table.name, fields, unknown)
+
+    def _absent(self, table: Layout) -> Any:
+        if table.name not in self.absent:
+            binding = BINDINGS.get(table.name)
+            self.absent[table.name] = binding.load(table.defaults, (), self) if binding else table.absent
+        return self.absent[table.name]
+
+    def _plan(self, table: Layout, position: int) -> _Plan:
+        if not 0 <= position <= self.size - _OFFSET_SIZE:
+            raise FormatError("the table lies beyond the file's end", offset=position, table=table.name)
+        vtable = position - packer.soffset.unpack_from(self.view, position)[0]
+        key = table.name, vtable
+        if key not in self.plans:
+            self.plans[key] = self._read_vtable(table, position, vtable)
+        return self.plans[key]
+
+    def _read_vtable(self, table: Layout, position: int, vtable: int) -> _Plan:
+        def broken(reason: str, at: int = vtable, field: str = "") -> FormatError:
+            return FormatError(reason, offset=at, table=table.name, field=field)
+
+        if not 0 <= vtable <= self.size - _VTABLE_HEAD:
+            raise broken(f"the table's description lies outside the file, at {vtable}", position)
+        size, table_size = struct.unpack_from("<HH", self.view, vtable)
+        if size < _VTABLE_HEAD or size % 2 or vtable + size > self.size:
+            raise broken(f"a table's description cannot have {size} bytes")
+        if table_size < _OFFSET_SIZE:
+            raise broken(f"a table cannot have {table_size} bytes")
+        offsets = struct.unpack_from(f"<{(size - _VTABLE_HEAD) // 2}H", self.view, vtable + _VTABLE_HEAD)
+        self._charge(_SLOT_COST * (len(offsets) + 1), vtable, table.name)
+        present = {slot: at for slot, at in enumerate(offsets) if at}
+        for slot, at in present.items():
+            known = table.slots.get(slot)
+            width = known.number.size if known and known.kind is Kind.SCALAR and known.number else _OFFSET_SIZE
+            if known is None:
+                width = 1
+            if at < _OFFSET_SIZE or at + width > table_size:
+                where = vtable + _VTABLE_HEAD + 2 * slot
+                raise broken("the field lies outside its table", where, known.name if known else f"id {slot}")
+        return _arrange(table, table_size, present)
+
+    # --- fields -----------------------------------------------------------------------------------------------------
+
+    def _subtable(self, table: Layout, field: Field, position: int, depth: int) -> Any:
+        return self.table(layout(field.target), self._follow(position, table.name, field.name), depth + 1)
+
+    def _tables(self, table: Layout, field: Field, position: int, depth: int) -> tuple[Any, ...]:
+        start, count = self._vector(table, field, position, _OFFSET_SIZE)
+        self._count_elements(count, _ENTRY_COST, position, table.name, field.name)
+        element = layout(field.target)
+        places = range(start, start + _OFFSET_SIZE * count, _OFFSET_SIZE)
+        return tuple([self.table(element, self._follow(place, table.name, field.name), depth + 1) for place in places])
+
+    def _union(self, table: Layout, field: Field, position: int, type_at: int, at: int, depth: int) -> Any:
+        number = self.view[position + type_at] if type_at else 0
+        if number == 0:
+            return None
+        if number < len(members(field.target)):
+            if not at:
+                return None
+            target = self._follow(position + at, table.name, field.name)
+            return self.table(layout(members(field.target)[number]), target, depth + 1)
+        self._charge(_TABLE_COST, position, table.name, field.name)
+        inline = bytes(self.view[position + at : position + at + _OFFSET_SIZE]) if at else b""
+        kept = UnknownField(table.name, field.id, inline.ljust(_UNKNOWN_SIZE, b"\0"), False, position + at)
+        return Record(f"{field.target}#{number}", unknown=(kept,))
+
+    def _numbers(self, table: Layout, field: Field, position: int, depth: int) -> NDArray[Any]:
+        assert field.number is not None
+        start, count = self._vector(table, field, position, field.number.size)
+        self._charge(_VIEW_COST, position, table.name, field.name)
+        if field.number.name == "bool":
+            # A stored bool may be any byte; NumPy's must be 0 or 1, so these few bytes are copied.
+            self._count_elements(count, 1, position, table.name, field.name)
+            flags = np.frombuffer(self.view, np.uint8, count, start) != 0
+            flags.flags.writeable = False
+            return flags
+        return np.frombuffer(self.view, field.number.dtype, count, start)
+
+    def _string(self, table: Layout, field: Field, position: int, depth: int) -> str:
+        start, count = self._vector(table, field, position, 1)
+        end = start + count
+        if end >= self.size or self.view[end] != 0:
+            raise FormatError(
+                "the string does not end with a zero byte", offset=end, table=table.name, field=field.name
+            )
+        self._charge(_STRING_COST + _CHARACTER_COST * count, position, table.name, field.name)
+        return str(self.view[start:end], "utf-8", "surrogateescape")
+
+    def _unknown(self, table: Layout, position: int, slot: int, gap: int) -> UnknownField:
+        self._charge(_UNKNOWN_COST, position, table.name, f"id {slot}")
+        inline = bytes(self.view[position : position + min(gap, _UNKNOWN_SIZE)]).ljust(_UNKNOWN_SIZE, b"\0")
+        # Wider than a scalar with padding behind it, it is a struct; and what points into the file may be an offset.
+        scalar = gap < 2 * _UNKNOWN_SIZE and not (gap >= _OFFSET_SIZE and self._may_be_offset(position, inline))
+        return UnknownField(table.name, slot, inline, scalar, position)
+
+    def _may_be_offset(self, position: int, inline: bytes) -> bool:
+        distance = packer.uoffset.unpack_from(inline)[0]
+        aligned = position % _OFFSET_SIZE == 0 and distance % _OFFSET_SIZE == 0
+        return bool(distance and aligned and position + distance + _OFFSET_SIZE <= self.size)
+
+    # --- what the binding asks for ----------------------------------------------------------------------------------
+
+    def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
+        """The vector as a tuple of Python numbers."""
+        self._count_elements(vector.size, _INDEX_COST, None, "", "")
+        return tuple(vector.tolist())
+
+    def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
+        """Bytes outside the tables, `offset` counted from the start of the file."""
+        if offset + size > self.size:
+            raise FormatError(f"{size} bytes at {offset} reach beyond the file's end", table=table, field=field)
+        self._charge(_VIEW_COST, offset, table, field)
+        return self.view[offset : offset + size]
+
+    # --- checked steps ----------------------------------------------------------------------------------------------
+
+    def _follow(self, position: int, table: str, field: str) -> int:
+        """Where the offset at `position` leads; four bytes can be read there."""
+        distance = packer.uoffset.unpack_from(self.view, position)[0]
+        target: int = position + distance
+        if distance == 0 or target > self.size - _OFFSET_SIZE:
+            raise FormatError(f"the offset {distance} leads nowhere", offset=position, table=table, field=field)
+        return target
+
+    def _vector(self, table: Layout, field: Field, position: int, width: int) -> tuple[int, int]:
+        """First byte and count of the vector that the offset at `position` leads to; all its elements lie in the file."""
+        target = self._follow(position, table.name, field.name)
+        count = packer.uoffset.unpack_from(self.view, target)[0]
+        start = target + _OFFSET_SIZE
+        if start + count * width > self.size:
+            reason = f"{count} elements of {width} bytes reach beyond the file's end"
+            raise FormatError(reason, offset=target, table=table.name, field=field.name)
+        return start, count
+
+    def _count_elements(self, count: int, cost: int, position: int | None, table: str, field: str) -> None:
+        self.elements -= count
+        if self.elements < 0:
+            reason = f"more than {self.limits.elements} list entries"
+            raise LimitError(reason, offset=position, table=table, field=field)
+        self._charge(count * cost, position, table, field)
+
+    def _charge(self, cost: int, position: int | None, table: str, field: str = "") -> None:
+        self.memory -= cost
+        if self.memory < 0:
+            allowed = self.limits.memory_for(self.size)
+            reason = f"what the file describes takes more than {allowed} bytes, too much for a file of {self.size}"
+            raise LimitError(reason, offset=position, table=table, field=field)
+
+
+def _arrange(table: Layout, size: int, present: dict[int, int]) -> _Plan:
+    """Sort a table's present slots by how they are read. `present`: offset in the table by slot."""
+    scalars, references, unknown = [], [], []
+    ends = sorted({*present.values(), size})
+    following = dict(zip(ends, ends[1:], strict=False))
+    for slot, at in present.items():
+        field = table.slots.get(slot)
+        if field is None:
+            if slot not in table.type_slots:
+                unknown.append((slot, at, following[at] - at))
+        elif field.kind is Kind.SCALAR and field.number is not None:
+            scalars.append((field.name, field.number.packer.unpack_from, at))
+        elif field.kind is not Kind.UNION:
+            references.append((field, at))
+    unions = [(f, present[slot], present.get(f.id, 0)) for slot, f in table.type_slots.items() if slot in present]
+    return _Plan(size, tuple(scalars), tuple(references), tuple(unions), tuple(unknown))
