@@ -2,5 +2,6 @@
 
 from tflq.flatbuf.limits import Limits
 from tflq.flatbuf.reader import read
+from tflq.flatbuf.writer import write
 
-__all__ = ["Limits", "read"]
+__all__ = ["Limits", "read", "write"]

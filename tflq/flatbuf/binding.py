@@ -1,7 +1,7 @@
-"""Which tables have a class of their own in the vocabulary, and how the two correspond: one case table, both directions.
+"""Which tables have a class of their own in the vocabulary, and how the two correspond: one table, both directions.
 
-`load` takes a table's fields by schema name, its unknown fields and the file; `store` gives the fields back. Fields
-that hold offsets into the file stay out of the vocabulary: `store` leaves bytes outside the tables to the writer.
+`load` makes a value of a table's fields (by schema name) and its unknown fields; `store` gives the fields back. Where
+bytes lie in a file is no part of the vocabulary: `load` fetches those outside the tables, `store` hands them over.
 """
 
 from __future__ import annotations
@@ -35,13 +35,23 @@ class Source(Protocol):
         """Bytes that lie outside the tables, `offset` counted from the start of the file."""
 
 
+class Sink(Protocol):
+    """What `store` may ask of the file that is being written."""
+
+    def inside(self, buffer: ir.Buffer) -> bool:
+        """Whether this buffer's bytes go into its table."""
+
+    def outside(self, data: Any) -> tuple[int, int]:
+        """Store bytes outside the tables: their offset from the start of the file, and their number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """A class of the vocabulary and its table: values from fields, and fields from values."""
 
     type: type
     load: Callable[[Fields, Unknown, Source], Any]
-    store: Callable[[Any], Fields]
+    store: Callable[[Any, Sink], Fields]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,7 @@ def _load_operator_code(f: Fields, unknown: Unknown, source: Source) -> ir.Opera
     return ir.OperatorCode(code, name, f["version"], f["custom_code"], unknown)
 
 
-def _store_operator_code(code: ir.OperatorCode) -> Fields:
+def _store_operator_code(code: ir.OperatorCode, sink: Sink) -> Fields:
     placeholder = enum("BuiltinOperator")["PLACEHOLDER_FOR_GREATER_OP_CODES"]
     return {
         "deprecated_builtin_code": min(code.builtin_code, placeholder),
@@ -93,7 +103,7 @@ def _load_quantization(f: Fields, unknown: Unknown, source: Source) -> ir.Quanti
     )
 
 
-def _store_quantization(q: ir.Quantization) -> Fields:
+def _store_quantization(q: ir.Quantization, sink: Sink) -> Fields:
     return {
         "min": q.min,
         "max": q.max,
@@ -107,7 +117,7 @@ def _store_quantization(q: ir.Quantization) -> Fields:
 def _load_tensor(f: Fields, unknown: Unknown, source: Source) -> ir.TensorSpec:
     return ir.TensorSpec(
         name=f["name"],
-        type=_TENSOR_TYPES.get(f["type"], f["type"]),
+        type=_tensor_type(f["type"]),
         shape=_indices(f["shape"], source) or (),
         buffer=f["buffer"],
         quantization=f["quantization"],
@@ -121,7 +131,7 @@ def _load_tensor(f: Fields, unknown: Unknown, source: Source) -> ir.TensorSpec:
     )
 
 
-def _store_tensor(t: ir.TensorSpec) -> Fields:
+def _store_tensor(t: ir.TensorSpec, sink: Sink) -> Fields:
     return {
         "shape": t.shape,
         "type": int(t.type),
@@ -162,16 +172,20 @@ def _load_operator(f: Fields, unknown: Unknown, source: Source) -> ir.Operator:
     )
 
 
-def _store_operator(op: ir.Operator) -> Fields:
+def _store_operator(op: ir.Operator, sink: Sink) -> Fields:
+    external = op.custom_options_external and op.custom_options is not None
+    offset, size = sink.outside(op.custom_options) if external else (0, 0)
     return {
         "opcode_index": op.opcode_index,
         "inputs": op.inputs,
         "outputs": op.outputs,
         "builtin_options": op.options,
-        "custom_options": op.custom_options,
+        "custom_options": None if external else op.custom_options,
         "custom_options_format": op.custom_options_format,
         "mutating_variable_inputs": op.mutating_variable_inputs,
         "intermediates": op.intermediates,
+        "large_custom_options_offset": offset,
+        "large_custom_options_size": size,
         "builtin_options_2": op.options_2,
         "debug_metadata_index": op.debug_metadata_index,
     }
@@ -189,7 +203,7 @@ def _load_subgraph(f: Fields, unknown: Unknown, source: Source) -> ir.Subgraph:
     )
 
 
-def _store_subgraph(s: ir.Subgraph) -> Fields:
+def _store_subgraph(s: ir.Subgraph, sink: Sink) -> Fields:
     return {
         "tensors": s.tensors,
         "inputs": s.inputs,
@@ -211,16 +225,19 @@ def _load_buffer(f: Fields, unknown: Unknown, source: Source) -> ir.Buffer:
     return ir.Buffer(f["data"], unknown=unknown)
 
 
-def _store_buffer(b: ir.Buffer) -> Fields:
-    return {"data": b.data}
+def _store_buffer(b: ir.Buffer, sink: Sink) -> Fields:
+    if b.data is None or sink.inside(b):
+        return {"data": b.data}
+    offset, size = sink.outside(b.data)
+    return {"offset": offset, "size": size}
 
 
 def _load_pair(first: str, second: str) -> Callable[[Fields, Unknown, Source], Pair]:
     return lambda f, unknown, source: Pair(f[first], f[second], unknown)
 
 
-def _store_pair(first: str, second: str) -> Callable[[Pair], Fields]:
-    return lambda pair: {first: pair.first, second: pair.second}
+def _store_pair(first: str, second: str) -> Callable[[Pair, Sink], Fields]:
+    return lambda pair, sink: {first: pair.first, second: pair.second}
 
 
 def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.SignatureDef:
@@ -236,7 +253,7 @@ def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.Signature
     )
 
 
-def _store_signature(s: ir.SignatureDef) -> Fields:
+def _store_signature(s: ir.SignatureDef, sink: Sink) -> Fields:
     return {
         "inputs": _pairs(s.inputs),
         "outputs": _pairs(s.outputs),
@@ -263,7 +280,7 @@ def _load_model(f: Fields, unknown: Unknown, source: Source) -> ir.Model:
     )
 
 
-def _store_model(m: ir.Model) -> Fields:
+def _store_model(m: ir.Model, sink: Sink) -> Fields:
     return {
         "version": m.version,
         "operator_codes": m.operator_codes,
@@ -284,6 +301,10 @@ def _store_model(m: ir.Model) -> Fields:
 _NO_OFFSET = 1
 
 _TENSOR_TYPES = {int(t): t for t in ir.TensorType}
+
+
+def _tensor_type(number: int) -> ir.TensorType | int:
+    return _TENSOR_TYPES.get(number, number)
 
 
 def _indices(vector: NDArray[Any] | None, source: Source) -> tuple[int, ...] | None:

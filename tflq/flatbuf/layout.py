@@ -30,9 +30,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A scalar type: its packer, its NumPy type as stored, and its size in bytes."""
+    """A scalar type: its flatbuffers flags and packer, its NumPy type as stored, and its size in bytes."""
 
     name: str
+    flags: Any
     packer: struct.Struct
     dtype: np.dtype[Any]
     size: int
@@ -57,7 +58,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A table: its fields by name, its slots by id, the type slots of its unions, and a value with all fields absent."""
+    """A table: its fields by name, by slot, its unions by their type's slot; and its value with all fields absent."""
 
     name: str
     fields: Mapping[str, Field]
@@ -83,7 +84,10 @@ _PACKED = {
 
 #: Every scalar type of the format.
 NUMBERS: Mapping[str, Number] = MappingProxyType(
-    {name: Number(name, flags.packer_type, np.dtype(code), flags.bytewidth) for name, (flags, code) in _PACKED.items()}
+    {
+        name: Number(name, flags, flags.packer_type, np.dtype(code), flags.bytewidth)
+        for name, (flags, code) in _PACKED.items()
+    }
 )
 
 

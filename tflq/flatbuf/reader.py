@@ -11,6 +11,7 @@ import mmap
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from tflq.flatbuf.limits import Limits
 from tflq.ir import Model, Record, UnknownField
 from tflq.ir.schema import schema
 
-Readable: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]"
+Readable: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap"
 
 DEFAULT_LIMITS = Limits()
 
@@ -97,9 +98,8 @@ class _Reader:
             raise FormatError("too short for a .tflite file", offset=self.size)
         found = bytes(self.view[_OFFSET_SIZE : _OFFSET_SIZE + len(identifier)])
         if found != identifier:
-            raise FormatError(
-                f"not a .tflite file: identifier {found!r} instead of {identifier!r}", offset=_OFFSET_SIZE
-            )
+            reason = f"not a .tflite file: identifier {found!r} instead of {identifier!r}"
+            raise FormatError(reason, offset=_OFFSET_SIZE)
         return self.table(root, self._follow(0, root.name, ""), 1)
 
     # --- tables -----------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class _Reader:
         if field.number.name == "bool":
             # A stored bool may be any byte; NumPy's must be 0 or 1, so these few bytes are copied.
             self._count_elements(count, 1, position, table.name, field.name)
-            flags = np.frombuffer(self.view, np.uint8, count, start) != 0
+            flags: NDArray[np.bool_] = np.frombuffer(self.view, np.uint8, count, start) != 0
             flags.flags.writeable = False
             return flags
         return np.frombuffer(self.view, field.number.dtype, count, start)
@@ -217,9 +217,8 @@ class _Reader:
         start, count = self._vector(table, field, position, 1)
         end = start + count
         if end >= self.size or self.view[end] != 0:
-            raise FormatError(
-                "the string does not end with a zero byte", offset=end, table=table.name, field=field.name
-            )
+            reason = "the string does not end with a zero byte"
+            raise FormatError(reason, offset=end, table=table.name, field=field.name)
         self._charge(_STRING_COST + _CHARACTER_COST * count, position, table.name, field.name)
         return str(self.view[start:end], "utf-8", "surrogateescape")
 
@@ -260,7 +259,7 @@ class _Reader:
         return target
 
     def _vector(self, table: Layout, field: Field, position: int, width: int) -> tuple[int, int]:
-        """First byte and count of the vector that the offset at `position` leads to; all its elements lie in the file."""
+        """First byte and count of the vector that the offset at `position` leads to, all inside the file."""
         target = self._follow(position, table.name, field.name)
         count = packer.uoffset.unpack_from(self.view, target)[0]
         start = target + _OFFSET_SIZE
@@ -288,7 +287,7 @@ def _arrange(table: Layout, size: int, present: dict[int, int]) -> _Plan:
     """Sort a table's present slots by how they are read. `present`: offset in the table by slot."""
     scalars, references, unknown = [], [], []
     ends = sorted({*present.values(), size})
-    following = dict(zip(ends, ends[1:], strict=False))
+    following = dict(pairwise(ends))
     for slot, at in present.items():
         field = table.slots.get(slot)
         if field is None:

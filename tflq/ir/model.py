@@ -25,8 +25,8 @@ class UnknownField:
     """A field that the schema data does not name, in a table of the schema.
 
     `inline` is the eight bytes it begins with, zero-extended where the file has fewer before the next field: enough for
-    any scalar. `scalar` says that they cannot be an offset to something else in the file, so that they can be carried to
-    another file; `position` is where in the file they stood.
+    any scalar. `scalar` says that they cannot be an offset to something else in the file, so that another file can hold
+    them too; `position` is where in the file they stood.
     """
 
     table: str

@@ -1,0 +1,229 @@
+"""From a Model to the bytes of a `.tflite` file.
+
+The bytes depend on the model's values alone. Tables lie behind the data they point to, as FlatBuffers are built back to
+front; bytes that belong outside the tables follow them, each at a multiple of 16, as LiteRT's converter lays them out.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from flatbuffers.builder import Builder, BuilderSizeError
+from numpy.typing import NDArray
+
+from tflq.errors import FormatError, LimitError
+from tflq.flatbuf.binding import BINDINGS
+from tflq.flatbuf.layout import NUMBERS, Field, Kind, Layout, Number, layout, members
+from tflq.ir import Buffer, Model, Record, UnknownField
+from tflq.ir.schema import schema
+
+#: Bytes of constants above which they are stored outside the tables, whose offsets reach 2 GiB.
+MAX_INSIDE = (1 << 31) - (1 << 26)
+
+_ALIGNMENT = 16
+_TAIL = 16  # zero bytes behind the last outside bytes: vector instructions may read that far
+_OFFSET_SIZE = 4
+_ROOM = 1 << 16  # initial space for tables
+_OFFSET = replace(NUMBERS["uint32"], name="offset")
+_UNION_TYPE, _UNKNOWN = NUMBERS["uint8"], NUMBERS["uint64"]
+_UNPACKABLE = (TypeError, ValueError, OverflowError, struct.error)
+
+
+def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INSIDE) -> bytes:
+    """The file of `model`. Constants beyond `max_inside` bytes are all stored outside the tables.
+
+    Raises:
+        FormatError: A value does not fit its field; or a field or option table that the schema does not name may hold
+            an offset, so that it has no meaning in another file. `drop_unknown` leaves the latter out instead.
+        LimitError: The tables take more than 2 GiB.
+    """
+    constants = [b.data.nbytes for b in model.buffers if b.data is not None and not b.external]
+    outside = _Outside(all_buffers=sum(constants) > max_inside)
+    room = _ROOM if outside.all_buffers else _ROOM + sum(constants) + _ALIGNMENT * len(constants)
+    tables = _build(model, outside, room, drop_unknown)
+    if not outside.chunks:
+        return tables
+    # How large the tables are does not depend on the offsets in them: now that it is known, write these.
+    outside = _Outside(all_buffers=outside.all_buffers, start=_aligned(len(tables)))
+    tables = _build(model, outside, room, drop_unknown)
+    return b"".join([tables, bytes(outside.start - len(tables)), *outside.chunks, bytes(_TAIL)])
+
+
+def _build(model: Model, outside: _Outside, room: int, drop_unknown: bool) -> bytes:
+    try:
+        builder = Builder(room)
+        root = _Writer(builder, outside, drop_unknown).table(layout(schema()["root"]), model)
+        builder.Finish(root, file_identifier=schema()["file_identifier"].encode())
+    except BuilderSizeError:
+        raise LimitError("the tables take more than 2 GiB") from None
+    return bytes(memoryview(builder.Bytes)[builder.Head() :])
+
+
+@dataclass(slots=True)
+class _Outside:
+    """Bytes behind the tables: where they go, and the chunks in order, padding included.
+
+    Bytes that several buffers share in memory, as in a file that stores them once, are stored once.
+    """
+
+    all_buffers: bool
+    start: int = _ALIGNMENT
+    size: int = 0
+    chunks: list[bytes | memoryview] = field(default_factory=list)
+    places: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def inside(self, buffer: Buffer) -> bool:
+        """Whether this buffer's bytes go into its table."""
+        return not buffer.external and not (self.all_buffers and buffer.data is not None and buffer.data.size)
+
+    def outside(self, data: Any) -> tuple[int, int]:
+        """Store bytes outside the tables: their offset from the start of the file, and their number."""
+        array = _bytes(data)
+        key = array.__array_interface__["data"][0], array.size
+        if key not in self.places:
+            self.places[key] = self.start + self.size
+            padded = _aligned(array.size)
+            self.chunks += [array.data, bytes(padded - array.size)]
+            self.size += padded
+        return self.places[key], array.size
+
+
+class _Writer:
+    """One file being written: every method appends to the builder and returns an offset in it."""
+
+    def __init__(self, builder: Builder, outside: _Outside, drop_unknown: bool) -> None:
+        self.builder, self.sink, self.drop_unknown = builder, outside, drop_unknown
+
+    def table(self, table: Layout, value: Any) -> int:
+        """A table and all that it points to."""
+        fields = self._fields(table, value)
+        slots = [self._slot(table, table.fields[name], content) for name, content in fields.items()]
+        present = [entry for group in slots for entry in group]
+        present += [(u.id, _UNKNOWN, _unknown_number(u)) for u in value.unknown if self._carries(table, u)]
+        # Widest first leaves no gaps between fields; by id among equals, so that the layout depends on nothing else.
+        present.sort(key=lambda entry: (-entry[1].size, entry[0]))
+        self.builder.StartObject(1 + max((entry[0] for entry in present), default=-1))
+        for slot, number, content in present:
+            if number is _OFFSET:
+                self.builder.PrependUOffsetTRelative(content)
+            else:
+                self.builder.Prepend(number.flags, content)
+            self.builder.Slot(slot)
+        return int(self.builder.EndObject())
+
+    def _fields(self, table: Layout, value: Any) -> Mapping[str, Any]:
+        binding = BINDINGS.get(table.name)
+        record = value.table if isinstance(value, Record) else None
+        if (type(value) is not binding.type) if binding else (record != table.name):
+            got = record or type(value).__name__
+            raise FormatError(f"{got} stands where the file has {table.name}", table=table.name)
+        fields: Mapping[str, Any] = binding.store(value, self.sink) if binding else value.fields
+        for name in fields:
+            if name not in table.fields:
+                raise FormatError("the schema has no such field", table=table.name, field=name)
+        return fields
+
+    def _slot(self, table: Layout, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
+        """What goes into the table for one field: (slot, number type, content) of every slot it fills."""
+        if value is None:
+            return []
+        try:
+            if field.kind is Kind.SCALAR:
+                return self._scalar(field, value)
+            if field.kind is Kind.UNION:
+                return self._union(field, value)
+            return [(field.id, _OFFSET, self._reference(field, value))]
+        except FormatError:
+            raise
+        except BuilderSizeError:
+            raise
+        except _UNPACKABLE as error:
+            raise FormatError(f"{_brief(value)} does not fit: {error}", table=table.name, field=field.name) from error
+
+    def _scalar(self, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
+        assert field.number is not None
+        content = field.number.flags.py_type(value)
+        if content != value and content == content:
+            raise ValueError(f"not a {field.number.name}")
+        # Bits are compared, not values: -0.0 equals 0.0 and is not the default.
+        is_default = field.number.packer.pack(content) == field.number.packer.pack(field.default)
+        return [] if is_default else [(field.id, field.number, content)]
+
+    def _union(self, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
+        name = value.table if isinstance(value, Record) else ""
+        if name not in members(field.target)[1:]:
+            if self.drop_unknown:
+                return []
+            raise FormatError(f"{_brief(name)} is no known member of {field.target}, and cannot be carried over",
+                              field=field.name)  # fmt: skip
+        number = members(field.target).index(name)
+        return [(field.id - 1, _UNION_TYPE, number), (field.id, _OFFSET, self.table(layout(name), value))]
+
+    def _reference(self, field: Field, value: Any) -> int:
+        if field.kind is Kind.STRING:
+            return int(self.builder.CreateString(value.encode("utf-8", "surrogateescape")))
+        if field.kind is Kind.TABLE:
+            return self.table(layout(field.target), value)
+        if field.kind is Kind.TABLES:
+            return self._tables([self.table(layout(field.target), element) for element in value])
+        assert field.number is not None
+        return self._vector(_numbers(field.number, value), field.number.size, max(field.align, field.number.size))
+
+    def _tables(self, offsets: Sequence[int]) -> int:
+        self.builder.StartVector(_OFFSET_SIZE, len(offsets), _OFFSET_SIZE)
+        for offset in reversed(offsets):
+            self.builder.PrependUOffsetTRelative(offset)
+        return int(self.builder.EndVector())
+
+    def _vector(self, array: NDArray[Any], width: int, alignment: int) -> int:
+        builder = self.builder
+        builder.StartVector(width, array.size, alignment)
+        builder.head -= array.nbytes
+        builder.Bytes[builder.head : builder.head + array.nbytes] = _bytes(array).data
+        return int(builder.EndVector())
+
+    def _carries(self, table: Layout, unknown: UnknownField) -> bool:
+        if unknown.scalar and unknown.table == table.name:
+            return True
+        if self.drop_unknown:
+            return False
+        reason = "this unknown field may hold an offset, and cannot be carried over"
+        where = unknown.position if unknown.position >= 0 else None
+        raise FormatError(reason, offset=where, table=unknown.table, field=f"id {unknown.id}")
+
+
+def _numbers(number: Number, value: Any) -> NDArray[Any]:
+    """The values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _bytes(value)
+    given = np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value, dtype=number.dtype)
+    if given.dtype == number.dtype:
+        return given
+    stored = given.astype(number.dtype)
+    if not np.array_equal(stored, given, equal_nan=given.dtype.kind == "f"):
+        raise ValueError(f"not all are {number.name}")
+    return stored
+
+
+def _bytes(data: Any) -> NDArray[np.uint8]:
+    """The memory of an array or a bytes-like object, copied only where it is not contiguous."""
+    if isinstance(data, np.ndarray):
+        return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    return np.frombuffer(data, np.uint8)
+
+
+def _unknown_number(unknown: UnknownField) -> int:
+    return int.from_bytes(unknown.inline[:8], "little")
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
