@@ -1,0 +1,160 @@
+"""Exact sums of integer products, made by BLAS.
+
+A floating-point sum of integers is exact, in any order and with or without fused multiply-add, as long as the sum of
+every subset of its terms fits the significand. So the bound is taken over subsets: for x in [low, high], the products
+of one output column that can be positive, added up, and those that can be negative. Where a column goes beyond the
+bound, K is cut into runs that do not, and their sums are added as integers. Which way is taken is decided once, from
+the weights and the range of x. docs/numerics.md has the proof.
+
+A contraction gives the true integer, not yet wrapped to an accumulator's width: every output stage wraps (addition is
+the same modulo 2**32 whenever that is done), and `accumulators_int32` does it where no stage follows.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.compiled import Int, Real, compiled
+
+Array = NDArray[Any]
+Range = tuple[int, int]
+
+#: All integers up to this magnitude are exact.
+EXACT_FLOAT32 = 2**24
+EXACT_FLOAT64 = 2**53
+
+#: Shorter float32 runs than this lose against one float64 product.
+_SHORTEST_RUN = 96
+#: Bytes of rows and accumulators that stay in a core's second-level cache.
+_CACHE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction:
+    """Rows of integers times one constant matrix: (R, K) -> (R, N), exact."""
+
+    real: np.dtype[Any]  # type in which rows are given: float32 or float64
+    runs: tuple[slice, ...]  # of k
+    matrices: tuple[Array, ...]  # (k of the run, N) each, of type `real`
+    accumulator: np.dtype[Any]  # type of the result: `real` for a single run, else int32 or int64
+    shape: tuple[int, int]  # (K, N)
+
+    @classmethod
+    def of(cls, weights: Array, x: Range) -> Contraction:
+        """For `weights` (K, N), centred, of at most 16 bits, and rows whose values lie in `x` = (low, high)."""
+        matrix = np.ascontiguousarray(weights, dtype=np.float32)
+        runs, bounds = _runs(matrix, x, EXACT_FLOAT32)
+        if max(bounds) > EXACT_FLOAT32 or 1 < len(runs) and len(matrix) < _SHORTEST_RUN * len(runs):
+            matrix = matrix.astype(np.float64)
+            runs, bounds = _runs(matrix, x, EXACT_FLOAT64)
+        summed = np.dtype(np.int32) if sum(bounds) < 2**31 else np.dtype(np.int64)
+        return cls(
+            real=matrix.dtype,
+            runs=runs,
+            matrices=tuple(matrix[run] for run in runs),
+            accumulator=matrix.dtype if len(runs) == 1 else summed,
+            shape=(matrix.shape[0], matrix.shape[1]),
+        )
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows keep rows and accumulators of one block in cache."""
+        return max(16, _CACHE_BYTES // (self.real.itemsize * max(1, sum(self.shape))))
+
+    def __call__(self, rows: Array, out: Array | None = None) -> Array:
+        """Accumulators (R, N) of `rows` (R, K), of type `real`, unit stride along K. `out` is of type `accumulator`."""
+        if out is None:
+            out = np.empty((rows.shape[0], self.shape[1]), self.accumulator)
+        if len(self.runs) == 1:
+            return np.matmul(rows, self.matrices[0], out=out)
+        out.fill(0)
+        part = np.empty(out.shape, self.real)
+        for run, matrix in zip(self.runs, self.matrices, strict=True):
+            _add_part(np.matmul(rows[:, run], matrix, out=part), out)
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairContraction:
+    """Two operands of which neither is constant: (..., R, K) times (..., K, N), exact."""
+
+    real: np.dtype[Any]  # type in which both operands are given
+    runs: tuple[slice, ...]  # of k
+    accumulator: np.dtype[Any]  # type of the result: `real` for a single run, else int64
+
+    @classmethod
+    def of(cls, length: int, x: Range, y: Range) -> PairContraction:
+        """For sums of `length` products of values in `x` and `y` = (low, high), centred."""
+        largest = max(1, max(abs(a * b) for a in x for b in y))
+        fits = length * largest <= EXACT_FLOAT32 or largest * _SHORTEST_RUN <= EXACT_FLOAT32
+        real, limit = (np.dtype(np.float32), EXACT_FLOAT32) if fits else (np.dtype(np.float64), EXACT_FLOAT64)
+        step = limit // largest
+        runs = tuple(slice(k, min(k + step, length)) for k in range(0, max(length, 1), step))
+        return cls(real, runs, real if len(runs) == 1 else np.dtype(np.int64))
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Accumulators (..., R, N); leading dimensions broadcast."""
+        if len(self.runs) == 1:
+            return np.matmul(x, y)
+        parts = (np.matmul(x[..., run], y[..., run, :]).astype(np.int64) for run in self.runs)
+        return functools.reduce(np.add, parts)
+
+
+def accumulators_int32(accumulators: Array) -> NDArray[np.int32]:
+    """True sums as the int32 register that wrapped on its way to them holds them."""
+    return accumulators.astype(np.int64).astype(np.int32)
+
+
+def centred_range(codes: Range, zero_point: int) -> Range:
+    """The range of code - zero point, for codes in `codes` = (low, high)."""
+    return codes[0] - zero_point, codes[1] - zero_point
+
+
+@compiled
+def centre_into(codes: Array, zero_point: Int, out: Array) -> None:
+    """out = codes - zero point, as floats. Both 1-D or raveled views of the same size, contiguous."""
+    for i in range(codes.size):
+        out[i] = np.float32(np.int32(codes[i]) - np.int32(zero_point))
+
+
+def _runs(matrix: Array, x: Range, limit: int) -> tuple[tuple[slice, ...], list[int]]:
+    """Runs of k, and the largest subset sum of each: within `limit`, unless a single product is beyond it."""
+    runs, bounds, start = [], [], 0
+    while start < len(matrix) or not runs:
+        stop, bound = _next_cut(matrix, start, float(x[0]), float(x[1]), float(limit))
+        runs.append(slice(start, int(stop)))
+        bounds.append(int(bound))
+        start = int(stop)
+    return tuple(runs), bounds
+
+
+@compiled
+def _next_cut(matrix: Array, start: Int, low: Real, high: Real, limit: Real) -> tuple[Int, Real]:
+    """The end of the longest run from `start` that keeps to `limit` (one k at least), and its largest subset sum."""
+    length, columns = matrix.shape
+    up, down = np.zeros(columns), np.zeros(columns)
+    bound = 0.0
+    for k in range(start, length):
+        reached = bound
+        for c in range(columns):
+            first, second = matrix[k, c] * low, matrix[k, c] * high
+            up[c] += max(first, second, 0.0)
+            down[c] -= min(first, second, 0.0)
+            reached = max(reached, up[c], down[c])
+        if reached > limit and k > start:
+            return k, bound
+        bound = reached
+    return length, bound
+
+
+@compiled
+def _add_part(part: Array, out: Array) -> None:
+    rows, columns = out.shape
+    for r in range(rows):
+        for c in range(columns):
+            out[r, c] += np.int64(part[r, c])
