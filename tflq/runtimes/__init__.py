@@ -1,0 +1,39 @@
+"""Real runtimes behind one small protocol. Each run happens in a child process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.errors import UnknownNameError
+from tflq.runtimes import litert, tensorflow, tflite_micro, tflite_runtime
+from tflq.runtimes.process import ProcessRuntime
+from tflq.runtimes.runtime import Description, Execution, Runtime, Sample
+
+__all__ = ["RUNTIMES", "Description", "Execution", "ProcessRuntime", "Runtime", "Sample", "by_name"]
+
+#: Every runtime, by name.
+RUNTIMES = {
+    runtime.name: runtime
+    for family in (litert, tensorflow, tflite_runtime, tflite_micro)
+    for runtime in family.RUNTIMES
+}
+
+
+def by_name(
+    runtime: str | Runtime, *, python: str | None = None, threads: int | None = None, timeout: float | None = None
+) -> Runtime:  # fmt: skip
+    """The runtime of that name; a Runtime is returned as it is.
+
+    `python` is the path of the Python that has it installed, `timeout` the seconds that a run may take.
+    """
+    if not isinstance(runtime, str):
+        return runtime
+    if runtime not in RUNTIMES:
+        raise UnknownNameError("runtime", runtime, tuple(RUNTIMES))
+    chosen = RUNTIMES[runtime]
+    return replace(
+        chosen,
+        python=python,
+        threads=chosen.threads if threads is None else threads,
+        timeout=chosen.timeout if timeout is None else timeout,
+    )
