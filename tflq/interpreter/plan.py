@@ -96,7 +96,7 @@ def make_plan(
     if not 0 <= subgraph < len(model.subgraphs):
         raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=subgraph)
     graph = model.subgraphs[subgraph]
-    _check_indices(graph)
+    check_indices(graph)
     operands = [
         _operand(model, graph, index, (input_shapes or {}).get(index)) for index in range(len(graph.tensors))
     ]  # fmt: skip
@@ -210,7 +210,8 @@ def _last_uses(graph: Subgraph) -> list[tuple[int, ...]]:
     return [tuple(tensors) for tensors in uses]
 
 
-def _check_indices(graph: Subgraph) -> None:
+def check_indices(graph: Subgraph) -> None:
+    """Refuse tensor indices that the graph does not have; -1 stands for an absent operand."""
     count = len(graph.tensors)
     for tensor in (*graph.inputs, *graph.outputs):
         if not 0 <= tensor < count:

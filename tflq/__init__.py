@@ -1,0 +1,61 @@
+"""Bit-exact execution, verification and debugging of quantized .tflite models.
+
+The names below are loaded when they are first used, so that `import tflq` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tflq.api.files import load, save
+    from tflq.api.interpreter import Interpreter
+    from tflq.api.options import OpResolverType
+    from tflq.errors import TflqError
+    from tflq.ir.model import Model
+    from tflq.verification import record, verify
+
+    __version__: str
+
+__all__ = [
+    "Interpreter",
+    "Model",
+    "OpResolverType",
+    "TflqError",
+    "__version__",
+    "load",
+    "record",
+    "save",
+    "verify",
+]
+
+#: Where each public name lives: (module, name there).
+_HOMES = {
+    "Interpreter": ("tflq.api.interpreter", "Interpreter"),
+    "Model": ("tflq.ir.model", "Model"),
+    "OpResolverType": ("tflq.api.options", "OpResolverType"),
+    "TflqError": ("tflq.errors", "TflqError"),
+    "load": ("tflq.api.files", "load"),
+    "record": ("tflq.verification", "record"),
+    "save": ("tflq.api.files", "save"),
+    "verify": ("tflq.verification", "verify"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("tflq")
+    elif name in _HOMES:
+        module, attribute = _HOMES[name]
+        value = getattr(import_module(module), attribute)
+    else:
+        raise AttributeError(f"module 'tflq' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Where files, plans and profiles meet: load, save and the drop-in Interpreter."""

@@ -1,0 +1,92 @@
+"""Models from files, and files from models."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from tflq.errors import FileAccessError
+from tflq.flatbuf import read
+from tflq.ir import Model
+
+#: What a model can be made from: a path, or the bytes of a file.
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview"
+
+
+def load(source: Source | Model) -> Model:
+    """The model in a file or in the bytes of one; a Model is returned as it is.
+
+    A file is mapped, not read: constants are views into it. It should not be changed while the model is in use.
+    Bytes are used in place; a bytearray or a writable view is copied first, since models do not change.
+
+    Raises:
+        FileAccessError: The path cannot be read.
+        FormatError: The bytes are no valid `.tflite` file.
+    """
+    if isinstance(source, Model):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return read(_mapped(os.fspath(source)))
+    return read(_frozen(source))
+
+
+def _mapped(path: str | bytes) -> mmap.mmap | bytes:
+    """The bytes of a file: a read-only map, or plain bytes for what cannot be mapped (empty files, pipes)."""
+    try:
+        with open(path, "rb") as file:
+            try:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (ValueError, OSError):
+                return file.read()
+    except OSError as error:
+        raise FileAccessError(os.fsdecode(path), error.strerror or str(error)) from error
+    except ValueError as error:  # a path with a null character
+        raise FileAccessError(repr(path), str(error)) from error
+
+
+def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
+    """`data` without a copy where nobody can write to it."""
+    if isinstance(data, bytes):
+        return data
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"expected a path, the bytes of a model or a Model, not {type(data).__name__}") from None
+    if view.readonly and view.c_contiguous and not isinstance(view.obj, bytearray):
+        return view.cast("B")
+    return view.tobytes()
+
+
+def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
+    """The bytes of a `.tflite` file for `model`, which are also written to `path` where one is given.
+
+    The file appears complete or not at all: it is written beside `path` and moved into place.
+
+    Raises:
+        FileAccessError: The path cannot be written.
+    """
+    from tflq.flatbuf import write
+
+    data: bytes = write(model)
+    if path is not None:
+        _write_atomically(Path(path), data)
+    return data
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+        if path.exists():
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            beside.unlink()
+        raise FileAccessError(path, getattr(error, "strerror", None) or str(error)) from error

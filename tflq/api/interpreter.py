@@ -1,0 +1,233 @@
+"""The drop-in for `ai_edge_litert.interpreter.Interpreter` and `tf.lite.Interpreter`."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex
+
+from tflq.api.details import Details, operator_details, tensor_details
+from tflq.api.files import Source, load
+from tflq.api.options import (
+    OpResolverType,
+    check_delegates,
+    check_registerers,
+    check_resolver,
+    check_threads,
+)
+from tflq.api.session import Session
+from tflq.api.signature import SignatureRunner, by_name
+from tflq.api.values import give
+from tflq.errors import InputError, ModelError, UnknownNameError
+from tflq.ir import Model, SignatureDef
+from tflq.kernels.kernel import Array
+from tflq.profiles import Profile
+from tflq.profiles import by_name as profile_by_name
+
+
+class Interpreter:
+    """Runs a `.tflite` model with the arithmetic of `profile`, bit by bit.
+
+    Calls, dictionaries and arrays are those of LiteRT's Python interpreter, with these differences:
+
+    * zero-sized tensors come back as empty arrays, where LiteRT raises;
+    * what a run did not keep is an error, where LiteRT gives whatever its memory holds: intermediate tensors are kept
+      with `experimental_preserve_all_tensors=True`;
+    * arrays from `tensor()` may be held through `allocate_tensors()` and `invoke()`; those of outputs are read-only;
+    * an unsupported operator is refused by `allocate_tensors()`, not by the constructor.
+
+    Every error is a `tflq.TflqError`, and a ValueError, RuntimeError or NotImplementedError besides, where LiteRT
+    raises those.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: Source | Model | None = None,
+        experimental_delegates: Sequence[object] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: object = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,
+        experimental_default_delegate_latest_features: bool = False,
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,
+        experimental_force_delegate_node_profiling: bool = False,
+        custom_op_registerers: Sequence[object] | None = None,
+        *,
+        profile: str | Profile = "litert-ref",
+    ) -> None:
+        """Load a model from a path, or from the bytes of a file (or a Model) in `model_content`.
+
+        Args:
+            model_path: A `.tflite` file.
+            model_content: The bytes of one, or a Model.
+            experimental_delegates: Refused unless empty.
+            num_threads: At least 1; results do not depend on it.
+            experimental_op_resolver_type: AUTO, or the resolver that `profile` stands for.
+            experimental_preserve_all_tensors: Keep intermediate tensors, for get_tensor and tensor.
+            experimental_disable_delegate_clustering: Accepted; there are no delegates.
+            experimental_default_delegate_latest_features: Refused if true: it means XNNPACK.
+            experimental_compress_quantization_zero_points: Accepted; changes LiteRT's memory only.
+            experimental_disable_delegate_node_fusion: Accepted; there are no delegates.
+            experimental_force_delegate_node_profiling: Accepted; there are no delegates.
+            custom_op_registerers: Refused unless empty.
+            profile: Whose arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile.
+
+        Raises:
+            FileAccessError: The path cannot be read.
+            FormatError: The bytes are no valid `.tflite` file.
+            OptionError: An option cannot be honoured.
+        """
+        self._profile = profile_by_name(profile)
+        check_delegates(experimental_delegates, experimental_default_delegate_latest_features)
+        check_registerers(custom_op_registerers)
+        check_threads(num_threads)
+        check_resolver(experimental_op_resolver_type, self._profile)
+        self._compress = experimental_compress_quantization_zero_points
+        self._keep_all = bool(experimental_preserve_all_tensors)
+        self._model = _model(model_path, model_content)
+        self._sessions: dict[int, Session] = {}
+        self._session(0)
+
+    @property
+    def profile(self) -> Profile:
+        """Whose arithmetic is reproduced."""
+        return self._profile
+
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """The constructor's option."""
+        return self._compress
+
+    def allocate_tensors(self) -> None:
+        """Bind every operator to the present input shapes. Needed before `invoke`, and after a resize.
+
+        Raises:
+            UnsupportedError: The profile has no kernel for an operator; says which, and the nearest form it has.
+            ModelError: An operator cannot accept its operands.
+        """
+        self._session(0).allocate()
+
+    def invoke(self) -> None:
+        """Run the model on the present inputs."""
+        self._session(0).invoke()
+
+    def reset_all_variables(self) -> None:
+        """Set the variable tensors back to what they are after an allocation."""
+        for session in self._sessions.values():
+            session.reset_variables()
+
+    def resize_tensor_input(
+        self, input_index: SupportsIndex, tensor_size: Sequence[int] | Array, strict: bool = False
+    ) -> None:  # fmt: skip
+        """Give an input another shape, from the next `allocate_tensors` on.
+
+        `strict` allows that only for dimensions that `shape_signature` gives as -1.
+        """
+        self._session(0).resize(operator.index(input_index), _shape(tensor_size), strict)
+
+    def set_tensor(self, tensor_index: SupportsIndex, value: Any) -> None:
+        """Copy `value`, an array of exactly the tensor's type and shape, into an input or a variable."""
+        self._session(0).set(operator.index(tensor_index), value)
+
+    def get_tensor(self, tensor_index: SupportsIndex, subgraph_index: SupportsIndex = 0) -> Any:
+        """A copy of the tensor's present value."""
+        session, tensor = self._session(operator.index(subgraph_index)), operator.index(tensor_index)
+        return give(session.value(tensor), session.type(tensor))
+
+    def tensor(self, tensor_index: SupportsIndex) -> Callable[[], Array]:
+        """A function that gives the array which holds the tensor at the time of the call, without a copy.
+
+        Arrays of inputs and variables can be written to.
+        """
+        index = operator.index(tensor_index)
+        return lambda: self._session(0).view(index)
+
+    def get_input_details(self) -> list[Details]:
+        """Details of the input tensors."""
+        session = self._session(0)
+        return [tensor_details(session, tensor) for tensor in session.graph.inputs]
+
+    def get_output_details(self) -> list[Details]:
+        """Details of the output tensors."""
+        session = self._session(0)
+        return [tensor_details(session, tensor) for tensor in session.graph.outputs]
+
+    def get_tensor_details(self, subgraph_index: SupportsIndex = 0) -> list[Details]:
+        """Details of all tensors of a subgraph."""
+        session = self._session(operator.index(subgraph_index))
+        return [tensor_details(session, tensor) for tensor in range(len(session.graph.tensors))]
+
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        return len(self._model.subgraphs)
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Names of the inputs and outputs, by signature key."""
+        return {
+            key: {"inputs": list(by_name(signature.inputs)), "outputs": list(by_name(signature.outputs))}
+            for key, signature in self._signatures().items()
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """A callable that runs a signature; the key may be left out where the model has only one."""
+        signatures = self._signatures()
+        if signature_key is None:
+            if len(signatures) != 1:
+                raise InputError("a signature key is needed unless the model has exactly one", got=list(signatures))
+            signature_key = next(iter(signatures))
+        if signature_key not in signatures:
+            raise UnknownNameError("signature", signature_key, tuple(signatures))
+        signature = signatures[signature_key]
+        return SignatureRunner(self._session(signature.subgraph_index), signature)
+
+    def _get_ops_details(self) -> list[Details]:
+        session = self._session(0)
+        return [operator_details(session, position) for position in range(len(session.graph.operators))]
+
+    def _get_op_details(self, op_index: SupportsIndex) -> Details:
+        return operator_details(self._session(0), operator.index(op_index))
+
+    def _signatures(self) -> dict[str, SignatureDef]:
+        return {s.signature_key or "": s for s in self._model.signature_defs or ()}
+
+    def _session(self, index: int) -> Session:
+        session = self._sessions.get(index)
+        if session is None:
+            count = len(self._model.subgraphs)
+            if count == 0:
+                raise ModelError("the model has no subgraph")
+            if not 0 <= index < count:
+                raise UnknownNameError("subgraph", index, range(count))
+            session = self._sessions[index] = Session(self._model, self._profile, index, self._keep_all)
+        return session
+
+
+def _model(path: str | os.PathLike[str] | None, content: Source | Model | None) -> Model:
+    if path is not None and content is not None:
+        raise InputError("model_path and model_content cannot both be given")
+    if path is not None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"model_path must be a path, not {type(path).__name__}")
+        return load(path)
+    if content is not None:
+        if isinstance(content, (str, os.PathLike)):
+            raise TypeError("model_content must be bytes; a path goes into model_path")
+        return load(content)
+    raise InputError("model_path or model_content is needed")
+
+
+def _shape(size: Sequence[int] | Array) -> tuple[int, ...]:
+    import numpy as np
+
+    try:
+        array = np.asarray(size)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"no shape: {error}") from error
+    if array.ndim != 1:
+        raise InputError("a shape is a list of integers", got=size)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError("a shape is a list of integers", got=size)
+    return tuple(int(extent) for extent in array)
