@@ -1,0 +1,65 @@
+"""Whole models against recorded outputs of the real interpreter, bit by bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import suites
+from numpy.typing import NDArray
+
+import tflq
+
+SINGLE = suites.ROOT / "golden" / "singleop"
+INDEX = json.loads((SINGLE / "index.json").read_text())
+REAL = [case for case in suites.suite_models("real") if case.entry["kind"] == "quantized"]
+ZIP = [case for case in suites.suite_models("zip") if case.entry["kind"] in ("int8", "int16x8")]
+
+
+def assert_same_bits(model: Path, golden: Path) -> None:
+    """Run every recorded sample in a fresh interpreter; each output must have the golden's type, shape and bytes."""
+    recorded = dict(np.load(golden, allow_pickle=False))
+    for sample in sorted({key.split("_")[0] for key in recorded}):
+        interpreter = tflq.Interpreter(model_path=str(model))
+        for i, detail in enumerate(interpreter.get_input_details()):
+            value = recorded[f"{sample}_in{i}"]
+            if tuple(detail["shape"]) != value.shape:
+                interpreter.resize_tensor_input(detail["index"], value.shape)
+        interpreter.allocate_tensors()
+        for i, detail in enumerate(interpreter.get_input_details()):
+            interpreter.set_tensor(detail["index"], recorded[f"{sample}_in{i}"])
+        interpreter.invoke()
+        for i, detail in enumerate(interpreter.get_output_details()):
+            got, want = np.asarray(interpreter.get_tensor(detail["index"])), recorded[f"{sample}_out{i}"]
+            assert (got.dtype, got.shape) == (want.dtype, want.shape)
+            np.testing.assert_array_equal(_bits(got), _bits(want), err_msg=f"{sample} output {i} of {model.name}")
+
+
+def _bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Floats as their bit patterns with every NaN alike; anything else as it is."""
+    if array.dtype.kind != "f":
+        return array
+    return np.where(np.isnan(array), np.array(np.nan, array.dtype), array).view(f"u{array.dtype.itemsize}")
+
+
+@pytest.mark.parametrize("entry", INDEX, ids=[Path(e["model"]).stem for e in INDEX])
+def test_single_operators(entry: dict[str, str]) -> None:
+    assert_same_bits(SINGLE / entry["model"], SINGLE / entry["golden"])
+
+
+@pytest.mark.parametrize("case", REAL, ids=[case.id for case in REAL])
+def test_real_quantized_models(case: suites.Case) -> None:
+    assert_same_bits(case.model, case.golden)
+
+
+@pytest.mark.parametrize("case", ZIP, ids=[case.id for case in ZIP])
+def test_converted_operator_tests(case: suites.Case) -> None:
+    assert_same_bits(case.model, case.golden)
+
+
+def test_the_shared_suites_are_there(shared: Path) -> None:
+    """Says, by its skip, that the suites above were not run."""
+    assert len(REAL) == 97
+    assert len(ZIP) == 362
