@@ -17,6 +17,8 @@ import types
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
+from numpy.typing import NDArray
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -24,6 +26,8 @@ R = TypeVar("R")
 Int: TypeAlias = Any
 #: The same for float64.
 Real: TypeAlias = Any
+#: An array, whatever its type.
+Array: TypeAlias = NDArray[Any]
 
 
 class Compiled(Generic[P, R]):

@@ -12,7 +12,6 @@ the same modulo 2**32 whenever that is done), and `accumulators_int32` does it w
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +48,7 @@ class Contraction:
         """For `weights` (K, N), centred, of at most 16 bits, and rows whose values lie in `x` = (low, high)."""
         matrix = np.ascontiguousarray(weights, dtype=np.float32)
         runs, bounds = _runs(matrix, x, EXACT_FLOAT32)
-        if max(bounds) > EXACT_FLOAT32 or 1 < len(runs) and len(matrix) < _SHORTEST_RUN * len(runs):
+        if max(bounds) > EXACT_FLOAT32 or (len(runs) > 1 and len(matrix) < _SHORTEST_RUN * len(runs)):
             matrix = matrix.astype(np.float64)
             runs, bounds = _runs(matrix, x, EXACT_FLOAT64)
         summed = np.dtype(np.int32) if sum(bounds) < 2**31 else np.dtype(np.int64)
@@ -101,8 +100,10 @@ class PairContraction:
         """Accumulators (..., R, N); leading dimensions broadcast."""
         if len(self.runs) == 1:
             return np.matmul(x, y)
-        parts = (np.matmul(x[..., run], y[..., run, :]).astype(np.int64) for run in self.runs)
-        return functools.reduce(np.add, parts)
+        total = np.matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
+        for run in self.runs[1:]:
+            total += np.matmul(x[..., run], y[..., run, :]).astype(np.int64)
+        return total
 
 
 def accumulators_int32(accumulators: Array) -> NDArray[np.int32]:
@@ -124,7 +125,9 @@ def centre_into(codes: Array, zero_point: Int, out: Array) -> None:
 
 def _runs(matrix: Array, x: Range, limit: int) -> tuple[tuple[slice, ...], list[int]]:
     """Runs of k, and the largest subset sum of each: within `limit`, unless a single product is beyond it."""
-    runs, bounds, start = [], [], 0
+    runs: list[slice] = []
+    bounds: list[int] = []
+    start = 0
     while start < len(matrix) or not runs:
         stop, bound = _next_cut(matrix, start, float(x[0]), float(x[1]), float(limit))
         runs.append(slice(start, int(stop)))

@@ -23,6 +23,25 @@ def wrap_int32(x: Int) -> Int:
 
 
 @compiled
+def wrap(x: Int, width: Int) -> Int:
+    """`x` modulo 2**width into [-2**(width-1), 2**(width-1)), as a two's complement register keeps it."""
+    spare = np.int64(64) - np.int64(width)
+    return (np.int64(x) << spare) >> spare
+
+
+@compiled
+def lowest(width: Int) -> Int:
+    """The smallest value of a signed word."""
+    return -(np.int64(1) << (np.int64(width) - np.int64(1)))
+
+
+@compiled
+def highest(width: Int) -> Int:
+    """The largest value of a signed word."""
+    return (np.int64(1) << (np.int64(width) - np.int64(1))) - np.int64(1)
+
+
+@compiled
 def clamp(x: Int, low: Int, high: Int) -> Int:
     """`x` held inside [low, high]; `high` wins where the limits are crossed."""
     return min(max(x, low), high)
@@ -71,3 +90,14 @@ def half_away(x: float) -> int:
     """Python integer nearest to `x`, ties away from zero. Exact for every finite float."""
     whole = math.trunc(x)
     return whole + (0 if abs(x - whole) < 0.5 else (1 if x > 0 else -1))
+
+
+@compiled
+def float_to_int32(x: Real) -> Int:
+    """An integral float as int32, as x86's conversion does it: NaN and what lies outside int32 give INT32_MIN.
+
+    C leaves these cases undefined; cvttss2si and its relatives do not.
+    """
+    if not (x >= -2147483648.0 and x < 2147483648.0):
+        return np.int64(INT32_MIN)
+    return np.int64(x)
