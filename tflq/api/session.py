@@ -7,7 +7,7 @@ from tflq.errors import InputError, ModelError, ShapeError, StateError, UnknownN
 from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.interpreter.constants import constant_of
 from tflq.interpreter.plan import check_indices
-from tflq.interpreter.run import initial_value
+from tflq.interpreter.run import variable
 from tflq.ir import Model, TensorSpec, TensorType
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile
@@ -105,8 +105,10 @@ class Session:
         """The array that holds the tensor now; not to be written to."""
         spec = self.spec(tensor)
         self.type(tensor)
-        if tensor in self.graph.inputs or spec.is_variable:
-            return self._writable(tensor)
+        if self.plan is not None and tensor in self._inputs:
+            return self._inputs[tensor]
+        if self.plan is not None and spec.is_variable:
+            return variable(self.plan, self._state, tensor)
         if self._trace is not None and tensor in self._trace.values:
             return self._trace.values[tensor]
         constant = constant_of(self.model, spec)
@@ -127,15 +129,10 @@ class Session:
             raise StateError(f"{self.name(tensor)}: {_NOT_ALLOCATED}")
         if tensor in self._inputs:
             return self._inputs[tensor]
-        operand = self.plan.operands[tensor]
-        if not operand.is_variable:
+        if not self.plan.operands[tensor].is_variable:
             raise InputError("is neither an input nor a variable, so it cannot be set", name=self.name(tensor))
-        value = self._state.variables.get(tensor)
-        if value is None:
-            value = initial_value(operand)
-        elif not value.flags.owndata or not value.flags.writeable:
-            value = value.copy()  # a kernel's result may share memory with something else
-        self._state.variables[tensor] = value
+        # A copy, because a kernel's result may be an output too.
+        value = self._state.variables[tensor] = variable(self.plan, self._state, tensor).copy()
         return value
 
     def _input(self, plan: Plan, tensor: int) -> Array:

@@ -14,6 +14,8 @@ from tflq.kernels.kernel import Array
 
 def constant_of(model: Model, spec: TensorSpec) -> Array | None:
     """The value that the file stores for a tensor, read-only; None where it stores none."""
+    if any(extent < 0 for extent in spec.shape):
+        raise ModelError("a dimension is negative", tensor=spec.name or "", got=list(spec.shape))
     if not 0 <= spec.buffer < len(model.buffers):
         raise ModelError("buffer index out of range", tensor=spec.name or "", got=spec.buffer)
     data = model.buffers[spec.buffer].data
@@ -24,7 +26,9 @@ def constant_of(model: Model, spec: TensorSpec) -> Array | None:
     if spec.sparsity is not None:
         raise UnsupportedError("constant", types=spec.type.label, reason=f"tensor {spec.name!r} is sparse")
     if spec.type == TensorType.STRING:
-        return strings_from(data).reshape(spec.shape)
+        strings = strings_from(data)
+        _check_size(spec.name or "", math.prod(spec.shape), len(strings), "strings")
+        return strings.reshape(spec.shape)
     if spec.type not in STORED_BITS:
         return None
     return numbers_from(data, spec.type, spec.shape, spec.name or "")
@@ -34,13 +38,21 @@ def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...], name: s
     """Elements of a plain buffer; sub-byte types are unpacked to one element a byte, low bits first."""
     count = math.prod(shape)
     bits = STORED_BITS[type_]
-    size = (count * bits + 7) // 8
-    if data.size < size:
-        raise ModelError("buffer is too small", tensor=name, expected=f"{size} bytes", got=f"{data.size} bytes")
+    _check_size(name, (count * bits + 7) // 8, data.size, "bytes")
     if bits < 8:
-        return _unpack(data[:size], bits, count, CARRIER[type_]).reshape(shape)
-    value: Array = data[:size].view(CARRIER[type_]).reshape(shape)
-    return value
+        return _unpack(data, bits, count, CARRIER[type_]).reshape(shape)
+    if type_ == TensorType.BOOL:
+        return np.not_equal(data, 0).reshape(shape)
+    value: Array = data.view(CARRIER[type_]).reshape(shape)
+    return value if value.flags.aligned else value.copy()
+
+
+def _check_size(name: str, expected: int, got: int, unit: str) -> None:
+    """Source: LiteRT 2.3 Subgraph::SetTensorParametersReadOnly."""
+    if expected != got:
+        raise ModelError(
+            "buffer does not fit the shape", tensor=name, expected=f"{expected} {unit}", got=f"{got} {unit}"
+        )
 
 
 def _unpack(data: Array, bits: int, count: int, dtype: np.dtype[np.generic]) -> Array:
@@ -54,7 +66,7 @@ def _unpack(data: Array, bits: int, count: int, dtype: np.dtype[np.generic]) -> 
 def strings_from(data: Array) -> Array:
     """Strings of a STRING buffer: count, count + 1 offsets (int32, little endian), characters."""
     raw = data.tobytes()
-    header = np.frombuffer(raw, "<i4", count=len(raw) // 4)
+    header = np.frombuffer(raw[: len(raw) // 4 * 4], "<i4")
     count = int(header[0]) if len(header) else 0
     if count < 0 or len(header) < count + 2:
         raise ModelError("string buffer is too small", expected=f"{count} strings", got=f"{len(raw)} bytes")

@@ -13,7 +13,8 @@ import numpy as np
 
 from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
 from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, Operator, Record, Subgraph, TensorType
+from tflq.interpreter.memory import DEFAULT_MEMORY, Budget
+from tflq.ir import CARRIER, Model, Operator, Record, Subgraph, TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, find, nearest
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile
@@ -45,8 +46,13 @@ class Step:
     kernel: Kernel
     prepared: Prepared | None
     inputs: tuple[int, ...]  # tensor indices, -1 where absent
-    outputs: tuple[int, ...]
+    outputs: tuple[int, ...]  # those that are present
     last_uses: tuple[int, ...]  # tensors that no later step reads
+
+    @property
+    def place(self) -> str:
+        """Which operator, as errors begin."""
+        return f"operator {self.index} {self.op}: "
 
     def bind(self, arithmetic: Arithmetic, values: Sequence[Array | None]) -> Prepared:
         """Prepare with the shapes, and for shape operands the values, that the inputs have now."""
@@ -72,6 +78,11 @@ class Plan:
     operands: tuple[Operand, ...]  # by tensor index; shapes as far as they are known
     known: tuple[bool, ...]  # by tensor index: whether the operand's shape is certain before the model runs
     steps: tuple[Step, ...]
+    variables: tuple[int, ...]  # tensors that keep their value from run to run
+    constants: tuple[Array | None, ...]  # by tensor index, and None at the end: what index -1 reads
+    makers: Mapping[int, int]  # tensor -> the operator that makes it
+    memory_limit: int  # bytes of tensors alive at the same time, constants left out
+    peak_memory: int  # the same as far as it is known before the model runs
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -83,24 +94,27 @@ class Plan:
         """Tensor indices of the graph's outputs."""
         return self.subgraph.outputs
 
-    @property
-    def variables(self) -> tuple[int, ...]:
-        """Tensor indices of the variable tensors, which keep their value from run to run."""
-        return tuple(o.index for o in self.operands if o.is_variable)
-
 
 def make_plan(
-    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape] | None = None
+    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape] | None = None,
+    memory_limit: int = DEFAULT_MEMORY,
 ) -> Plan:  # fmt: skip
     """Bind `model`'s subgraph under `profile`. `input_shapes` replaces shapes of graph inputs, by tensor index."""
     if not 0 <= subgraph < len(model.subgraphs):
         raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=subgraph)
     graph = model.subgraphs[subgraph]
     check_indices(graph)
+    makers = {tensor: index for index, o in enumerate(graph.operators) for tensor in o.outputs if tensor >= 0}
     operands = [
-        _operand(model, graph, index, (input_shapes or {}).get(index)) for index in range(len(graph.tensors))
-    ]  # fmt: skip
+        _operand(model, graph, index, (input_shapes or {}).get(index), index in makers)
+        for index in range(len(graph.tensors))
+    ]
+    _check_order(graph, operands)
     known = _known_at_start(graph, operands)
+    budget = Budget(memory_limit)
+    for operand in operands:
+        if operand.is_variable or operand.index in graph.inputs:
+            budget.hold(operand)
     last_uses = _last_uses(graph)
     steps = []
     for index, operator in enumerate(graph.operators):
@@ -108,11 +122,24 @@ def make_plan(
         steps.append(step)
         shapes = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
         for tensor, shape in zip(step.outputs, shapes, strict=True):
-            if tensor >= 0:
-                known[tensor] = shape is not None
-                if shape is not None:
-                    operands[tensor] = replace(operands[tensor], shape=shape)
-    return Plan(model, graph, profile, tuple(operands), tuple(known), tuple(steps))
+            known[tensor] = shape is not None
+            if shape is not None:
+                operands[tensor] = replace(operands[tensor], shape=shape)
+                budget.hold(operands[tensor], step.place)
+        budget.release(step.last_uses)
+    return Plan(
+        model=model,
+        subgraph=graph,
+        profile=profile,
+        operands=tuple(operands),
+        known=tuple(known),
+        steps=tuple(steps),
+        variables=tuple(o.index for o in operands if o.is_variable),
+        constants=(*(o.value for o in operands), None),
+        makers=makers,
+        memory_limit=memory_limit,
+        peak_memory=budget.peak,
+    )
 
 
 def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -142,7 +169,8 @@ def _step(
     )
     ready = values_known and all(known[tensor] for tensor in present)
     prepared = prepare(kernel, node, profile.arithmetic) if ready else None
-    return Step(index, node.op, node, kernel, prepared, operator.inputs, operator.outputs, last_uses)
+    outputs = tuple(tensor for tensor in operator.outputs if tensor >= 0)
+    return Step(index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses)
 
 
 def _node(model: Model, operands: Sequence[Operand], index: int, operator: Operator) -> Node:
@@ -173,11 +201,15 @@ def _kernel(profile: Profile, node: Node) -> Kernel:
     return kernel
 
 
-def _operand(model: Model, graph: Subgraph, index: int, shape: Shape | None) -> Operand:
+def _operand(model: Model, graph: Subgraph, index: int, shape: Shape | None, made: bool) -> Operand:
     spec = graph.tensors[index]
     if not isinstance(spec.type, TensorType):
         raise UnsupportedError("tensor", types=f"type {spec.type}", reason=f"tensor {spec.name!r}")
     value = None if spec.is_variable or index in graph.inputs else constant_of(model, spec)
+    if value is not None and made:
+        raise ModelError("a constant is written to", tensor=spec.name or f"#{index}")
+    if value is None and not made and index not in graph.inputs and 0 in spec.shape:
+        value = np.empty(spec.shape, CARRIER[spec.type])  # needs no buffer to be a constant
     return Operand(
         index=index,
         name=spec.name or "",
@@ -194,6 +226,19 @@ def _known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
     for tensor in graph.inputs:
         known[tensor] = True
     return known
+
+
+def _check_order(graph: Subgraph, operands: Sequence[Operand]) -> None:
+    """Refuse a graph in which something is read that nothing before has made."""
+    made = {o.index for o in operands if o.is_constant or o.is_variable} | set(graph.inputs)
+    for index, operator in enumerate(graph.operators):
+        for tensor in operator.inputs:
+            if tensor >= 0 and tensor not in made:
+                raise ModelError("is read before it is made", index=index, tensor=operands[tensor].name or f"#{tensor}")
+        made.update(operator.outputs)
+    for tensor in graph.outputs:
+        if tensor not in made:
+            raise ModelError("graph output is never made", tensor=operands[tensor].name or f"#{tensor}")
 
 
 def _last_uses(graph: Subgraph) -> list[tuple[int, ...]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.errors import ModelError, OperatorFailed, TflqError
+from tflq.errors import OperatorFailed, TflqError
+from tflq.interpreter.memory import check_outputs
 from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.trace import Trace
 from tflq.ir import CARRIER, TensorType
@@ -25,35 +26,43 @@ class State:
 def initial_value(operand: Operand) -> Array:
     """A variable tensor after a reset: zeros, or the zero point for int8.
 
-    Source: LiteRT 2.3 Subgraph::ResetVariableTensors.
+    Source: LiteRT 2.3 ResetVariableTensor.
     """
     fill = operand.zero_point if operand.type == TensorType.INT8 else 0
     return np.full(operand.shape, fill, CARRIER[operand.type])
 
 
+def variable(plan: Plan, state: State, tensor: int) -> Array:
+    """The present value of a variable tensor."""
+    value = state.variables.get(tensor)
+    if value is None:
+        value = state.variables[tensor] = initial_value(plan.operands[tensor])
+    return value
+
+
 def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, keep_all: bool = False) -> Trace:
     """Execute `plan` on `inputs` (by tensor index, shapes and types as planned) and return its trace.
 
-    The trace holds the graph's inputs and outputs, or every tensor with `keep_all`.
+    The trace holds the graph's outputs; with `keep_all` its inputs, variables and every tensor that an operator made.
     """
     state = state if state is not None else State()
-    trace = Trace(values=dict(inputs))
-    for operand in plan.operands:
-        if operand.is_variable:
-            trace.values[operand.index] = state.variables.setdefault(operand.index, initial_value(operand))
+    values: list[Array | None] = list(plan.constants)
+    for tensor in plan.variables:
+        values[tensor] = variable(plan, state, tensor)
+    for tensor, value in inputs.items():
+        values[tensor] = value
     with np.errstate(all="ignore"):
         for step in plan.steps:
-            _run_step(plan, step, state, trace)
+            _run_step(plan, step, state, values)
             if not keep_all:
                 for tensor in step.last_uses:
-                    trace.values.pop(tensor, None)
-    for tensor in plan.outputs:
-        if tensor not in trace.values:
-            trace.values[tensor] = _unmade(plan, tensor)
-    return trace
+                    values[tensor] = None
+    kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
+    held = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
+    return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers})
 
 
-def evaluate(prepared: Prepared, step: Step, values: list[Array | None]) -> tuple[Array, ...]:
+def evaluate(prepared: Prepared, step: Step, values: Sequence[Array | None]) -> tuple[Array, ...]:
     """Run one bound operator on its inputs: its outputs, then the new values of the variables it updates."""
     try:
         result = prepared.eval(prepared.data, *values)
@@ -61,15 +70,19 @@ def evaluate(prepared: Prepared, step: Step, values: list[Array | None]) -> tupl
         raise
     except Exception as error:
         raise OperatorFailed(step.op, step.index, "eval", f"{type(error).__name__}: {error}") from error
-    return result if isinstance(result, tuple) else (result,)
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) != len(step.outputs) + len(prepared.updates):
+        raise OperatorFailed(step.op, step.index, "eval", f"made {len(results)} arrays")
+    return results
 
 
 def inputs_of(plan: Plan, step: Step, values: Mapping[int, Array]) -> list[Array | None]:
     """The arrays a step reads, in operand order: from `values`, or the constants of the model."""
-    return [None if tensor < 0 else _value(plan, step, tensor, values) for tensor in step.inputs]
+    constants = plan.constants
+    return [values.get(tensor, constants[tensor]) for tensor in step.inputs]
 
 
-def bound(plan: Plan, step: Step, state: State, values: list[Array | None]) -> Prepared:
+def bound(plan: Plan, step: Step, state: State, values: Sequence[Array | None]) -> Prepared:
     """The step's prepared form, bound now if its shapes were not known before; bindings are kept for equal shapes."""
     if step.prepared is not None:
         return step.prepared
@@ -80,36 +93,19 @@ def bound(plan: Plan, step: Step, state: State, values: list[Array | None]) -> P
     known = state.bound.get(step.index)
     if known is None or known[0] != key:
         known = (key, step.bind(plan.profile.arithmetic, values))
+        check_outputs(step.node.outputs, known[1].shapes, plan.memory_limit, step.place)
         state.bound[step.index] = known
     return known[1]
 
 
-def _run_step(plan: Plan, step: Step, state: State, trace: Trace) -> None:
-    values = inputs_of(plan, step, trace.values)
-    prepared = bound(plan, step, state, values)
-    results = evaluate(prepared, step, values)
-    outputs = tuple(tensor for tensor in step.outputs if tensor >= 0)
-    for tensor, shape, result in zip(outputs, prepared.shapes, results):  # noqa: B905 (updates follow the outputs)
+def _run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -> None:
+    arguments = [values[tensor] for tensor in step.inputs]
+    prepared = step.prepared or bound(plan, step, state, arguments)
+    results = evaluate(prepared, step, arguments)
+    for tensor, shape, result in zip(step.outputs, prepared.shapes, results):  # noqa: B905 (updates follow the outputs)
         if shape is not None and result.shape != shape:
             raise OperatorFailed(step.op, step.index, "eval", f"made shape {result.shape}, prepared {shape}")
-        trace.values[tensor] = result
-        trace.makers[tensor] = step.index
-    for position, result in zip(prepared.updates, results[len(outputs) :], strict=True):
-        state.variables[step.inputs[position]] = trace.values[step.inputs[position]] = result
-
-
-def _value(plan: Plan, step: Step, tensor: int, values: Mapping[int, Array]) -> Array:
-    value = values.get(tensor)
-    if value is None:
-        value = plan.operands[tensor].value
-    if value is None:
-        raise ModelError("is read before it is made", op=step.op, index=step.index, tensor=plan.operands[tensor].name)
-    return value
-
-
-def _unmade(plan: Plan, tensor: int) -> Array:
-    """A graph output that no operator makes: a constant, or an input that was passed through."""
-    value = plan.operands[tensor].value
-    if value is None:
-        raise ModelError("graph output is never made", tensor=plan.operands[tensor].name)
-    return value
+        values[tensor] = result
+    for position, result in zip(prepared.updates, results[len(step.outputs) :], strict=True):
+        tensor = step.inputs[position]
+        state.variables[tensor] = values[tensor] = result
