@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ class T:
     axis: int = 0
     value: Any = None
     variable: bool = False
-    unknown_size: bool = field(default=False)
 
     def spec(self, name: str, buffer: int) -> TensorSpec:
         quantization = None

@@ -5,10 +5,12 @@ Source: LiteRT 2.3 kernel_util.cc CalculateActivationRangeQuantized and Calculat
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import DTypeLike
 
-from tflq.kernels.kernel import Node, Operand
+from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.rounding import half_away
 from tflq.numerics.stages import type_range
 
@@ -53,3 +55,24 @@ def float_range(node: Node) -> tuple[np.float32, np.float32]:
     floor, ceiling = limits(node)
     largest = np.finfo(np.float32).max
     return np.float32(-largest if floor is None else floor), np.float32(largest if ceiling is None else ceiling)
+
+
+def number_range(node: Node, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Clamp of an unquantized output in its own type; open ends are the type's finite extremes.
+
+    Source: CalculateActivationRange. A limit of -1 wraps where the type is unsigned.
+    """
+    info: Any = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+    floor, ceiling = limits(node)
+    low = dtype.type(info.min) if floor is None else np.float64(floor).astype(np.int64).astype(dtype)
+    return low, dtype.type(info.max if ceiling is None else ceiling)
+
+
+def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
+    """Hold `values` inside [low, high] and give them back. NaN stays, and so does -0.0 at a limit of 0.
+
+    Source: ActivationFunctionWithMinMax, min(max(x, low), high) by comparison.
+    """
+    np.copyto(values, low, where=values < low)
+    np.copyto(values, high, where=values > high)
+    return values

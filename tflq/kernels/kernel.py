@@ -52,6 +52,11 @@ class Operand:
         """Whether the model file holds its data."""
         return self.value is not None
 
+    @property
+    def is_quantized(self) -> bool:
+        """Whether the file gives it any scale."""
+        return self.quantization is not None and len(self.quantization.scale) > 0
+
     def _per_tensor(self) -> Quantization | None:
         q = self.quantization
         return q if q is not None and len(q.scale) == 1 and len(q.zero_point) == 1 else None

@@ -1,0 +1,77 @@
+"""DEQUANTIZE: y = (x - zero point) * scale.
+
+| operand | shape | types                                    | quantization                           |
+|---------|-------|------------------------------------------|----------------------------------------|
+| x       | any   | int8, uint8, int4, uint4, int2           | per tensor or per axis                 |
+|         |       | int16; float16                           | per tensor, zero point 0; none         |
+| y       | as x  | float32                                  | none                                   |
+
+Source: LiteRT 2.3, dequantize.h DequantizeImpl, PerChannelDequantizeImpl; reference/dequantize.h Dequantize.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.axis import along
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_unary
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import compiled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """One entry a channel, channels in the middle of (outer, channels, inner)."""
+
+    scale: Array  # real units per LSB; float64 per tensor, float32 per axis: the product is rounded once either way
+    zero_point: Array  # int64, LSB of input
+    rows: tuple[int, int, int]
+
+
+def prepare_dequantize(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Per axis where there are several scales; then the product is float32, else a float64 one that is rounded."""
+    x = node.input(0)
+    channels = along(node, x, x.shape)
+    if x.type == TensorType.INT16:
+        node.check(channels.count == 1, "is quantized per axis, which int16 cannot be", x)
+        node.check(x.zero_point == 0, "zero point", x, expected=0, got=x.zero_point)
+    if channels.count == 1:
+        data = OpData(channels.scale.astype(np.float64), channels.zero_point, (1, 1, -1))
+        return prepare_unary(node, data, eval_dequantize, CARRIER[x.type])
+    return Prepared((x.shape,), OpData(channels.scale, channels.zero_point, channels.rows), eval_dequantize)
+
+
+def eval_dequantize(data: OpData, x: Array) -> Array:
+    """Source: Dequantize. Rounding: the product, once, to float32."""
+    out = np.empty(x.shape, np.float32)
+    _dequantize(np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point, out.reshape(data.rows))
+    return out
+
+
+@compiled
+def _dequantize(x: Array, scale: Array, zero_point: Array, out: Array) -> None:
+    for outer in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            for inner in range(x.shape[2]):
+                # |x - zero point| < 2**24, so that its float64 product with a float32 scale is exact before rounding
+                out[outer, c, inner] = np.float32(np.float64(np.int64(x[outer, c, inner]) - zero_point[c]) * scale[c])
+
+
+def prepare_widen(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """float16 to float32."""
+    return Prepared((node.input(0).shape,), None, eval_widen)
+
+
+def eval_widen(data: None, x: Array) -> Array:
+    """Source: Dequantize (half). Rounding: none."""
+    return x.astype(np.float32)
+
+
+KERNELS = (
+    Kernel("DEQUANTIZE", "int8|uint8|int16|int4|uint4|int2 -> float32", prepare_dequantize, (1, 9)),
+    Kernel("DEQUANTIZE", "float16 -> float32", prepare_widen, (1, 9)),
+)

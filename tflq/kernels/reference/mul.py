@@ -1,0 +1,138 @@
+"""MUL: y = a * b.
+
+| operand | shape             | types                                              | quantization                    |
+|---------|-------------------|----------------------------------------------------|---------------------------------|
+| a, b    | any, broadcasting | uint8, int8, int16                                 | per tensor; int16: zero point 0 |
+|         |                   | float32, float16, complex64, int32, uint32, int64  | none; int16 too                 |
+| y       | broadcast         | as a; for int16 also int8, uint8                   | as a                            |
+
+Options: fused_activation_function (not for complex64).
+int16 without quantization is plain arithmetic that wraps; int16 to 8 bits is a Q0.15 product without broadcasting.
+Source: LiteRT 2.3, mul.cc Prepare; reference/mul.h, reference/integer_ops/mul.h MulElementwise, Mul.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.activation import code_range, limits
+from tflq.kernels.binary import both, eval_plain, prepare_clamped
+from tflq.kernels.broadcast import broadcast_shape, spread
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.fixedpoint import doubling_high_mul
+from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
+from tflq.numerics.stages import OutputPipeline
+
+prepare_number = prepare_clamped(np.multiply)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    first_zero_point: int  # LSB of first input
+    second_zero_point: int  # LSB of second input
+    pipeline: OutputPipeline  # products of centred codes -> codes
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NarrowData:
+    """Constants of the int16 to 8-bit form."""
+
+    zero_point: int  # LSB of output
+    low: int  # LSB of output, relative to the zero point
+    high: int
+    dtype: np.dtype[np.generic]
+    shape: Shape
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The real multiplier is a float32 expression, left to right, widened to float64 afterwards."""
+    a, b, y = both(node)
+    dtype = np.dtype(y.type.label)
+    shape = broadcast_shape(node, a, b)
+    low, high = code_range(node, y, dtype)
+    stage = arithmetic.requantize(np.float64(a.scale * b.scale / y.scale))
+    data = OpData(a.zero_point, b.zero_point, OutputPipeline(stage, y.zero_point, low, high, dtype), shape)
+    return Prepared((shape,), data, eval_quantized)
+
+
+def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
+    """Source: MulElementwise. Rounding: once, by the stage. Overflow: none (a product has at most 32 bits)."""
+    accumulator = np.empty(data.shape, np.int32)
+    _multiply_centred(
+        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), data.first_zero_point,
+        data.second_zero_point, accumulator.reshape(-1),
+    )  # fmt: skip
+    return data.pipeline(accumulator)
+
+
+@compiled
+def _multiply_centred(a: Array, b: Array, zero_a: Int, zero_b: Int, out: Array) -> None:
+    for i in range(len(out)):
+        out[i] = wrap_int32((np.int64(a[i]) - zero_a) * (np.int64(b[i]) - zero_b))
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Plain where the output is not quantized; else all zero points must be 0."""
+    operands = both(node)
+    if not operands[2].is_quantized:
+        return prepare_number(node, arithmetic)
+    for operand in operands:
+        node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+    return prepare_quantized(node, arithmetic)
+
+
+def prepare_narrow(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Scales take no part: the product is Q0.15, its high 8 bits are the output."""
+    a, b, y = both(node)
+    node.check(np.prod(a.shape) == np.prod(b.shape), "this form cannot broadcast", b, expected=a.shape, got=b.shape)
+    dtype = np.dtype(y.type.label)
+    low, high = code_range(node, y, dtype)
+    shape = broadcast_shape(node, a, b)
+    data = NarrowData(y.zero_point, low - y.zero_point, high - y.zero_point, dtype, shape)
+    return Prepared((shape,), data, eval_narrow)
+
+
+def eval_narrow(data: NarrowData, a: Array, b: Array) -> Array:
+    """Source: Mul (int16 to int8). Rounding: half up in the product, half away in its division by 256."""
+    out = np.empty(data.shape, data.dtype)
+    x, y = spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1)
+    _multiply_q15(x, y, data.low, data.high, data.zero_point, out.reshape(-1))
+    return out
+
+
+@compiled
+def _multiply_q15(a: Array, b: Array, low: Int, high: Int, zero_point: Int, out: Array) -> None:
+    for i in range(len(out)):
+        product = doubling_high_mul(a[i], b[i], 16)
+        out[i] = clamp(divide_by_pot_half_away(product, 8), low, high) + zero_point
+
+
+def prepare_complex(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No activation is possible."""
+    a, b, _ = both(node)
+    node.check(limits(node) == (None, None), "fused activation of a complex product")
+    return Prepared((broadcast_shape(node, a, b),), _multiply_complex, eval_plain)
+
+
+def _multiply_complex(a: Array, b: Array) -> Array:
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.complex64)
+    out.real = a.real * b.real - a.imag * b.imag
+    out.imag = a.real * b.imag + a.imag * b.real
+    return out
+
+
+NUMBERS = ("float32", "float16", "int32", "uint32", "int64")
+KERNELS = (
+    *(Kernel("MUL", f"{t} {t} -> {t}", prepare_quantized, (1, 7)) for t in ("uint8", "int8")),
+    Kernel("MUL", "int16 int16 -> int16", prepare_int16, (1, 7)),
+    *(Kernel("MUL", f"int16 int16 -> {t}", prepare_narrow, (1, 7)) for t in ("uint8", "int8")),
+    *(Kernel("MUL", f"{t} {t} -> {t}", prepare_number, (1, 7)) for t in NUMBERS),
+    Kernel("MUL", "complex64 complex64 -> complex64", prepare_complex, (1, 7)),
+)

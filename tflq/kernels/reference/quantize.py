@@ -1,0 +1,111 @@
+"""QUANTIZE: y = x / scale + zero point; or from one quantization to another.
+
+| operand | shape | types                          | y's types                                | quantization           |
+|---------|-------|--------------------------------|------------------------------------------|------------------------|
+| x       | any   | float32                        | int8, uint8, int16, int4, uint4          | y: per tensor or axis  |
+|         |       | int8, uint8                    | int8, uint8, int16                       | per tensor             |
+|         |       | int16                          | int8, int16 (zero points 0), int32       | per tensor             |
+|         |       | int32                          | int8, int16                              | per tensor             |
+| y       | as x  |                                |                                          |                        |
+
+Source: LiteRT 2.3, quantize.cc Prepare, AffineQuantizeToInt4; reference/quantize.h AffineQuantize, PerChannelQuantize;
+reference/requantize.h Requantize.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.axis import along
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_unary
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
+from tflq.numerics.stages import OutputPipeline, type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatData:
+    """Constants of float32 to integer: one entry a channel, channels in the middle of (outer, channels, inner)."""
+
+    scale: Array  # float32, real units per LSB of output
+    zero_point: Array  # int64, LSB of output
+    low: int  # LSB of output
+    high: int
+    dtype: np.dtype[Any]
+    rows: tuple[int, int, int]
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Per axis where the output has several scales."""
+    x, y = node.input(0), node.outputs[0]
+    node.check(y.is_quantized, "is not quantized", y)
+    channels = along(node, y, x.shape)
+    node.check(
+        channels.count == 1 or y.type not in NARROW, "is quantized per axis, which 4-bit types cannot be", y
+    )  # fmt: skip
+    dtype = CARRIER[y.type]
+    low, high = NARROW.get(y.type) or type_range(dtype)
+    data = FloatData(channels.scale, channels.zero_point, low, high, dtype, channels.rows)
+    return Prepared((x.shape,), data, eval_float)
+
+
+def eval_float(data: FloatData, x: Array) -> Array:
+    """Source: AffineQuantize. Rounding: float32 quotient, then half away from zero. Overflow: as float_to_int32."""
+    out = np.empty(x.shape, data.dtype)
+    _quantize(
+        np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point, data.low, data.high,
+        out.reshape(data.rows),
+    )  # fmt: skip
+    return out
+
+
+@compiled
+def _quantize(x: Array, scale: Array, zero_point: Array, low: Int, high: Int, out: Array) -> None:
+    for outer in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            for inner in range(x.shape[2]):
+                whole = round_half_away(np.float32(x[outer, c, inner] / scale[c]))
+                out[outer, c, inner] = clamp(wrap_int32(float_to_int32(whole) + zero_point[c]), low, high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequantizeData:
+    """Constants of integer to integer."""
+
+    zero_point: int  # LSB of input
+    pipeline: OutputPipeline
+
+
+def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The real multiplier is a float64 quotient."""
+    x, y = node.input(0), node.outputs[0]
+    node.check(y.is_quantized, "is not quantized", y)
+    dtype = CARRIER[y.type]
+    if x.type == y.type == TensorType.INT16:
+        for operand in (x, y):
+            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+    stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))
+    data = RequantizeData(x.zero_point, OutputPipeline(stage, y.zero_point, *type_range(dtype), dtype))
+    return prepare_unary(node, data, eval_requantize, CARRIER[x.type])
+
+
+def eval_requantize(data: RequantizeData, x: Array) -> Array:
+    """Source: Requantize. Rounding: once, by the stage. Overflow: x - zero point wraps int32."""
+    return data.pipeline(x.astype(np.int32) - np.int32(data.zero_point))
+
+
+#: Limits of the types that are carried in wider ones.
+NARROW = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15)}
+
+KERNELS = (
+    Kernel("QUANTIZE", "float32 -> int8|uint8|int16|int4|uint4", prepare_float, (1, 6)),
+    Kernel("QUANTIZE", "int8|uint8 -> int8|uint8|int16", prepare_requantize, (1, 6)),
+    Kernel("QUANTIZE", "int16 -> int8|int16|int32", prepare_requantize, (1, 6)),
+    Kernel("QUANTIZE", "int32 -> int8|int16", prepare_requantize, (1, 6)),
+)
