@@ -11,7 +11,7 @@
     │   ├── TypeMismatchError                  tensor, expected type, got type
     │   ├── UnknownNameError                   no tensor, signature, profile ... of that name
     │   └── OptionError                        an option that cannot be honoured
-    ├── StateError (RuntimeError)              calls in the wrong order (invoke before allocate_tensors)
+    ├── StateError (RuntimeError, ValueError)  calls in the wrong order; LiteRT raises one or the other
     ├── UndefinedResultError (ArithmeticError) the original aborts, or its result is undefined, for these values
     ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
     ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks what is asked for
@@ -53,7 +53,7 @@ class FormatError(TflqError, ValueError):
 
 
 class LimitError(FormatError):
-    """A count or a size goes beyond an explicit limit of the reader or writer."""
+    """A count or a size goes beyond an explicit limit of the reader, the writer or a plan."""
 
 
 class ModelError(TflqError, ValueError):
@@ -136,7 +136,7 @@ class OptionError(InputError):
     """An option, or a combination of options, that cannot be honoured."""
 
 
-class StateError(TflqError, RuntimeError):
+class StateError(TflqError, RuntimeError, ValueError):
     """Calls in an order that has no meaning, such as invoke before allocate_tensors."""
 
 

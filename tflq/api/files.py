@@ -22,7 +22,7 @@ def load(source: Source | Model) -> Model:
     """The model in a file or in the bytes of one; a Model is returned as it is.
 
     A file is mapped, not read: constants are views into it. It should not be changed while the model is in use.
-    Bytes are used in place; a bytearray or a writable view is copied first, since models do not change.
+    Bytes, and views of bytes or of a read-only map, are used in place; what could be written to is copied first.
 
     Raises:
         FileAccessError: The path cannot be read.
@@ -57,9 +57,8 @@ def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
         view = memoryview(data)
     except TypeError:
         raise TypeError(f"expected a path, the bytes of a model or a Model, not {type(data).__name__}") from None
-    if view.readonly and view.c_contiguous and not isinstance(view.obj, bytearray):
-        return view.cast("B")
-    return view.tobytes()
+    owner_is_constant = view.readonly and isinstance(view.obj, (bytes, mmap.mmap))
+    return view.cast("B") if owner_is_constant and view.c_contiguous else view.tobytes()
 
 
 def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:

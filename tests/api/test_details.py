@@ -1,0 +1,67 @@
+"""Details of tensors, operators and signatures, key by key as LiteRT gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import suites
+
+import tflq
+
+litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+
+GROUP = 40
+CASES = [list(suites.suite_models())[at : at + GROUP] for at in range(0, len(list(suites.suite_models())), GROUP)]
+
+
+def reference(path: object) -> Any:
+    return litert.Interpreter(str(path), experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+
+
+def assert_same(got: Any, want: Any, place: str) -> None:
+    """The same structure, with the same Python types and dtypes all the way down."""
+    assert type(got) is type(want), f"{place}: {type(got)} is not {type(want)}"
+    if isinstance(want, dict):
+        assert list(got) == list(want), place
+        for key in want:
+            assert_same(got[key], want[key], f"{place}[{key!r}]")
+    elif isinstance(want, (list, tuple)):
+        assert len(got) == len(want), place
+        for index, (a, b) in enumerate(zip(got, want, strict=True)):
+            assert_same(a, b, f"{place}[{index}]")
+    elif isinstance(want, np.ndarray):
+        assert got.dtype == want.dtype, place
+        np.testing.assert_array_equal(got, want, err_msg=place)
+    else:
+        assert got == want, place
+
+
+@pytest.mark.parametrize("cases", CASES, ids=[cases[0].id for cases in CASES])
+def test_details_of_every_model(cases: list[suites.Case]) -> None:
+    for case in cases:
+        ours, theirs = tflq.Interpreter(str(case.model)), reference(case.model)
+        count = len(theirs.get_tensor_details())
+        assert_same(ours.get_tensor_details()[:count], theirs.get_tensor_details(), case.id)
+        assert_same(ours.get_input_details(), theirs.get_input_details(), case.id)
+        assert_same(ours.get_output_details(), theirs.get_output_details(), case.id)
+        assert_same(ours.get_signature_list(), theirs.get_signature_list(), case.id)
+        assert_same(ours._get_ops_details(), theirs._get_ops_details(), case.id)
+        assert ours.num_subgraphs() == theirs.num_subgraphs()
+
+
+def test_shapes_after_allocation(shared: object) -> None:
+    compared = 0
+    for case in suites.suite_models():
+        ours = tflq.Interpreter(str(case.model))
+        try:
+            ours.allocate_tensors()
+        except NotImplementedError:
+            continue
+        theirs = reference(case.model)
+        theirs.allocate_tensors()
+        assert_same(ours.get_input_details(), theirs.get_input_details(), case.id)
+        assert_same(ours.get_output_details(), theirs.get_output_details(), case.id)
+        compared += 1
+    assert compared > 50

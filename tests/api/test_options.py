@@ -1,0 +1,94 @@
+"""Constructor options: honoured, or refused with an error that names them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import pytest
+import suites
+
+import tflq
+from tflq.errors import InputError, OptionError, UnknownNameError
+from tflq.profiles import PROFILES
+
+PATH = next((suites.ROOT / "golden" / "singleop").rglob("add_i8_0.tflite"))
+
+
+class Other(Enum):
+    SOMETHING = 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("experimental_delegates", [object()]),
+        ("experimental_default_delegate_latest_features", True),
+        ("custom_op_registerers", ["Register"]),
+        ("num_threads", 0),
+        ("num_threads", -3),
+        ("num_threads", "2"),
+        ("num_threads", 1.0),
+        ("experimental_op_resolver_type", tflq.OpResolverType.BUILTIN),
+        ("experimental_op_resolver_type", tflq.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES),
+        ("experimental_op_resolver_type", "BUILTIN_REF"),
+        ("experimental_op_resolver_type", 2),
+        ("experimental_op_resolver_type", Other.SOMETHING),
+        ("experimental_op_resolver_type", None),
+    ],
+)
+def test_refused(name: str, value: Any) -> None:
+    with pytest.raises(OptionError) as error:
+        tflq.Interpreter(str(PATH), **{name: value})
+    assert error.value.name == name
+    assert name in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"experimental_delegates": []},
+        {"experimental_delegates": None},
+        {"num_threads": 4},
+        {"experimental_op_resolver_type": tflq.OpResolverType.AUTO},
+        {"experimental_op_resolver_type": tflq.OpResolverType.BUILTIN_REF},
+        {"experimental_disable_delegate_clustering": True},
+        {"experimental_compress_quantization_zero_points": True},
+        {"experimental_disable_delegate_node_fusion": True},
+        {"experimental_force_delegate_node_profiling": True},
+        {"profile": "litert-ref"},
+        {"profile": PROFILES["litert-ref"]},
+    ],
+)
+def test_accepted(options: dict[str, Any]) -> None:
+    interpreter = tflq.Interpreter(str(PATH), **options)
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    assert interpreter.profile is PROFILES["litert-ref"]
+
+
+def test_unknown_profile_names_those_there_are() -> None:
+    with pytest.raises(UnknownNameError, match="litert-ref"):
+        tflq.Interpreter(str(PATH), profile="litert-reference")
+
+
+@pytest.mark.parametrize("profile", [None, 3, ["litert-ref"]])
+def test_what_is_no_profile(profile: Any) -> None:
+    with pytest.raises((UnknownNameError, TypeError)):
+        tflq.Interpreter(str(PATH), profile=profile)
+
+
+def test_one_model_and_only_one() -> None:
+    with pytest.raises(InputError):
+        tflq.Interpreter()
+    with pytest.raises(InputError):
+        tflq.Interpreter(str(PATH), PATH.read_bytes())
+    with pytest.raises(TypeError, match="model_path"):
+        tflq.Interpreter(model_content=str(PATH))
+    with pytest.raises(TypeError, match="path"):
+        tflq.Interpreter(PATH.read_bytes())
+
+
+def test_a_loaded_model_can_be_the_content() -> None:
+    model = tflq.load(PATH)
+    assert len(tflq.Interpreter(model_content=model).get_input_details()) == 2
