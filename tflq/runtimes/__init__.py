@@ -12,7 +12,7 @@ from tflq.runtimes.runtime import Description, Execution, Runtime, Sample
 __all__ = ["RUNTIMES", "Description", "Execution", "ProcessRuntime", "Runtime", "Sample", "by_name"]
 
 #: Every runtime, by name.
-RUNTIMES = {
+RUNTIMES: dict[str, ProcessRuntime] = {
     runtime.name: runtime
     for family in (litert, tensorflow, tflite_runtime, tflite_micro)
     for runtime in family.RUNTIMES

@@ -1,9 +1,10 @@
 """The program that runs a real runtime, in a process and perhaps an environment of its own.
 
 Usage: python child.py FOLDER. It reads `job.json`, `model_<m>.tflite` and `inputs.npz` there and writes `outputs.npz`
-and `result.json`; `stage.txt` always says what it was doing, for the case that the runtime aborts. It stands alone:
+and `result.json`; `stage.txt` always says what it is doing, for the case that the runtime aborts. It stands alone:
 Python 3.8, NumPy of any version and the runtime are all it needs.
 """
+# ruff: noqa: B905 (Python 3.8 has no strict zip)
 
 from __future__ import annotations
 
@@ -12,36 +13,43 @@ import os
 import platform
 import sys
 from importlib import metadata
+from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
 
 # Its own folder holds modules named after the runtimes; they must not hide them.
-sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != os.path.dirname(os.path.abspath(__file__))]
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 
 import numpy as np  # noqa: E402
+
+#: Arena for the microcontroller interpreter: it only has to be enough, and an observed model holds all tensors at once.
+ARENA_BYTES = 64 << 20
+
+Values = List[Any]  # noqa: UP006
 
 
 class Missing(Exception):
     """The runtime is not installed in this environment."""
 
 
-def _litert():
+def _litert() -> Any:
     from ai_edge_litert import interpreter
 
     return interpreter.Interpreter, interpreter.OpResolverType
 
 
-def _tensorflow():
+def _tensorflow() -> Any:
     import tensorflow
 
     return tensorflow.lite.Interpreter, tensorflow.lite.experimental.OpResolverType
 
 
-def _tflite_runtime():
+def _tflite_runtime() -> Any:
     from tflite_runtime import interpreter
 
     return interpreter.Interpreter, interpreter.OpResolverType
 
 
-def _tflite_micro():
+def _tflite_micro() -> Any:
     from tflite_micro import runtime
 
     return runtime.Interpreter, None
@@ -56,23 +64,23 @@ ADAPTERS = {
 }
 
 
-def main(folder):
+def main(folder: str) -> None:
     """Do the job in `folder`; whatever Python can catch ends up in `result.json`."""
     with open(os.path.join(folder, "job.json")) as file:
         job = json.load(file)
-    outputs = {}
+    outputs: Dict[str, Any] = {}  # noqa: UP006
     try:
         result = work(folder, job, outputs)
     except Missing as error:
         result = {"missing": str(error)}
     except Exception as error:
-        result = {"failed": "%s: %s" % (type(error).__name__, error)}
+        result = {"failed": f"{type(error).__name__}: {error}"}
     np.savez(os.path.join(folder, "outputs.npz"), **outputs)
     with open(os.path.join(folder, "result.json"), "w") as file:
         json.dump(result, file)
 
 
-def work(folder, job, outputs):
+def work(folder: str, job: Any, outputs: Any) -> Any:
     """Run all models on all samples, filling `outputs`; returns what there is to say about the runtime."""
     stage = Stage(folder)
     stage("importing the runtime")
@@ -81,72 +89,79 @@ def work(folder, job, outputs):
         interpreter_class, resolvers = load()
     except ImportError as error:
         raise Missing(str(error)) from error
-    result = {
-        "package": distributions[0],
-        "version": "unknown",
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "platform": "%s %s" % (platform.system(), platform.machine()),
-        "delegated": [],
-    }
-    for distribution in distributions:
-        try:
-            result["version"], result["package"] = metadata.version(distribution), distribution
-            break
-        except metadata.PackageNotFoundError:
-            pass
-    if not job["models"]:
-        return result
-    with np.load(os.path.join(folder, "inputs.npz"), allow_pickle=False) as entries:
-        inputs = dict(entries)
+    counts: Values = []
+    delegated: Values = []
+    inputs: Dict[str, Any] = {}  # noqa: UP006
+    if job["models"]:
+        with np.load(os.path.join(folder, "inputs.npz"), allow_pickle=False) as entries:
+            inputs = dict(entries)
     for m in range(job["models"]):
-        with open(os.path.join(folder, "model_%d.tflite" % m), "rb") as file:
+        with open(os.path.join(folder, f"model_{m}.tflite"), "rb") as file:
             model = file.read()
-        delegated = 0
+        nodes = 0
         for s, count in enumerate(job["samples"]):
-            values = [unpack("s%d_%d" % (s, i), inputs) for i in range(count)]
-            where = "of model %d, sample %d" % (m, s)
+            values = [unpack(f"s{s}_{i}", inputs) for i in range(count)]
+            stage.where = f" of model {m}, sample {s}"
             if job["adapter"] == "tflite_micro":
-                made = run_micro(interpreter_class, model, values, stage, where)
+                made = run_micro(interpreter_class, model, values, stage)
             else:
-                made, delegated = run_desktop(interpreter_class, resolvers, model, values, job, stage, where)
+                made, nodes = run_desktop(interpreter_class, resolvers, model, values, job, stage)
             for i, value in enumerate(made):
                 if value is not None:
-                    outputs.update(pack("m%d_s%d_%d" % (m, s, i), np.asarray(value)))
-            result.setdefault("outputs", len(made))
-            result["counts"] = result.get("counts", []) + [len(made)]
-        result["delegated"].append(delegated)
-    stage("done")
-    return result
+                    outputs.update(pack(f"m{m}_s{s}_{i}", np.asarray(value)))
+            counts.append(len(made))
+        delegated.append(nodes)
+    package, version = distribution_of(distributions)
+    return {
+        "package": package,
+        "version": version,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "delegated": delegated,
+        "counts": counts,
+    }
 
 
-def run_desktop(interpreter_class, resolvers, model, values, job, stage, where):
+def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
+    """The first of the distributions that is installed, and its version."""
+    for name in names:
+        try:
+            return name, metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return names[0], "unknown"
+
+
+def run_desktop(
+    interpreter_class: Any, resolvers: Any, model: bytes, values: Values, job: Any, stage: Stage
+) -> Tuple[Values, int]:  # noqa: UP006
     """One invocation of the interpreter that LiteRT, TensorFlow and tflite-runtime share."""
-    stage("loading " + where)
+    stage("loading")
     interpreter = interpreter_class(
         model_content=model,
         num_threads=job["threads"],
         experimental_op_resolver_type=getattr(resolvers, job["resolver"]),
     )
-    for detail, value in zip(interpreter.get_input_details(), values):
-        if tuple(detail["shape"]) != value.shape:
-            interpreter.resize_tensor_input(detail["index"], value.shape)
-    stage("allocating tensors " + where)
-    interpreter.allocate_tensors()
     details = interpreter.get_input_details()
     if len(details) != len(values):
-        raise ValueError("the model has %d inputs, got %d" % (len(details), len(values)))
+        raise ValueError(f"the model has {len(details)} inputs, got {len(values)}")
+    for detail, value in zip(details, values):
+        if tuple(detail["shape"]) != value.shape:
+            interpreter.resize_tensor_input(detail["index"], value.shape)
+    stage("allocating tensors")
+    interpreter.allocate_tensors()
     for detail, value in zip(details, values):
         if value.size:
             interpreter.set_tensor(detail["index"], value)
-    stage("invoking " + where)
+    stage("invoking")
     interpreter.invoke()
-    stage("reading the outputs " + where)
+    stage("reading the outputs")
     made = [read(interpreter, detail) for detail in interpreter.get_output_details()]
     return made, partitions(interpreter)
 
 
-def read(interpreter, detail):
+def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
     """A tensor's value, or None where the runtime holds none."""
     if 0 in detail["shape"]:
         return np.empty(detail["shape"], detail["dtype"])
@@ -156,48 +171,45 @@ def read(interpreter, detail):
         return None
 
 
-def partitions(interpreter):
-    """How many nodes of the graph were replaced by a delegate's."""
+def partitions(interpreter: Any) -> int:
+    """How many nodes of the graph a delegate put in the place of others."""
     try:
         return sum(detail["op_name"] == "DELEGATE" for detail in interpreter._get_ops_details())
-    except Exception:
+    except Exception:  # a private function, which some release may lack
         return 0
 
 
-#: Arena for the microcontroller interpreter: it only has to be enough, and large models hold all tensors at once.
-ARENA_BYTES = 64 << 20
-
-
-def run_micro(interpreter_class, model, values, stage, where):
+def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage) -> Values:
     """One invocation of TensorFlow Lite Micro."""
-    stage("loading " + where)
+    stage("loading")
     interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
     for i, value in enumerate(values):
         interpreter.set_input(value, i)
-    stage("invoking " + where)
+    stage("invoking")
     interpreter.invoke()
-    stage("reading the outputs " + where)
-    made = []
+    stage("reading the outputs")
+    made: Values = []
     while True:
         try:
             made.append(interpreter.get_output(len(made)))
-        except Exception:  # beyond the last output
+        except Exception:  # beyond the last output; there is no call that counts them
             return made
 
 
 class Stage:
     """Notes on disk what is being done, so that an abort can be placed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         self.path = os.path.join(folder, "stage.txt")
+        self.where = ""
 
-    def __call__(self, text):
+    def __call__(self, doing: str) -> None:
         """Overwrite the note."""
         with open(self.path, "w") as file:
-            file.write(text)
+            file.write(doing + self.where)
 
 
-def pack(name, value):
+def pack(name: str, value: Any) -> Dict[str, Any]:  # noqa: UP006
     """As tflq.runtimes.transport.pack."""
     if value.dtype.kind not in "OSU":
         return {name: value}
@@ -209,7 +221,7 @@ def pack(name, value):
     }
 
 
-def unpack(name, entries):
+def unpack(name: str, entries: Any) -> Any:
     """As tflq.runtimes.transport.unpack."""
     if name in entries:
         return entries[name]

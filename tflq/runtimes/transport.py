@@ -38,4 +38,4 @@ def unpack(name: str, entries: Mapping[str, Array]) -> Array | None:
 
 
 def _as_bytes(word: object) -> bytes:
-    return word.encode() if isinstance(word, str) else bytes(word)  # type: ignore[call-overload, no-any-return]
+    return word.encode() if isinstance(word, str) else bytes(word)  # type: ignore[call-overload]

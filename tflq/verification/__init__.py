@@ -1,0 +1,20 @@
+"""Verification: a profile's results held against a real runtime's, or against a golden file's."""
+
+from tflq.verification.difference import Difference, difference
+from tflq.verification.golden import Golden, load_golden
+from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
+from tflq.verification.session import record, verify
+
+__all__ = [
+    "Difference",
+    "Golden",
+    "OperatorResult",
+    "Report",
+    "Status",
+    "TensorResult",
+    "Verdict",
+    "difference",
+    "load_golden",
+    "record",
+    "verify",
+]

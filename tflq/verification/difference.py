@@ -1,0 +1,157 @@
+"""How two arrays differ, bit by bit: counted in LSB for integers, in units in the last place for floats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Differences beyond this many LSB share the histogram's outermost classes.
+HISTOGRAM_REACH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first differing element, in C order."""
+
+    sample: int
+    index: tuple[int, ...]
+    expected: int | float | bool | str
+    got: int | float | bool | str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a comparison of `elements` elements found; `problem` is set where types or shapes forbid one.
+
+    `largest`, `bias` and `histogram` speak of got - expected in `unit` ("LSB", "ULP", or "" where there is none).
+    `bias` is its mean over the differing elements. NaN against a number counts as differing and has no distance.
+    """
+
+    elements: int
+    differing: int
+    unit: str = ""
+    largest: int = 0
+    above: int = 0
+    below: int = 0
+    bias: float = 0.0
+    histogram: tuple[tuple[int, int], ...] = ()  # (difference, clipped to the reach; elements)
+    first: First | None = None
+    problem: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether every bit agrees."""
+        return not self.differing and not self.problem
+
+
+def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
+    """Compare bit by bit. NaNs are equal to NaNs, whatever their payload; -0.0 is not equal to 0.0."""
+    if _kind(expected) != _kind(got):
+        return Difference(expected.size, 0, problem=f"element type: expected {expected.dtype}, got {got.dtype}")
+    if expected.shape != got.shape:
+        return Difference(
+            expected.size, 0, problem=f"shape: expected {list(expected.shape)}, got {list(got.shape)}"
+        )  # fmt: skip
+    unequal = _unequal(expected, got)
+    count = int(np.count_nonzero(unequal))
+    if not count:
+        return Difference(expected.size, 0, _unit(expected))
+    where = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
+    first = First(sample, tuple(int(i) for i in where), _plain(expected[where]), _plain(got[where]))
+    distances = _distances(expected[unequal], got[unequal])
+    if not distances:
+        return Difference(expected.size, count, _unit(expected), first=first)
+    clipped = Counter(max(-HISTOGRAM_REACH, min(HISTOGRAM_REACH, d)) for d in distances)
+    return Difference(
+        elements=expected.size,
+        differing=count,
+        unit=_unit(expected),
+        largest=max(abs(d) for d in distances),
+        above=sum(d > 0 for d in distances),
+        below=sum(d < 0 for d in distances),
+        bias=sum(distances) / len(distances),
+        histogram=tuple(sorted(clipped.items())),
+        first=first,
+    )
+
+
+def merged(parts: Iterable[Difference]) -> Difference:
+    """One difference for several samples of the same tensor."""
+    parts = tuple(parts)
+    measured = [p for p in parts if p.above + p.below]
+    count = sum(p.above + p.below for p in measured)
+    histogram: Counter[int] = Counter()
+    for part in parts:
+        histogram.update(dict(part.histogram))
+    return Difference(
+        elements=sum(p.elements for p in parts),
+        differing=sum(p.differing for p in parts),
+        unit=next((p.unit for p in parts if p.unit), ""),
+        largest=max((p.largest for p in parts), default=0),
+        above=sum(p.above for p in parts),
+        below=sum(p.below for p in parts),
+        bias=sum(p.bias * (p.above + p.below) for p in measured) / count if count else 0.0,
+        histogram=tuple(sorted(histogram.items())),
+        first=next((p.first for p in parts if p.first), None),
+        problem=next((p.problem for p in parts if p.problem), ""),
+    )
+
+
+def _kind(value: Array) -> object:
+    return "string" if value.dtype.kind in "OSU" else value.dtype.newbyteorder("=")
+
+
+def _unit(value: Array) -> str:
+    return {"i": "LSB", "u": "LSB", "f": "ULP"}.get(value.dtype.kind, "")
+
+
+def _unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
+    if expected.dtype.kind == "f":
+        both_nan = np.isnan(expected) & np.isnan(got)
+        unequal: NDArray[np.bool_] = (_bits(expected) != _bits(got)) & ~both_nan
+        return unequal
+    if expected.dtype.kind == "c":
+        parts = [_unequal(expected.real, got.real), _unequal(expected.imag, got.imag)]
+        return parts[0] | parts[1]
+    return np.asarray(expected != got, bool)
+
+
+def _bits(value: Array) -> Array:
+    return np.ascontiguousarray(value).view(f"u{value.dtype.itemsize}").reshape(value.shape)
+
+
+def _distances(expected: Array, got: Array) -> list[int]:
+    """got - expected as exact integers, for elements that have a distance."""
+    kind = expected.dtype.kind
+    if kind in "iu":
+        a, b = expected, got
+    elif kind == "f":
+        numbers = ~(np.isnan(expected) | np.isnan(got))
+        a, b = _ordinals(expected[numbers]), _ordinals(got[numbers])
+    else:
+        return []
+    if a.dtype.itemsize == 8:  # int64 differences may not fit in int64
+        return [int(y) - int(x) for x, y in zip(a, b, strict=True)]
+    wide: list[int] = (b.astype(np.int64) - a.astype(np.int64)).tolist()
+    return wide
+
+
+def _ordinals(value: Array) -> Array:
+    """Floats numbered in order: neighbours differ by one, and so do -0.0 and 0.0."""
+    codes = np.ascontiguousarray(value).view(f"i{value.dtype.itemsize}")
+    return np.where(codes < 0, ~(codes & np.iinfo(codes.dtype).max), codes)
+
+
+def _plain(value: Any) -> int | float | bool | str:
+    """A Python value that JSON knows; what it does not know as text."""
+    if isinstance(value, (bytes, str)):
+        return repr(value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, (bool, int, float)) else str(plain)

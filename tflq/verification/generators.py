@@ -1,0 +1,177 @@
+"""Made-up inputs: one value per tensor from its type, its quantization and what consumes it.
+
+Every generator is a function of (shape, range, random stream), so that equal seeds give equal inputs everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+
+Array = NDArray[Any]
+
+_CODES: Mapping[TensorType, tuple[int, int]] = MappingProxyType(
+    {
+        TensorType.INT8: (-128, 127),
+        TensorType.UINT8: (0, 255),
+        TensorType.INT16: (-32768, 32767),
+        TensorType.UINT16: (0, 65535),
+        TensorType.INT4: (-8, 7),
+        TensorType.UINT4: (0, 15),
+        TensorType.INT2: (-2, 1),
+    }
+)
+#: Integers of unknown meaning stay small: they may be counts or sizes.
+_PLAIN_INTEGERS = (-100, 100)
+#: Operand positions that hold indices: operator -> (position of the indices, position of what they index).
+_INDEXED: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"GATHER": (1, 0), "GATHER_ND": (1, 0), "EMBEDDING_LOOKUP": (0, 1)}
+)
+_INTEGERS = frozenset({TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64})
+_FLOATS = frozenset({TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64})
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values to make, both ends included; for floats `whole` is False."""
+
+    low: float
+    high: float
+    whole: bool
+
+
+Generator = Callable[[tuple[int, ...], Range, np.random.Generator], Array]
+
+
+def random(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
+    """Uniform over the full range. The result is int64 or float64."""
+    if range_.whole:
+        return stream.integers(int(range_.low), int(range_.high), shape, np.int64, endpoint=True)
+    return stream.uniform(range_.low, range_.high, shape)
+
+
+def smooth(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
+    """A slow wave along every axis, over the full range, as photographs and sounds have it."""
+    phase = np.zeros(shape)
+    for axis, size in enumerate(shape):
+        turns = stream.uniform(0.5, 3.0) / max(size, 1)
+        steps = np.arange(size) * turns + stream.uniform()
+        phase = phase + steps.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+    waves = (np.sin(2 * math.pi * phase) + 1) / 2
+    values = range_.low + waves * (range_.high - range_.low)
+    return np.rint(values).astype(np.int64) if range_.whole else values
+
+
+def extremes(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
+    """Only the two ends of the range, in runs of random length, so that sums go far in both directions."""
+    count = math.prod(shape)
+    flips = stream.uniform(size=count) < stream.choice([0.5, 0.05, 0.005])
+    high = (np.cumsum(flips) + stream.integers(2)) % 2 == 1
+    values = np.where(high, range_.high, range_.low).reshape(shape)
+    return values.astype(np.int64) if range_.whole else values
+
+
+#: Every generator, by name.
+GENERATORS: Mapping[str, Generator] = MappingProxyType({"random": random, "smooth": smooth, "extremes": extremes})
+
+
+def generate(model: Model, generator: Generator, samples: int, seed: int) -> tuple[tuple[Array, ...], ...]:
+    """`samples` times one value for each input of the first subgraph."""
+    graph = model.subgraphs[0]
+    stream = np.random.default_rng(seed)
+    return tuple(
+        tuple(_value(model, tensor, graph.tensors[tensor], generator, stream) for tensor in graph.inputs)
+        for _ in range(samples)
+    )
+
+
+def _value(model: Model, tensor: int, spec: TensorSpec, generator: Generator, stream: np.random.Generator) -> Array:
+    if spec.type == TensorType.BOOL:
+        return generator(spec.shape, Range(0, 1, True), stream).astype(np.bool_)
+    if spec.type == TensorType.STRING:
+        words = np.empty(spec.shape, object)
+        numbers = stream.integers(0, 1000, spec.shape)
+        words[...] = np.reshape([b"word%d" % n for n in np.ravel(numbers)], spec.shape)
+        return words
+    if spec.type in (TensorType.COMPLEX64, TensorType.COMPLEX128):
+        real, imaginary = (generator(spec.shape, Range(-1, 1, False), stream) for _ in range(2))
+        return (real + 1j * imaginary).astype(CARRIER[TensorType(spec.type)])
+    shape = _forced_shape(model, tensor, spec)
+    if shape is not None:
+        return shape
+    range_ = _range(model, tensor, spec)
+    return np.ascontiguousarray(generator(spec.shape, range_, stream).astype(CARRIER[TensorType(spec.type)]))
+
+
+def _range(model: Model, tensor: int, spec: TensorSpec) -> Range:
+    if spec.type in _CODES:
+        return Range(*_CODES[TensorType(spec.type)], True)
+    if spec.type in _INTEGERS:
+        return _integer_range(model, tensor, TensorType(spec.type))
+    if spec.type in _FLOATS:
+        return _float_range(model, tensor, spec)
+    name = spec.type.label if isinstance(spec.type, TensorType) else str(spec.type)
+    raise UnsupportedError("input generator", types=name, reason=f"input {spec.name!r}; hand its values in")
+
+
+def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
+    graph = model.subgraphs[0]
+    for op, operator in _consumers(model, tensor):
+        indices, indexed = _INDEXED.get(op, (-1, -1))
+        if 0 <= indices < len(operator.inputs) and operator.inputs[indices] == tensor:
+            shape = graph.tensors[operator.inputs[indexed]].shape
+            axis = int(operator.options.get("axis", 0) or 0) if operator.options and op == "GATHER" else 0
+            size = min(shape) if op == "GATHER_ND" and shape else shape[axis] if shape else 1
+            return Range(0, max(size - 1, 0), True)
+    low, high = _PLAIN_INTEGERS
+    return Range(max(low, 0) if type_ in (TensorType.UINT32, TensorType.UINT64) else low, high, True)
+
+
+def _forced_shape(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
+    """The one sensible value of a computed RESHAPE's shape operand: the shape that the file expects."""
+    if spec.type != TensorType.INT32:
+        return None
+    for op, operator in _consumers(model, tensor):
+        if op == "RESHAPE" and len(operator.inputs) > 1 and operator.inputs[1] == tensor:
+            return np.array(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.int32).reshape(spec.shape)
+    return None
+
+
+def _float_range(model: Model, tensor: int, spec: TensorSpec) -> Range:
+    """The recorded minimum and maximum, or the range of the codes that the input is quantized to, or [-1, 1]."""
+    quantization = spec.quantization
+    if quantization is not None and quantization.min is not None and quantization.max is not None:
+        low, high = quantization.min, quantization.max
+        return _finite(float(low.min(initial=np.inf)), float(high.max(initial=-np.inf)))
+    for op, operator in _consumers(model, tensor):
+        if op != "QUANTIZE" or not operator.outputs:
+            continue
+        output = model.subgraphs[0].tensors[operator.outputs[0]]
+        q = output.quantization
+        if output.type in _CODES and q is not None and len(q.scale) == 1 == len(q.zero_point):
+            first, last = _CODES[TensorType(output.type)]
+            scale, zero_point = float(q.scale[0]), int(q.zero_point[0])
+            return _finite((first - zero_point) * scale, (last - zero_point) * scale)
+    return Range(-1.0, 1.0, False)
+
+
+def _finite(low: float, high: float) -> Range:
+    ok = math.isfinite(low) and math.isfinite(high) and low < high
+    return Range(low, high, False) if ok else Range(-1.0, 1.0, False)
+
+
+def _consumers(model: Model, tensor: int) -> list[tuple[str, Any]]:
+    return [
+        (model.operator_codes[operator.opcode_index].name, operator)
+        for operator in model.subgraphs[0].operators
+        if tensor in operator.inputs and 0 <= operator.opcode_index < len(model.operator_codes)
+    ]

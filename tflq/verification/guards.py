@@ -1,0 +1,50 @@
+"""What makes an agreement worth little: outputs that say nothing. It is said, never passed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import Model
+from tflq.verification.golden import Golden
+
+Array = NDArray[Any]
+
+
+def guards(model: Model, golden: Golden) -> tuple[str, ...]:
+    """Notes about the observed outputs: all constant, NaN, infinite, saturated, or equal for different inputs."""
+    notes = []
+    outputs = [value for o in golden.observations for value in o.outputs if value is not None]
+    filled = [value for value in outputs if value.size > 1 and value.dtype.kind != "O"]
+    if filled and all(_constant(value) for value in filled):
+        notes.append("all outputs are constant: every element of each has one value, so they tell little")
+    elif golden.observations and len(golden.observations) > 1 and _all_equal(golden):
+        notes.append("all samples have the same outputs although their inputs differ, so they tell little")
+    floats = [value for value in outputs if value.dtype.kind == "f"]
+    nans = sum(int(np.count_nonzero(np.isnan(value))) for value in floats)
+    infinite = sum(int(np.count_nonzero(np.isinf(value))) for value in floats)
+    if nans:
+        notes.append(f"{nans} output element(s) are NaN; NaN counts as equal to NaN")
+    if infinite:
+        notes.append(f"{infinite} output element(s) are infinite")
+    if not any(value.size for value in outputs):
+        notes.append("the outputs hold no elements")
+    return tuple(notes)
+
+
+def _constant(value: Array) -> bool:
+    first = value.ravel()[0]
+    return bool(np.all((value == first) | ((value != value) & (first != first))))
+
+
+def _all_equal(golden: Golden) -> bool:
+    first, *others = golden.observations
+    if not any(_key(first.inputs) != _key(o.inputs) for o in others):
+        return False
+    return all(_key(first.outputs) == _key(o.outputs) for o in others)
+
+
+def _key(values: tuple[Array | None, ...]) -> list[object]:
+    return [None if v is None else (v.shape, v.tobytes() if v.dtype.kind != "O" else v.tolist()) for v in values]

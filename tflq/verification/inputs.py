@@ -1,0 +1,193 @@
+"""What the model is run on: generated, from files, or handed in; always checked against the model's inputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.errors import FileAccessError, InputError, ShapeError, TypeMismatchError, UnknownNameError, UnsupportedError
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+from tflq.runtimes import Sample
+from tflq.runtimes.transport import unpack
+from tflq.verification.generators import GENERATORS, generate
+from tflq.verification.results import InputFacts
+
+Array = NDArray[Any]
+#: A generator's name, a path, one sample by name or by position, or None for the random generator.
+InputSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | Sequence[ArrayLike] | None"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """Samples in the order of the graph's inputs, and where they came from."""
+
+    facts: InputFacts
+    samples: tuple[Sample, ...]
+
+
+def make_inputs(model: Model, source: InputSource = None, samples: int = 1, seed: int = 0) -> Inputs:
+    """Inputs for the first subgraph of `model`.
+
+    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an `.npy` for a model of one input, or raw
+    little-endian bytes of the tensor for a model of one input; the last two may hold several samples.
+    """
+    if samples < 1:
+        raise InputError("number of samples", expected="at least 1", got=samples)
+    if source is None or (isinstance(source, str) and source in GENERATORS):
+        name = source or "random"
+        made = generate(model, GENERATORS[name], samples, seed)
+        return Inputs(InputFacts(name, seed, samples), made)
+    if isinstance(source, (str, os.PathLike)):
+        read = _from_file(model, Path(source))
+        return Inputs(InputFacts(os.fspath(source), None, len(read)), read)
+    given = _by_name(model, source) if isinstance(source, Mapping) else _by_position(model, source)
+    return Inputs(InputFacts("arrays", None, 1), (given,))
+
+
+def input_specs(model: Model) -> tuple[TensorSpec, ...]:
+    """The graph inputs of the first subgraph, in order."""
+    graph = model.subgraphs[0]
+    return tuple(graph.tensors[tensor] for tensor in graph.inputs)
+
+
+def checked(spec: TensorSpec, value: ArrayLike) -> Array:
+    """`value` as the array that the tensor takes. The shape may differ where the file leaves it open."""
+    name = spec.name or "input"
+    if not isinstance(spec.type, TensorType):
+        raise UnsupportedError("input", types=f"type {spec.type}", reason=name)
+    carrier = CARRIER[spec.type]
+    array = np.asarray(value)
+    if carrier == np.dtype(object):
+        array = array if array.dtype.kind in "OSU" else array.astype(object)
+    elif array.dtype.newbyteorder("=") != carrier:
+        raise TypeMismatchError(name, carrier, array.dtype)
+    if not _fits(spec, array.shape):
+        raise ShapeError(name, spec.shape_signature or spec.shape, array.shape)
+    return np.array(array, dtype=carrier, order="C")
+
+
+def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
+    wanted = spec.shape_signature or spec.shape
+    if not wanted and not spec.has_rank and spec.shape_signature is None:
+        return True  # a file without a shape leaves even the rank open
+    return len(shape) == len(wanted) and all(want in (-1, got) for want, got in zip(wanted, shape, strict=True))
+
+
+def _by_name(model: Model, given: Mapping[str, ArrayLike]) -> Sample:
+    specs = input_specs(model)
+    known = {name: spec for spec in specs if (name := spec.name or "")}
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("input", name, tuple(known))
+    missing = [spec.name for spec in specs if spec.name not in given]
+    if missing:
+        raise InputError("no value is given", name=str(missing[0]))
+    return tuple(checked(spec, given[spec.name or ""]) for spec in specs)
+
+
+def _by_position(model: Model, given: Sequence[ArrayLike]) -> Sample:
+    specs = input_specs(model)
+    if len(given) != len(specs):
+        raise InputError("number of inputs", expected=len(specs), got=len(given))
+    return tuple(checked(spec, value) for spec, value in zip(specs, given, strict=True))
+
+
+def _from_file(model: Model, path: Path) -> tuple[Sample, ...]:
+    if not path.is_file():
+        if path.exists():
+            raise FileAccessError(path, "is not a file")
+        raise UnknownNameError("file or input generator", str(path), tuple(GENERATORS))
+    if path.suffix == ".npz":
+        return _from_npz(model, path)
+    specs = input_specs(model)
+    if len(specs) != 1:
+        raise InputError("needs an .npz file, one entry an input", name=str(path), expected="1 input", got=len(specs))
+    value = load_npy(path) if path.suffix == ".npy" else _raw(path, specs[0])
+    return tuple((sample,) for sample in _split(specs[0], value))
+
+
+def load_npy(path: Path) -> Array:
+    """The array in an `.npy` file; nothing is ever unpickled."""
+    try:
+        with path.open("rb") as file:
+            value: Array = np.lib.format.read_array(file, allow_pickle=False)
+            return value
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    except (ValueError, EOFError) as error:
+        raise InputError(str(error), name=str(path)) from error
+
+
+def load_npz(path: Path) -> dict[str, Array]:
+    """All arrays of an `.npz` file; nothing is ever unpickled."""
+    try:
+        with np.load(path, allow_pickle=False) as entries:
+            if not isinstance(entries, np.lib.npyio.NpzFile):
+                raise InputError("is no .npz archive", name=str(path))
+            return {name: entries[name] for name in entries.files}
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    except InputError:
+        raise
+    except Exception as error:  # zipfile and numpy raise many kinds for broken archives
+        raise InputError(f"is no readable .npz archive ({error})", name=str(path)) from error
+
+
+def _from_npz(model: Model, path: Path) -> tuple[Sample, ...]:
+    entries = load_npz(path)
+    specs = input_specs(model)
+    count = sum(1 for _ in numbered(entries))
+    if count:
+        return tuple(_numbered_sample(specs, entries, k, path) for k in range(count))
+    return (_by_name(model, entries),)
+
+
+def numbered(entries: Mapping[str, Array]) -> list[int]:
+    """The sample numbers k = 0, 1, ... for which there are entries `s<k>_...`, without a gap."""
+    present = {name[1:].partition("_")[0] for name in entries if name.startswith("s") and "_" in name}
+    numbers: list[int] = []
+    while str(len(numbers)) in present:
+        numbers.append(len(numbers))
+    return numbers
+
+
+def _numbered_sample(specs: Sequence[TensorSpec], entries: Mapping[str, Array], k: int, path: Path) -> Sample:
+    values = []
+    for i, spec in enumerate(specs):
+        value = unpack(f"s{k}_in{i}", entries)
+        if value is None:
+            raise InputError(f"has no entry s{k}_in{i}", name=str(path))
+        values.append(checked(spec, value))
+    return tuple(values)
+
+
+def _raw(path: Path, spec: TensorSpec) -> Array:
+    """Raw elements of one input, one or more samples behind each other."""
+    if not isinstance(spec.type, TensorType) or CARRIER[spec.type] == np.dtype(object):
+        raise UnsupportedError("raw input file", reason=f"input {spec.name!r} has no plain elements")
+    carrier = CARRIER[spec.type]
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    size = int(np.prod(spec.shape, dtype=np.int64)) * carrier.itemsize
+    if not size or not data or len(data) % size:
+        raise InputError("size of the raw file", name=str(path), expected=f"a multiple of {size} bytes", got=len(data))
+    return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier).reshape(-1, *spec.shape)
+
+
+def _split(spec: TensorSpec, value: Array) -> list[Array]:
+    """One sample, or several stacked along a new first axis or along a first axis of size 1."""
+    if _fits(spec, value.shape):
+        return [checked(spec, value)]
+    if value.ndim and len(value) and _fits(spec, value.shape[1:]):
+        return [checked(spec, part) for part in value]
+    if value.ndim and len(value) and _fits(spec, (1, *value.shape[1:])):
+        return [checked(spec, part[None]) for part in value]
+    return [checked(spec, value)]

@@ -1,0 +1,132 @@
+"""`verify` and `record`: from a model and a runtime to a report, or to a golden file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+from tflq.api.files import Source
+from tflq.errors import GoldenError, OptionError, UnknownNameError
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.profiles import by_name as profile_by_name
+from tflq.runtimes import RUNTIMES, Runtime
+from tflq.runtimes import by_name as runtime_by_name
+from tflq.verification.comparison import Progress, cumulative, isolated
+from tflq.verification.golden import Golden, load_golden
+from tflq.verification.guards import guards
+from tflq.verification.inputs import InputSource, make_inputs
+from tflq.verification.observe import observe
+from tflq.verification.results import Report, TensorResult
+from tflq.verification.source import Subject, subject
+
+MODES = ("isolated", "cumulative")
+#: A runtime's name, a runtime, a golden file's path, or a golden.
+Against: TypeAlias = "str | os.PathLike[str] | Runtime | Golden"
+
+
+def verify(
+    model: Source | Model,
+    against: Against = "litert-ref",
+    inputs: InputSource = None,
+    mode: str = "isolated",
+    profile: str | Profile = "litert-ref",
+    samples: int = 1,
+    seed: int = 0,
+    python: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Compare every tensor of every operator, bit by bit, with what a real runtime or a golden file has.
+
+    Args:
+        model: A path, the bytes of a file, or a Model.
+        against: A runtime's name ("litert-ref", "litert-xnnpack", "tflm" ...), a Runtime, or a golden file.
+        inputs: A generator ("random", "smooth", "extremes"), a file, or arrays by name or position.
+        mode: "isolated" feeds each operator the runtime's own inputs; "cumulative" runs end to end.
+        profile: Whose arithmetic is computed.
+        samples: How many inputs to generate.
+        seed: Of the generator.
+        python: The path of a Python that has the runtime installed, if not this one.
+        progress: Called as progress(what, done, total).
+
+    Raises:
+        UnsupportedError: In cumulative mode, an operator that the profile cannot run; in isolated mode such an operator
+            is reported as not compared.
+        RuntimeMissing, RuntimeFailed: The runtime is not there, or refused or crashed.
+        GoldenError: The golden file is for another model, or has no tensors for isolated mode.
+    """
+    if mode not in MODES:
+        raise UnknownNameError("mode", mode, MODES)
+    chosen = profile_by_name(profile)
+    report_progress = progress or _silent
+    target = subject(model)
+    golden, path = _expectation(target, against, inputs, samples, seed, python, report_progress)
+    if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
+        raise GoldenError(f"is for a model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
+    if mode == "isolated":
+        if not golden.tensors:
+            raise GoldenError("holds outputs only; isolated mode needs a golden recorded with all tensors")
+        operators = isolated(target.model, chosen, golden, report_progress)
+        outputs: tuple[TensorResult, ...] = ()
+    else:
+        operators, outputs = cumulative(target.model, chosen, golden, report_progress)
+    return Report(
+        model=target.facts,
+        profile=chosen.name,
+        against=golden.runtime,
+        golden=path,
+        mode=mode,
+        inputs=golden.inputs,
+        operators=operators,
+        outputs=outputs,
+        notes=(*golden.notes, *guards(target.model, golden)),
+    )
+
+
+def record(
+    model: Source | Model,
+    against: str | Runtime = "litert-ref",
+    inputs: InputSource = None,
+    all_tensors: bool = False,
+    path: str | os.PathLike[str] | None = None,
+    samples: int = 1,
+    seed: int = 0,
+    python: str | None = None,
+) -> Golden:
+    """Run a real runtime and keep what it produced, in a golden file at `path` where one is given."""
+    target = subject(model)
+    made = make_inputs(target.model, inputs, samples, seed)
+    golden = observe(target, runtime_by_name(against, python=python), made, all_tensors=all_tensors)
+    if path is not None:
+        golden.save(path)
+    return golden
+
+
+def _expectation(
+    target: Subject, against: Against, inputs: InputSource, samples: int, seed: int, python: str | None,
+    progress: Progress,
+) -> tuple[Golden, str]:  # fmt: skip
+    """What to compare with, and the path of the golden file it came from, if any."""
+    if isinstance(against, Golden) or _is_path(against):
+        if inputs is not None or python is not None:
+            raise OptionError(
+                "a golden file brings its own inputs and needs no runtime: give neither inputs nor python"
+            )
+        if isinstance(against, Golden):
+            return against, ""
+        return load_golden(against), os.fspath(against)  # type: ignore[arg-type]
+    runtime = runtime_by_name(against, python=python)  # type: ignore[arg-type]
+    made = make_inputs(target.model, inputs, samples, seed)
+    progress(f"running {runtime.name}", 0, 1)
+    return observe(target, runtime, made, all_tensors=True), ""
+
+
+def _is_path(against: object) -> bool:
+    if isinstance(against, os.PathLike):
+        return True
+    return isinstance(against, str) and against not in RUNTIMES and (against.endswith(".npz") or Path(against).exists())
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass

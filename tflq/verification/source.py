@@ -1,0 +1,44 @@
+"""The model that is verified: its values, and the very bytes that a runtime is given."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+
+from tflq.api.files import Source, load, save
+from tflq.errors import FileAccessError
+from tflq.ir import Model
+from tflq.verification.results import ModelFacts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A model with its file's bytes."""
+
+    facts: ModelFacts
+    data: bytes
+    model: Model
+
+
+def subject(source: Source | Model) -> Subject:
+    """The model at a path, in bytes, or given as a value (then its bytes are what `save` makes of it)."""
+    path = ""
+    if isinstance(source, Model):
+        model, data = source, save(source)
+    else:
+        if isinstance(source, (str, os.PathLike)):
+            path = os.fspath(source)
+            data = _bytes_of(path)
+        else:
+            data = bytes(source)
+        model = load(data)
+    return Subject(ModelFacts(path, len(data), hashlib.sha256(data).hexdigest()), data, model)
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise FileAccessError(path, getattr(error, "strerror", None) or str(error)) from error
