@@ -41,7 +41,8 @@ def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INS
             an offset, so that it has no meaning in another file. `drop_unknown` leaves the latter out instead.
         LimitError: The tables take more than 2 GiB.
     """
-    constants = [b.data.nbytes for b in model.buffers if b.data is not None and not b.external]
+    inside = [b for b in model.buffers if isinstance(b, Buffer) and not b.external]
+    constants = [b.data.nbytes for b in inside if b.data is not None]
     outside = _Outside(all_buffers=sum(constants) > max_inside)
     room = _ROOM if outside.all_buffers else _ROOM + sum(constants) + _ALIGNMENT * len(constants)
     tables = _build(model, outside, room, drop_unknown)
@@ -200,7 +201,7 @@ def _numbers(number: Number, value: Any) -> NDArray[Any]:
     """The values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _bytes(value)
-    given = np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value, dtype=number.dtype)
+    given = np.asarray(value)
     if given.dtype == number.dtype:
         return given
     stored = given.astype(number.dtype)
