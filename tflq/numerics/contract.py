@@ -99,8 +99,8 @@ class PairContraction:
     def __call__(self, x: Array, y: Array) -> Array:
         """Accumulators (..., R, N); leading dimensions broadcast."""
         if len(self.runs) == 1:
-            return np.matmul(x, y)
-        total = np.matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
+            return np.asarray(np.matmul(x, y))
+        total: Array = np.matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
         for run in self.runs[1:]:
             total += np.matmul(x[..., run], y[..., run, :]).astype(np.int64)
         return total

@@ -85,14 +85,3 @@ def one(integer_bits: Int, width: Int) -> Int:
 def constant(raw: Int, width: Int) -> Int:
     """A constant given as a 32-bit raw value, in a word of `width`: half away from zero."""
     return divide_by_pot_half_away(raw, np.int64(32) - np.int64(width))
-
-
-@compiled
-def saturating_rounding_doubling_high_mul_int16(a: Int, b: Int) -> Int:
-    """High half of 2*a*b for int16 `a`, `b`: floor((a*b + 2**14) / 2**15), ties towards plus infinity.
-
-    The one overflow, both operands -2**15, saturates to 2**15 - 1.
-    """
-    if a == -32768 and b == -32768:
-        return np.int64(32767)
-    return (np.int64(a) * np.int64(b) + np.int64(1 << 14)) >> np.int64(15)

@@ -7,6 +7,7 @@ Source: LiteRT 2.3 tflite/kernels/internal/quantization_util.cc and common.cc.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,11 +16,13 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
 from tflq.numerics.rounding import divide_by_pot_half_away, half_away, wrap_int32
 
+QuantizeMultiplier = Callable[[float], tuple[int, int]]
+
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """(mantissa Q31, shift) with real = mantissa * 2**(shift - 31). Below 2**-32 both are 0.
 
-    Source: QuantizeMultiplier. The mantissa is rounded half away from zero.
+    Source: QuantizeMultiplier; r1.15 and LiteRT 2.3 agree. The mantissa is rounded half away from zero.
     """
     if real == 0.0:
         return 0, 0
@@ -33,6 +36,61 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     if shift < -31:
         return 0, 0
     return mantissa, shift
+
+
+def quantize_multiplier_single_rounding(real: float) -> tuple[int, int]:
+    """As quantize_multiplier, with shifts above 30 saturated to (2**31 - 1, 30).
+
+    Source: QuantizeMultiplier under TFLITE_SINGLE_ROUNDING.
+    """
+    mantissa, shift = quantize_multiplier(real)
+    return (mantissa, shift) if shift <= 30 else (2**31 - 1, 30)
+
+
+def quantize_multiplier_smaller_than_one_exp(
+    real: float, quantize: QuantizeMultiplier = quantize_multiplier
+) -> tuple[int, int]:  # fmt: skip
+    """(mantissa Q31, shift <= 0) of a real multiplier in (0, 1); anything else aborts there.
+
+    Just below 1 the mantissa rounds up to 1.0, whose shift of 1 aborts as well.
+    Source: QuantizeMultiplierSmallerThanOneExp; r1.15 and LiteRT 2.3 agree.
+    """
+    if not 0.0 < real < 1.0:
+        raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"the real multiplier is {real}")
+    mantissa, shift = quantize(real)
+    if shift > 0:
+        raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"{real} rounds to 1")
+    return mantissa, shift
+
+
+def quantize_multiplier_greater_than_one(
+    real: float, quantize: QuantizeMultiplier = quantize_multiplier
+) -> tuple[int, int]:  # fmt: skip
+    """(mantissa Q31, left shift >= 0) of a real multiplier above 1; anything else aborts there.
+
+    Source: QuantizeMultiplierGreaterThanOne; r1.15 and LiteRT 2.3 agree.
+    """
+    if not real > 1.0:
+        raise UndefinedResultError("QuantizeMultiplierGreaterThanOne", f"the real multiplier is {real}")
+    return quantize(real)
+
+
+@compiled
+def multiply_smaller_than_one(x: Int, mantissa: Int, shift: Int) -> Int:
+    """x * mantissa * 2**(shift - 31), `shift` <= 0: half up, then half away.
+
+    Source: MultiplyByQuantizedMultiplierSmallerThanOneExp (r1.15; LiteRT 2.3 default build).
+    """
+    return divide_by_pot_half_away(saturating_rounding_doubling_high_mul(x, mantissa), -np.int64(shift))
+
+
+@compiled
+def multiply_greater_than_one(x: Int, mantissa: Int, shift: Int) -> Int:
+    """x * mantissa * 2**(shift - 31), `shift` >= 0: the left shift wraps int32, then half up.
+
+    Source: MultiplyByQuantizedMultiplierGreaterThanOne (r1.15; LiteRT 2.3 default build).
+    """
+    return saturating_rounding_doubling_high_mul(wrap_int32(np.int64(x) << np.int64(shift)), mantissa)
 
 
 @compiled
@@ -50,12 +108,12 @@ def multiply_double_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
 
 @compiled
 def multiply_single_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
-    """x * mantissa * 2**(shift - 31), rounded once, half up.
+    """x * mantissa * 2**(shift - 31), rounded once, half up, cut to 32 bits.
 
     Source: MultiplyByQuantizedMultiplier (int32, TFLITE_SINGLE_ROUNDING). `x` int32, `shift` in -31..30.
     """
     total = np.int64(31) - np.int64(shift)
-    return (np.int64(x) * np.int64(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total
+    return wrap_int32((np.int64(x) * np.int64(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total)
 
 
 @compiled
@@ -70,10 +128,10 @@ def reduce_multiplier(mantissa: Int) -> Int:
 def multiply_wide(x: Int, mantissa: Int, shift: Int) -> Int:
     """x * mantissa * 2**(shift - 31) for an int64 `x` below 2**47: the mantissa is reduced to 16 bits, one rounding.
 
-    Source: MultiplyByQuantizedMultiplier (int64). Rounding: half up. `shift` in -31..7.
+    Source: MultiplyByQuantizedMultiplier (int64). Rounding: half up; the result is cut to 32 bits. `shift` in -31..7.
     """
     total = np.int64(15) - np.int64(shift)
-    return (np.int64(x) * reduce_multiplier(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total
+    return wrap_int32((np.int64(x) * reduce_multiplier(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total)
 
 
 def checked_log2(scale: np.float32) -> tuple[bool, int]:

@@ -7,8 +7,10 @@ otherwise, wide enough that nothing overflows before the named step.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.numerics.compiled import Int, Real, compiled
 
@@ -79,20 +81,6 @@ def round_half_even(x: Real) -> Real:
 
 
 @compiled
-def float_to_int_saturating(x: Real, low: Int, high: Int) -> Int:
-    """An integral float64 as integer, held inside [low, high] before it is converted. NaN gives `low`."""
-    if not x >= low:
-        return np.int64(low)
-    return np.int64(high) if x >= high else np.int64(x)
-
-
-def half_away(x: float) -> int:
-    """Python integer nearest to `x`, ties away from zero. Exact for every finite float."""
-    whole = math.trunc(x)
-    return whole + (0 if abs(x - whole) < 0.5 else (1 if x > 0 else -1))
-
-
-@compiled
 def float_to_int32(x: Real) -> Int:
     """An integral float as int32, as x86's conversion does it: NaN and what lies outside int32 give INT32_MIN.
 
@@ -101,3 +89,21 @@ def float_to_int32(x: Real) -> Int:
     if not (x >= -2147483648.0 and x < 2147483648.0):
         return np.int64(INT32_MIN)
     return np.int64(x)
+
+
+def floats_to_int32(x: NDArray[np.floating[Any]]) -> NDArray[np.int32]:
+    """Floats truncated to int32, as x86 converts: INT32_MIN for NaN and for whatever does not fit (cvttss2si)."""
+    fits = (x > -2147483649.0) & (x < 2147483648.0)
+    return np.where(fits, np.where(fits, x, 0).astype(np.int64), INT32_MIN).astype(np.int32)
+
+
+def nearest_half_away(x: NDArray[np.floating[Any]]) -> NDArray[Any]:
+    """Nearest integers in the type of `x`, ties away from zero: C's round() and roundf()."""
+    whole = np.trunc(x)
+    return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))
+
+
+def half_away(x: float) -> int:
+    """Python integer nearest to `x`, ties away from zero. Exact for every finite float."""
+    whole = math.trunc(x)
+    return whole + (0 if abs(x - whole) < 0.5 else (1 if x > 0 else -1))

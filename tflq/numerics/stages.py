@@ -21,7 +21,7 @@ from tflq.numerics.multiplier import (
     multiply_wide,
     quantize_multiplier,
 )
-from tflq.numerics.rounding import clamp, float_to_int_saturating, round_half_away, wrap_int32
+from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 Array = NDArray[Any]
 Reals = NDArray[np.float64]
@@ -105,7 +105,7 @@ def _double_rounding_rows(
         for c in range(channels):
             total = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
             scaled = multiply_double_rounding(total, mantissa[c], shift[c])
-            out[r, c] = clamp(scaled + zero_point, low, high)
+            out[r, c] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 @compiled
@@ -116,8 +116,8 @@ def _single_rounding_rows(
     for r in range(rows):
         for c in range(channels):
             total = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
-            scaled = wrap_int32(multiply_single_rounding(total, mantissa[c], shift[c]))
-            out[r, c] = clamp(scaled + zero_point, low, high)
+            scaled = multiply_single_rounding(total, mantissa[c], shift[c])
+            out[r, c] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 @compiled
@@ -128,8 +128,8 @@ def _wide_rows(
     for r in range(rows):
         for c in range(channels):
             total = np.int64(accumulator[r, c]) + np.int64(bias[c])
-            scaled = wrap_int32(multiply_wide(total, mantissa[c], shift[c]))
-            out[r, c] = clamp(scaled + zero_point, low, high)
+            scaled = multiply_wide(total, mantissa[c], shift[c])
+            out[r, c] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 @compiled
@@ -143,7 +143,7 @@ def _float_rounding_rows(
             if wraps:
                 total = wrap_int32(total)
             scaled = round_half_away(np.float64(total) * real[c])
-            out[r, c] = clamp(float_to_int_saturating(scaled, _LOW, _HIGH) + zero_point, low, high)
+            out[r, c] = clamp(wrap_int32(float_to_int32(scaled) + zero_point), low, high)
 
 
 class DoubleRounding(_FixedPoint):

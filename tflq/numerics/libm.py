@@ -1,0 +1,165 @@
+"""The host's float32 mathematical functions, over arrays.
+
+TFLite's wheels import expf, tanhf and their kin from the C library of the machine they run on, so the last bit of a
+result belongs to that machine and not to the runtime. Calling the same library gives the same bits ("exact on the same
+libm"). Where no library can be loaded, the float64 function is rounded to float32: correctly rounded in all but a few
+cases in a thousand million, yet it may differ by 1 ULP from a library that is not.
+
+Long arrays go through compiled loops, which call the library too. Since compiled code may be told to use another
+vector library, each loop is held against the library once, on 512 points, before it is trusted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.numerics.compiled import Compiled, compiled, compiling_is_off
+
+Floats = NDArray[np.float32]
+
+#: Shorter arrays cost less through ctypes than the compiling of a loop does.
+_SHORT = 1024
+
+_LIBRARIES = {
+    "win32": ("ucrtbase", "msvcrt"),
+    "darwin": ("libSystem.dylib", "/usr/lib/libSystem.B.dylib"),
+}
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The C library that holds the mathematical functions, or None."""
+    for name in _LIBRARIES.get(sys.platform, ("libm.so.6", "libm.so", None)):
+        try:
+            found = ctypes.CDLL(name)
+            found.expf  # noqa: B018  (raises where the library lacks it)
+        except (OSError, AttributeError, TypeError):
+            continue
+        return found
+    return None
+
+
+class FloatFunction:
+    """One float32 function of the C library: its name there, its compiled loop, its float64 form."""
+
+    def __init__(self, name: str, loop: Compiled[..., None], wide: Callable[..., float], arguments: int = 1) -> None:
+        self.name, self.loop, self.wide, self.arguments = name, loop, wide, arguments
+
+    def __call__(self, *operands: ArrayLike) -> Floats:
+        """The function of float32 `operands`, broadcast against each other."""
+        arrays = np.broadcast_arrays(*(np.asarray(x, np.float32) for x in operands))
+        flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+        return self._over(flat).reshape(arrays[0].shape)
+
+    @cached_property
+    def is_from_library(self) -> bool:
+        """Whether the host's library is called, rather than the float64 form."""
+        return self._native is not None
+
+    def _over(self, flat: list[Floats]) -> Floats:
+        if flat[0].size <= _SHORT or not self._loop_is_trusted:
+            return self._one_by_one(flat)
+        out = np.empty_like(flat[0])
+        self.loop(*flat, out)
+        return out
+
+    def _one_by_one(self, flat: list[Floats]) -> Floats:
+        function = self._native or self._widened
+        return np.fromiter(map(function, *(x.tolist() for x in flat)), np.float32, flat[0].size)
+
+    def _widened(self, *operands: float) -> float:
+        try:
+            return self.wide(*operands)
+        except OverflowError:
+            return math.inf if self.name != "powf" or operands[0] >= 0 or operands[1] % 2 == 0 else -math.inf
+        except ValueError:  # where C gives NaN, or minus infinity for the logarithm of 0
+            return -math.inf if self.name == "logf" and operands[0] == 0 else math.nan
+
+    @cached_property
+    def _native(self) -> Any:
+        function = getattr(library(), self.name, None)
+        if function is not None:
+            function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * self.arguments
+        return function
+
+    @cached_property
+    def _loop_is_trusted(self) -> bool:
+        if compiling_is_off():
+            return False
+        points = np.random.default_rng(0).uniform(-8, 8, (self.arguments, 512)).astype(np.float32)
+        flat, out = list(np.abs(points) if self.name in ("logf", "powf") else points), np.empty(512, np.float32)
+        self.loop(*flat, out)
+        return bool((out == self._one_by_one(flat)).all())
+
+
+@compiled
+def _exp_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.exp(x[i])
+
+
+@compiled
+def _expm1_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.expm1(x[i])
+
+
+@compiled
+def _log_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.log(x[i])
+
+
+@compiled
+def _tanh_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.tanh(x[i])
+
+
+@compiled
+def _sin_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.sin(x[i])
+
+
+@compiled
+def _cos_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.cos(x[i])
+
+
+@compiled
+def _erf_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.erf(x[i])
+
+
+@compiled
+def _erfc_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.erfc(x[i])
+
+
+@compiled
+def _pow_into(x: Floats, y: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.pow(x[i], y[i])
+
+
+expf = FloatFunction("expf", _exp_into, math.exp)
+expm1f = FloatFunction("expm1f", _expm1_into, math.expm1)
+logf = FloatFunction("logf", _log_into, math.log)
+tanhf = FloatFunction("tanhf", _tanh_into, math.tanh)
+sinf = FloatFunction("sinf", _sin_into, math.sin)
+cosf = FloatFunction("cosf", _cos_into, math.cos)
+erff = FloatFunction("erff", _erf_into, math.erf)
+erfcf = FloatFunction("erfcf", _erfc_into, math.erfc)
+powf = FloatFunction("powf", _pow_into, math.pow, arguments=2)

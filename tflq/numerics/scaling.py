@@ -1,0 +1,97 @@
+"""What prepare steps compute from scales: softmax scaling, input radius, powers of two, nudged ranges.
+
+Source: TensorFlow r1.15 and LiteRT 2.3 tflite/kernels/internal/quantization_util.cc. Real numbers are Python floats
+(float64) unless they are said to be float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.numerics.libm import logf
+from tflq.numerics.multiplier import (
+    QuantizeMultiplier,
+    quantize_multiplier,
+    quantize_multiplier_greater_than_one,
+    quantize_multiplier_smaller_than_one_exp,
+)
+from tflq.numerics.rounding import half_away, wrap
+
+#: The largest multiplier of softmax, as double and as single rounding have it.
+MAX_DOUBLE_ROUNDING = 2.0**31 - 1.0
+MAX_SINGLE_ROUNDING = 2.0**30 - 1.0
+
+
+def preprocess_softmax_scaling(
+    beta: float,
+    input_scale: float,
+    integer_bits: int,
+    largest: float = MAX_DOUBLE_ROUNDING,
+    quantize: QuantizeMultiplier = quantize_multiplier,
+) -> tuple[int, int]:
+    """(mantissa Q31, left shift) of beta * scale in a word with `integer_bits` integer bits, cut at `largest`.
+
+    Source: PreprocessSoftmaxScaling. Aborts there, and raises UndefinedResultError here, unless it exceeds 1.
+    """
+    unit = int(wrap(1 << (31 - integer_bits), 32))
+    real = min(float(beta) * float(input_scale) * unit, largest)
+    return quantize_multiplier_greater_than_one(real, quantize)
+
+
+def preprocess_log_softmax_scaling(
+    beta: float,
+    input_scale: float,
+    integer_bits: int,
+    largest: float = MAX_DOUBLE_ROUNDING,
+    quantize: QuantizeMultiplier = quantize_multiplier,
+) -> tuple[int, int, int, int]:
+    """As preprocess_softmax_scaling, then (mantissa, shift) of the inverse; that shift is <= 0.
+
+    Source: PreprocessLogSoftmaxScalingExp.
+    """
+    mantissa, shift = preprocess_softmax_scaling(beta, input_scale, integer_bits, largest, quantize)
+    if shift > 31:
+        raise UndefinedResultError("PreprocessLogSoftmaxScalingExp", f"a left shift of {shift} bits")
+    inverse = int(wrap(1 << (31 - shift), 32)) / mantissa
+    return mantissa, shift, *quantize_multiplier_smaller_than_one_exp(inverse, quantize)
+
+
+def calculate_input_radius(integer_bits: int, left_shift: int, signed_bits: int = 31) -> int:
+    """The largest input difference whose scaled value stays representable. Source: CalculateInputRadius."""
+    largest = float((1 << integer_bits) - 1) * (1 << (signed_bits - integer_bits)) / (1 << left_shift)
+    return math.floor(largest)
+
+
+def checked_log2(x: np.float32, tolerance: float = float(np.float32(1e-3))) -> tuple[int, bool]:
+    """(log2 of x, rounded; whether `x` is near enough to that power of two). All in float32, by the host's logf.
+
+    Source: CheckedLog2. r1.15 compares with the float64 1e-3: `tolerance`.
+    """
+    per_octave = np.float32(1) / logf(np.float32(2))[()]
+    log2 = logf(np.float32(x))[()] * per_octave
+    exponent = half_away(float(log2))
+    return exponent, float(abs(log2 - np.float32(exponent))) < tolerance
+
+
+def nudge_quantization_range(
+    low: np.float32, high: np.float32, lowest_code: int, highest_code: int
+) -> tuple[np.float32, np.float32, np.float32]:
+    """(low, high, scale), all float32, moved so that 0 is a code. The zero point is held in 16 unsigned bits.
+
+    Source: NudgeQuantizationRange.
+    """
+    first, last = np.float32(lowest_code), np.float32(highest_code)
+    with np.errstate(all="ignore"):
+        scale = (np.float32(high) - np.float32(low)) / (last - first)
+        exact = first - np.float32(low) / scale
+        if exact < first:
+            zero_point = lowest_code
+        elif exact > last:
+            zero_point = highest_code
+        else:
+            zero_point = half_away(float(exact))
+        held = np.float32(zero_point & 0xFFFF)
+        return (first - held) * scale, (last - held) * scale, scale

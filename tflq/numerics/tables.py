@@ -1,0 +1,115 @@
+"""Lookup tables of TFLite's current 8-bit and 16-bit kernels, their generation and their use.
+
+Source: LiteRT 2.3 tflite/kernels/internal/common.h, LUTPopulate and LUTLookup. No operation is fused or reordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from tflq.numerics.compiled import Array, Int, compiled
+from tflq.numerics.rounding import floats_to_int32, nearest_half_away, wrap
+
+#: A function over an array of float32 (or float64, where the table is made in float64), giving the same type.
+Transform = Callable[[Array], Array]
+
+_STEPS = 512
+
+
+def table_8bit(
+    transform: Transform,
+    dtype: DTypeLike,
+    input_scale: np.float32,
+    input_zero_point: int,
+    output_scale: np.float32,
+    output_zero_point: int,
+) -> Array:
+    """256 output codes of an int8 or uint8 function, in the order of the input code's bits (0..127, then -128..-1).
+
+    Everything in float32: transform(scale * (code - zero point)) times the *reciprocal* of the output scale, rounded
+    half away, plus the zero point, to int32 as x86 converts, clamped. Source: LUTPopulateInt8.
+    """
+    codes = np.arange(256, dtype=np.uint8).view(np.dtype(dtype))
+    with np.errstate(all="ignore"):
+        reciprocal = np.float32(1) / np.float32(output_scale)
+        real = np.float32(input_scale) * (codes.astype(np.int32) - np.int32(input_zero_point)).astype(np.float32)
+        rounded = nearest_half_away(transform(real) * reciprocal)
+        quantized = floats_to_int32(rounded + np.float32(output_zero_point))
+    limits = np.iinfo(codes.dtype)
+    return np.clip(quantized, limits.min, limits.max).astype(codes.dtype)
+
+
+def look_up_8bit(table: Array, x: Array) -> Array:
+    """table[code] for every code of `x` (int8 or uint8, any shape)."""
+    codes = np.ascontiguousarray(x)
+    out = np.empty(codes.shape, table.dtype)
+    _look_up_8bit_into(table, codes.reshape(-1).view(np.uint8), out.reshape(-1))
+    return out
+
+
+@compiled
+def _look_up_8bit_into(table: Array, codes: Array, out: Array) -> None:
+    for i in range(codes.size):
+        out[i] = table[codes[i]]
+
+
+def table_16bit(
+    transform: Transform,
+    input_scale: np.floating[Any],
+    input_zero_point: int,
+    output_scale: np.floating[Any],
+    output_zero_point: int,
+) -> NDArray[np.int16]:
+    """513 samples, 128 input codes apart, each lowered by half of the error that interpolation makes at the midpoint.
+
+    In the type of the scales: float32, or float64 for SOFTMAX. The output zero point moves only the limits that the
+    scale is taken from. Source: LUTPopulateInt16.
+    """
+    real = type(input_scale)
+    low, high = -32768, 32767
+    with np.errstate(all="ignore"):
+        input_min = input_scale * real(low - input_zero_point)
+        input_max = input_scale * real(high - input_zero_point)
+        output_min = output_scale * real(low - output_zero_point)
+        output_max = output_scale * real(high - output_zero_point)
+        step = (input_max - input_min) / real(_STEPS)
+        per_unit = real(65536) / (output_max - output_min)
+
+        start = input_min + np.arange(_STEPS).astype(real) * step
+        value = transform(start)
+        middle = transform(start + step / real(2))
+        following = transform(input_min + np.arange(1, _STEPS + 1).astype(real) * step)
+
+        sample = nearest_half_away(value * per_unit)
+        interpolated = nearest_half_away((following * per_unit + sample) / real(2))
+        bias = nearest_half_away((interpolated - nearest_half_away(middle * per_unit)) / real(2))
+        last = nearest_half_away(transform(np.array([input_max], real)) * per_unit)
+        samples = np.concatenate([sample - bias, last])
+        return floats_to_int32(np.clip(samples, real(low), real(high))).astype(np.int16)
+
+
+@compiled
+def interpolate_16bit(x: Int, table: Array) -> Int:
+    """The 513-entry table at int16 `x`: the high 9 bits choose, the low 7 interpolate, half up. Source: LUTLookup."""
+    index = (np.int64(x) >> np.int64(7)) + np.int64(256)
+    base = np.int64(table[index])
+    slope = wrap(np.int64(table[index + 1]) - base, 16)
+    return wrap(base + ((slope * (np.int64(x) & np.int64(127)) + np.int64(64)) >> np.int64(7)), 16)
+
+
+def look_up_16bit(table: NDArray[np.int16], x: NDArray[np.int16]) -> NDArray[np.int16]:
+    """The table at every element of `x` (any shape)."""
+    codes = np.ascontiguousarray(x)
+    out = np.empty(codes.shape, np.int16)
+    _look_up_16bit_into(table, codes.reshape(-1), out.reshape(-1))
+    return out
+
+
+@compiled
+def _look_up_16bit_into(table: Array, x: Array, out: Array) -> None:
+    for i in range(x.size):
+        out[i] = interpolate_16bit(x[i], table)
