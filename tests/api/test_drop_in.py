@@ -214,7 +214,7 @@ def test_constructor_refuses_what_litert_refuses() -> None:
     with pytest.raises(ValueError):
         ours(experimental_op_resolver_type="BUILTIN_REF")
     with pytest.raises(TypeError):
-        tflq.Interpreter(5)
+        tflq.Interpreter(5)  # type: ignore[arg-type]
 
 
 def test_every_keyword_of_litert_is_accepted() -> None:
