@@ -18,8 +18,8 @@ from tflq.kernels.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.multiplier import checked_log2
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
+from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stages import OutputPipeline
 
 
@@ -55,8 +55,8 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
     twice = np.float64(np.float32(2) * max(a.scale, b.scale))
     output = smaller_than_one(twice / np.float64(np.float32(1 << left_shift) * y.scale))
     data = OpData(
-        first=_codes(a, arithmetic, np.float64(a.scale) / twice, left_shift),
-        second=sign * _codes(b, arithmetic, np.float64(b.scale) / twice, left_shift),
+        first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, left_shift),
+        second=sign * scaled_codes(b, arithmetic, np.float64(b.scale) / twice, left_shift),
         pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, low, high, dtype),
         shape=shape,
     )
@@ -70,7 +70,7 @@ def smaller_than_one(real: np.float64) -> np.float64:
     return real
 
 
-def _codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
+def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
     """By code (as unsigned): (code - zero point) * 2**left_shift * real, rounded as the runtime requantizes."""
     dtype = np.dtype(operand.type.label)
     codes = np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
@@ -100,7 +100,7 @@ def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) 
 
 def has_pot_scales(node: Node) -> bool:
     """Whether the options ask for shifts, and all three scales are powers of two (to 1e-3 of an octave)."""
-    return bool(node.options["pot_scale_int16"]) and all(checked_log2(o.scale)[0] for o in both(node))
+    return bool(node.options["pot_scale_int16"]) and all(checked_log2(o.scale)[1] for o in both(node))
 
 
 def prepare_pot(node: Node, sign: int) -> Prepared:
@@ -108,7 +108,7 @@ def prepare_pot(node: Node, sign: int) -> Prepared:
     a, b, y = both(node)
     shape = broadcast_shape(node, a, b)
     low, high = code_range(node, y, np.int16)
-    logs = [checked_log2(operand.scale)[1] for operand in (a, b, y)]
+    logs = [checked_log2(operand.scale)[0] for operand in (a, b, y)]
     first, second = logs[2] - logs[0], logs[2] - logs[1]
     node.check(min(first, second) == 0, "one input must have the output's scale, the other a finer one", y)
     if max(first, second) > 15:

@@ -132,15 +132,3 @@ def multiply_wide(x: Int, mantissa: Int, shift: Int) -> Int:
     """
     total = np.int64(15) - np.int64(shift)
     return wrap_int32((np.int64(x) * reduce_multiplier(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total)
-
-
-def checked_log2(scale: np.float32) -> tuple[bool, int]:
-    """Whether a scale is a power of two to 1e-3 of an octave, and that power. Source: CheckedLog2.
-
-    float32 throughout: logf(scale) * (1 / logf(2)), rounded half away from zero.
-    """
-    if not 0 < scale < np.inf:
-        return False, 0
-    power = np.float32(math.log(scale)) * (np.float32(1) / np.float32(math.log(2.0)))
-    rounded = half_away(float(power))
-    return bool(abs(power - np.float32(rounded)) < np.float32(1e-3)), rounded

@@ -1,0 +1,117 @@
+"""HARD_SWISH: y = x * min(6, max(0, x + 3)) / 6.
+
+| operand | shape | types                | quantization |
+|---------|-------|----------------------|--------------|
+| x       | any   | float32, uint8, int8 | per tensor   |
+| y       | as x  | as x                 | per tensor   |
+
+Source: LiteRT 2.3, activations.cc HardSwishPrepare; reference/hard_swish.h HardSwish, SaturatingLeftShift,
+SaturatingDoublingHighMul.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_unary, same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
+from tflq.numerics.multiplier import quantize_multiplier, reduce_multiplier
+from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap
+from tflq.numerics.stages import type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms. Multipliers are Q15; shifts are to the left."""
+
+    input_zero_point: int  # LSB of input
+    output_zero_point: int  # LSB of output
+    output_multiplier: int  # LSB of input / 128 -> LSB of output, together with
+    output_shift: int  # ... this, <= 0
+    reluish_multiplier: int  # LSB of input / 128 -> 3 / 2**15, together with
+    reluish_shift: int  # ... this
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Scales are float32 throughout; multipliers are cut from 31 to 15 bits, half up."""
+    x, y = same_type(node)
+    finer = np.float32(1 / 128) * x.scale
+    output, output_shift = quantize_multiplier(float(finer / y.scale))
+    node.check(output_shift <= 0, "scale is too small for the input's", y, expected="exponent <= 0", got=output_shift)
+    reluish, reluish_shift = quantize_multiplier(float(finer / (np.float32(3) / np.float32(32768))))
+    if min(output_shift, reluish_shift) < -15 or reluish_shift > 31:
+        raise UndefinedResultError("HardSwish", f"int16 shifted by {output_shift} and {reluish_shift} bits")
+    data = OpData(
+        input_zero_point=x.zero_point,
+        output_zero_point=y.zero_point,
+        output_multiplier=int(reduce_multiplier(output)),
+        output_shift=output_shift,
+        reluish_multiplier=int(reduce_multiplier(reluish)),
+        reluish_shift=reluish_shift,
+    )
+    return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
+
+
+def eval_quantized(data: OpData, x: Array) -> Array:
+    """Source: HardSwish. Rounding: as in `_hard_swish`. Overflow: saturates int16 where said, wraps it elsewhere."""
+    low, high = type_range(x.dtype)
+    out = np.empty(x.shape, x.dtype)
+    _hard_swish(
+        x.reshape(-1), data.input_zero_point, data.output_zero_point, data.output_multiplier, data.output_shift,
+        data.reluish_multiplier, data.reluish_shift, low, high, out.reshape(-1),
+    )  # fmt: skip
+    return out
+
+
+@compiled
+def _hard_swish(
+    x: Array, input_zero_point: Int, output_zero_point: Int, output_multiplier: Int, output_shift: Int,
+    reluish_multiplier: Int, reluish_shift: Int, low: Int, high: Int, out: Array,
+) -> None:  # fmt: skip
+    for i in range(len(out)):
+        finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)
+        scaled = doubling_high_mul(finer, output_multiplier, 16)
+        reluish = finer
+        if reluish_shift > 0:
+            reluish = saturating_rounding_multiply_by_pot(reluish, reluish_shift - 1, 16)
+        reluish = doubling_high_mul(reluish, reluish_multiplier, 16)
+        if reluish_shift > 0:
+            reluish = saturating_rounding_multiply_by_pot(reluish, 1, 16)
+        if reluish_shift < 0:
+            reluish = divide_by_pot_half_away(reluish, -reluish_shift)
+        gate = (reluish + np.int64(32768)) >> np.int64(1)  # 0 .. 1 in Q15, for -3 .. 3
+        product = _doubling_high_mul_towards_zero(gate, scaled)
+        shifted = divide_by_pot_half_away(product, -output_shift)
+        out[i] = clamp(wrap(shifted + output_zero_point, 16), low, high)
+
+
+@compiled
+def _doubling_high_mul_towards_zero(a: Int, b: Int) -> Int:
+    """a * b / 2**15 of int16 values, cut towards zero. `a` is >= 0 here, so that nothing saturates."""
+    product = np.int64(a) * np.int64(b)
+    return product >> np.int64(15) if product >= 0 else -((-product) >> np.int64(15))
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants."""
+    x, _ = same_type(node)
+    return Prepared((x.shape,), None, eval_float)
+
+
+def eval_float(data: None, x: Array) -> Array:
+    """Source: HardSwish (float). Rounding: sum, product and quotient, float32, left to right."""
+    gate = np.minimum(np.float32(6), np.maximum(np.float32(0), x + np.float32(3)))
+    return np.asarray(x * gate / np.float32(6))
+
+
+KERNELS = (
+    Kernel("HARD_SWISH", "float32 -> float32", prepare_float, (1, 1)),
+    Kernel("HARD_SWISH", "uint8 -> uint8", prepare_quantized, (1, 1)),
+    Kernel("HARD_SWISH", "int8 -> int8", prepare_quantized, (1, 1)),
+)

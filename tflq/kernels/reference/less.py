@@ -1,0 +1,18 @@
+"""LESS: y = a < b.
+
+| operand | shape             | types                                | quantization                  |
+|---------|-------------------|--------------------------------------|-------------------------------|
+| a, b    | any, broadcasting | uint8, int8                           | per tensor, may differ        |
+|         |                   | float32, float16, int32, int64, int16 |                               |
+| y       | broadcast         | bool                                 |                               |
+
+Source: LiteRT 2.3, comparisons.cc LessEval; reference/comparisons.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.comparison import kernels
+
+KERNELS = kernels("LESS", np.less, ("int16",), (1, 3))

@@ -1,0 +1,84 @@
+"""PRELU: y = x for x >= 0, alpha * x below.
+
+| operand | shape              | types                       | quantization                     |
+|---------|--------------------|-----------------------------|----------------------------------|
+| x       | any                | float32, uint8, int8, int16 | per tensor                       |
+| alpha   | broadcasts to x    | as x; int8 where x is int16 | per tensor                       |
+| y       | as x               | as x                        | per tensor                       |
+
+Source: LiteRT 2.3, activations.cc PreluPrepare, ApplyPrelu; reference/prelu.h Prelu, BroadcastPrelu4DSlow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import OutputStage, type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    input_zero_point: int  # LSB of input
+    alpha_zero_point: int  # LSB of alpha
+    output_zero_point: int  # LSB of output
+    positive: OutputStage  # LSB of input -> LSB of output
+    negative: OutputStage  # LSB of input times LSB of alpha -> LSB of output
+    low: int  # LSB of output
+    high: int
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Both real multipliers are float32 expressions, left to right, widened to float64 afterwards."""
+    x, alpha, y = node.input(0), node.input(1), node.outputs[0]
+    _check_shape(node)
+    low, high = type_range(x.type.label)
+    data = OpData(
+        input_zero_point=x.zero_point,
+        alpha_zero_point=alpha.zero_point,
+        output_zero_point=y.zero_point,
+        positive=arithmetic.requantize(np.float64(x.scale / y.scale)),
+        negative=arithmetic.requantize(np.float64(x.scale * alpha.scale / y.scale)),
+        low=low,
+        high=high,
+    )
+    return Prepared((x.shape,), data, eval_quantized)
+
+
+def _check_shape(node: Node) -> None:
+    x, alpha = node.input(0), node.input(1)
+    shape = broadcast_shape(node, x, alpha)
+    node.check(shape == x.shape, "does not broadcast to the input's shape", alpha, expected=x.shape, got=alpha.shape)
+
+
+def eval_quantized(data: OpData, x: Array, alpha: Array) -> Array:
+    """Source: Prelu. Rounding: once, by the stage. Overflow: none (|x| < 2**16, |alpha| < 2**9 after centring)."""
+    centred = x.astype(np.int32) - np.int32(data.input_zero_point)
+    slope = alpha.astype(np.int32) - np.int32(data.alpha_zero_point)
+    scaled = np.where(centred >= 0, data.positive(centred), data.negative(centred * slope))
+    return np.clip(scaled + np.int32(data.output_zero_point), data.low, data.high).astype(x.dtype)
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants."""
+    _check_shape(node)
+    return Prepared((node.input(0).shape,), None, eval_float)
+
+
+def eval_float(data: None, x: Array, alpha: Array) -> Array:
+    """Source: ApplyPrelu. Rounding: one float32 product."""
+    return np.where(x >= 0, x, x * alpha)
+
+
+KERNELS = (
+    Kernel("PRELU", "float32 float32 -> float32", prepare_float, (1, 1)),
+    Kernel("PRELU", "uint8 uint8 -> uint8", prepare_quantized, (1, 1)),
+    Kernel("PRELU", "int8 int8 -> int8", prepare_quantized, (1, 1)),
+    Kernel("PRELU", "int16 int8 -> int16", prepare_quantized, (1, 1)),
+)
