@@ -66,7 +66,8 @@ def _double(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _add(node: Node, arithmetic: Arithmetic) -> Prepared:
-    return Prepared((node.input(0).shape,), None, lambda data, x, y: x + y)
+    shape = np.broadcast_shapes(node.input(0).shape, node.input(1).shape)
+    return Prepared((shape,), None, lambda data, x, y: x + y)
 
 
 def _ones(node: Node, arithmetic: Arithmetic) -> Prepared:
