@@ -7,7 +7,7 @@ along the last axis of the accumulator).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -48,6 +48,10 @@ class OutputStage(Protocol):
         """out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels."""
         ...
 
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """The same for a per-tensor stage without a bias; both (1, any size)."""
+        ...
+
 
 def _as_reals(real: ArrayLike) -> Reals:
     values = np.atleast_1d(np.asarray(real, np.float64))
@@ -64,6 +68,24 @@ def quantize_multipliers(real: Reals) -> tuple[Ints32, Ints32]:
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
 
 
+#: How often a per-tensor parameter is repeated, so that one loop serves all: long enough to run at full speed.
+_PERIOD = 1024
+
+
+def _repeated(values: Array) -> Array:
+    """A per-tensor parameter repeated over one period; per-channel parameters as they are. Writable, contiguous."""
+    return np.full(_PERIOD, values[0], values.dtype) if len(values) == 1 else np.array(values)
+
+
+def _over(values: Array, channels: int) -> Array:
+    """`values`, length 1, one period or C, as one per channel."""
+    if len(values) == channels:
+        return values
+    if len(values) == _PERIOD > channels:
+        return values[:channels]
+    return np.full(channels, values[0], values.dtype)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _FixedPoint:
     """A stage made of a Q31 mantissa and a shift (> 0 is left) per channel."""
@@ -71,6 +93,7 @@ class _FixedPoint:
     real: Reals
     mantissa: Ints32
     shift: Ints32
+    repeated: tuple[Ints32, Ints32] = field(repr=False)  # mantissa and shift over one period, where per tensor
 
     loop: ClassVar[Compiled[..., None]]
 
@@ -78,72 +101,87 @@ class _FixedPoint:
     def of(cls, real: ArrayLike) -> _FixedPoint:
         """The stage for these real multipliers (float64, scalar or length C)."""
         values = _as_reals(real)
-        return cls(values, *quantize_multipliers(values))
+        mantissa, shift = quantize_multipliers(values)
+        return cls(values, mantissa, shift, (_repeated(mantissa), _repeated(shift)))
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
-        rows = _rows(accumulator)
-        out = np.empty(rows.shape, np.int32)
-        self.narrow(rows, out, _NO_BIAS, 0, _LOW, _HIGH)
-        return out.reshape(accumulator.shape)
+        return OutputPipeline(self, 0, _LOW, _HIGH, np.dtype(np.int32))(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
         channels = accumulator.shape[1]
+        mantissa, shift = self.repeated
         self.loop(
-            accumulator, out, _spread(bias, channels), _spread(self.mantissa, channels), _spread(self.shift, channels),
+            accumulator, out, _over(bias, channels), _over(mantissa, channels), _over(shift, channels),
             zero_point, low, high,
         )  # fmt: skip
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat."""
+        self.loop(accumulator, out, _NO_BIAS, *self.repeated, zero_point, low, high)
 
 
 @compiled
 def _double_rounding_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
-    rows, channels = accumulator.shape
+    rows, columns = accumulator.shape
+    period = mantissa.size
     for r in range(rows):
-        for c in range(channels):
-            total = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
-            scaled = multiply_double_rounding(total, mantissa[c], shift[c])
-            out[r, c] = clamp(wrap_int32(scaled + zero_point), low, high)
+        for start in range(0, columns, period):
+            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
+            for k in range(source.size):
+                total = wrap_int32(np.int64(source[k]) + np.int64(bias[k]))
+                scaled = multiply_double_rounding(total, mantissa[k], shift[k])
+                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 @compiled
 def _single_rounding_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
-    rows, channels = accumulator.shape
+    rows, columns = accumulator.shape
+    period = mantissa.size
     for r in range(rows):
-        for c in range(channels):
-            total = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
-            scaled = multiply_single_rounding(total, mantissa[c], shift[c])
-            out[r, c] = clamp(wrap_int32(scaled + zero_point), low, high)
+        for start in range(0, columns, period):
+            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
+            for k in range(source.size):
+                total = wrap_int32(np.int64(source[k]) + np.int64(bias[k]))
+                scaled = multiply_single_rounding(total, mantissa[k], shift[k])
+                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 @compiled
 def _wide_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
-    rows, channels = accumulator.shape
+    rows, columns = accumulator.shape
+    period = mantissa.size
     for r in range(rows):
-        for c in range(channels):
-            total = np.int64(accumulator[r, c]) + np.int64(bias[c])
-            scaled = multiply_wide(total, mantissa[c], shift[c])
-            out[r, c] = clamp(wrap_int32(scaled + zero_point), low, high)
+        for start in range(0, columns, period):
+            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
+            for k in range(source.size):
+                total = np.int64(source[k]) + np.int64(bias[k])
+                scaled = multiply_wide(total, mantissa[k], shift[k])
+                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 @compiled
 def _float_rounding_rows(
     accumulator: Array, out: Array, bias: Array, real: Reals, zero_point: Int, low: Int, high: Int, wraps: bool
 ) -> None:  # fmt: skip
-    rows, channels = accumulator.shape
+    rows, columns = accumulator.shape
+    period = real.size
     for r in range(rows):
-        for c in range(channels):
-            total = np.int64(accumulator[r, c]) + np.int64(bias[c])
-            if wraps:
-                total = wrap_int32(total)
-            scaled = round_half_away(np.float64(total) * real[c])
-            out[r, c] = clamp(wrap_int32(float_to_int32(scaled) + zero_point), low, high)
+        for start in range(0, columns, period):
+            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
+            for k in range(source.size):
+                total = np.int64(source[k]) + np.int64(bias[k])
+                if wraps:
+                    total = wrap_int32(total)
+                scaled = float_to_int32(round_half_away(np.float64(total) * real[k]))
+                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 class DoubleRounding(_FixedPoint):
@@ -172,49 +210,44 @@ class WideRounding(_FixedPoint):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatRounding:
-    """float64 product, rounded half away from zero.
+    """float64 product, rounded half away from zero, converted to int32 as x86 does.
 
-    Source: LiteRT 2.3 reference FullyConnected since April 2025. `wraps` says that the accumulator is int32.
+    Source: LiteRT 2.3 reference FullyConnected since April 2025. `wraps` says that the accumulator is int32. A product
+    beyond int32 gives INT32_MIN, to which the zero point is then added in int32: below zero it wraps to the top.
     """
 
     real: Reals
+    repeated: Reals = field(repr=False)
     wraps: bool = True
 
     @classmethod
     def of(cls, real: ArrayLike) -> FloatRounding:
         """The stage for int32 accumulators and these real multipliers."""
-        return cls(_as_reals(real))
+        values = _as_reals(real)
+        return cls(values, _repeated(values))
 
     @classmethod
     def of_wide(cls, real: ArrayLike) -> FloatRounding:
         """The stage for int64 accumulators and these real multipliers."""
-        return cls(_as_reals(real), wraps=False)
+        values = _as_reals(real)
+        return cls(values, _repeated(values), wraps=False)
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
-        rows = _rows(accumulator)
-        out = np.empty(rows.shape, np.int32)
-        self.narrow(rows, out, _NO_BIAS, 0, _LOW, _HIGH)
-        return out.reshape(accumulator.shape)
+        return OutputPipeline(self, 0, _LOW, _HIGH, np.dtype(np.int32))(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
         channels = accumulator.shape[1]
-        _float_rounding_rows(
-            accumulator, out, _spread(bias, channels), _spread(self.real, channels), zero_point, low, high, self.wraps
-        )
+        real = _over(self.repeated, channels)
+        _float_rounding_rows(accumulator, out, _over(bias, channels), real, zero_point, low, high, self.wraps)
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat."""
+        _float_rounding_rows(accumulator, out, _NO_BIAS, self.repeated, zero_point, low, high, self.wraps)
 
 
-_NO_BIAS = np.zeros(1, np.int32)
-
-
-def _rows(accumulator: Array) -> Array:
-    last = accumulator.shape[-1] if accumulator.ndim else 1
-    return np.ascontiguousarray(accumulator).reshape(-1, last) if accumulator.size else accumulator.reshape(0, last)
-
-
-def _spread(values: Array, channels: int) -> Array:
-    return np.full(channels, values[0], values.dtype) if len(values) == 1 and channels != 1 else values
+_NO_BIAS = np.zeros(_PERIOD, np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,11 +265,17 @@ class OutputPipeline:
 
         `bias`, length 1 or C, is added first, in the accumulator's own width.
         """
-        rows = _rows(accumulator)
-        out = np.empty(rows.shape, self.dtype)
-        if out.size:
-            self.stage.narrow(rows, out, _NO_BIAS if bias is None else bias, self.zero_point, self.low, self.high)
-        return out.reshape(accumulator.shape)
+        source = np.ascontiguousarray(accumulator)
+        out = np.empty(accumulator.shape, self.dtype)
+        if not out.size:
+            return out
+        if bias is None and len(self.stage.real) == 1:
+            self.stage.narrow_flat(source.reshape(1, -1), out.reshape(1, -1), self.zero_point, self.low, self.high)
+        else:
+            shape = (-1, accumulator.shape[-1] if accumulator.ndim else 1)
+            added = _NO_BIAS if bias is None else bias
+            self.stage.narrow(source.reshape(shape), out.reshape(shape), added, self.zero_point, self.low, self.high)
+        return out
 
 
 def type_range(dtype: DTypeLike) -> tuple[int, int]:
