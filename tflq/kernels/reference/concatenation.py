@@ -1,0 +1,104 @@
+"""CONCATENATION: join along one dimension.
+
+| operand | shape                    | types                                        | quantization           |
+|---------|--------------------------|----------------------------------------------|------------------------|
+| x...    | equal but for the axis   | float32, float16, bfloat16, uint8, int8,     | int8: as y             |
+|         |                          | int16, int32, uint32, int64, bool, int4      | int16: zero point 0    |
+| y       | x's, summed on the axis  | as x                                         | per tensor             |
+
+Options: axis (negative: from the back); fused_activation_function must be NONE.
+uint8 inputs whose scale or zero point is not the output's are rescaled; scales of int16 are ignored. Scalars give a
+vector.
+Source: LiteRT 2.3, concatenation.cc Prepare; reference/concatenation.h ConcatenationWithScaling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.operands import (
+    axis_within,
+    require_same_quantization,
+    require_same_type,
+    require_zero_point_zero,
+)
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.rounding import INT32_MAX
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """The dimension to join along; for every input the 256 output codes of its codes, or None for a plain copy."""
+
+    axis: int
+    tables: tuple[Array | None, ...]
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Shapes must agree but for the axis."""
+    operands = [node.input(position) for position in range(len(node.inputs))]
+    node.check(bool(operands), "number of inputs", expected="at least 1", got=0)
+    first, y = operands[0], node.outputs[0]
+    require_same_type(node, first, *operands, y)
+    function = int(node.options["fused_activation_function"])
+    node.check(function == 0, "fused activation function", expected="NONE", got=function)
+    if first.type == TensorType.INT8:
+        require_same_quantization(node, y, *operands)
+    if first.type == TensorType.INT16:
+        require_zero_point_zero(node, y, *operands)
+    axis = axis_within(node, int(node.options["axis"]), max(len(first.shape), 1))
+    shape = joined_shape(node, operands, axis)
+    tables = tuple(rescaling(x, y) if first.type == TensorType.UINT8 else None for x in operands)
+    return Prepared((shape,), OpData(axis, tables), eval_concatenation)
+
+
+def joined_shape(node: Node, operands: list[Operand], axis: int) -> Shape:
+    """The output's shape; scalars count as vectors of one element."""
+    shapes = [x.shape or (1,) for x in operands]
+    first = shapes[0]
+    for x, shape in zip(operands, shapes, strict=True):
+        fits = len(x.shape) == len(operands[0].shape) and all(
+            a == b for d, (a, b) in enumerate(zip(shape, first, strict=True)) if d != axis
+        )
+        node.check(fits, f"shape but for dimension {axis}", x, expected=list(operands[0].shape), got=list(x.shape))
+    return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
+
+
+def rescaling(x: Operand, y: Operand) -> Array | None:
+    """Output codes of the 256 input codes, or None where they are the same.
+
+    Everything is float32: the scale is x's times the rounded reciprocal of y's, and the zero point is scaled before it
+    is added. Rounding: half away from zero, then clamped to 0..255.
+    """
+    if x.zero_point == y.zero_point and x.scale == y.scale:
+        return None
+    scale = x.scale * (np.float32(1) / y.scale)
+    bias = np.float32(-x.zero_point) * scale
+    real = np.arange(256).astype(np.float32) * scale + bias
+    if not np.all(np.abs(real) <= INT32_MAX):
+        raise UndefinedResultError("ConcatenationWithScaling", f"{x.name!r} rescaled by {scale} leaves int32")
+    codes = round_half_away_float32(real).astype(np.int64) + y.zero_point
+    return np.clip(codes, 0, 255).astype(np.uint8)
+
+
+def round_half_away_float32(x: Array) -> Array:
+    """Nearest integers, ties away from zero: C's roundf()."""
+    whole = np.trunc(x)
+    rounded: Array = whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
+    return rounded
+
+
+def eval_concatenation(data: OpData, *inputs: Array) -> Array:
+    """Source: reference_ops::Concatenation, ConcatenationWithScaling."""
+    parts = [x if table is None else table[x] for x, table in zip(inputs, data.tables, strict=True)]
+    return np.concatenate([x if x.ndim else x.reshape(1) for x in parts], data.axis)
+
+
+_X = "float32|float16|bfloat16|uint8|int8|int16|int32|uint32|int64|bool|int4"
+
+KERNELS = (Kernel("CONCATENATION", f"{_X}* -> {_X}", prepare, (1, 7)),)

@@ -1,0 +1,78 @@
+"""GATHER: slices along one dimension, by position.
+
+| operand   | shape                                    | types                                     | quantization |
+|-----------|------------------------------------------|-------------------------------------------|--------------|
+| x         | at least one dimension; string: a vector | float32, float16, bfloat16, uint8, int4,  | passed by    |
+|           |                                          | int8, int16, int32, int64, bool, string   |              |
+| positions | any                                      | int16, int32, int64                       |              |
+| y         | x[:axis] + positions[batch_dims:] +      | as x                                      | passed by    |
+|           | x[axis + 1:]                             |                                           |              |
+
+Options: axis, batch_dims (leading dimensions that x and positions share); negative ones count from the back.
+A negative position, or one beyond the dimension, fails the run.
+Source: LiteRT 2.3, gather.cc Prepare; reference/gather.h Gather.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.indexing import check_positions
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.operands import axis_within, require_rank, require_same_type
+from tflq.numerics.arithmetic import Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class OpData:
+    """`folded` is the input as (shared, before the axis, axis, behind the axis)."""
+
+    axis: int
+    batched: bool
+    folded: tuple[int, int, int, int]
+    picked: tuple[int, int]  # positions as (shared, the rest)
+    shape: Shape  # of the output
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Shared dimensions must agree in size and come before the axis."""
+    x, positions = node.input(0), node.input(1)
+    require_same_type(node, x, node.outputs[0])
+    if x.type == TensorType.STRING:
+        require_rank(node, x, 1)
+    axis = axis_within(node, int(node.options["axis"]), len(x.shape))
+    shared = int(node.options["batch_dims"])
+    shared += len(positions.shape) if shared < 0 else 0
+    node.check(0 <= shared <= min(axis, len(positions.shape)), "batch_dims", expected=f"0 to {axis}", got=shared)
+    common = x.shape[:shared]
+    got = positions.shape[:shared]
+    node.check(common == got, "shared dimensions", positions, expected=list(common), got=list(got))
+    behind = prod(x.shape[axis + 1 :])
+    packed = x.type == TensorType.INT4 and behind % 2 != 0
+    node.check(not packed, "int4 elements behind the axis", x, expected="an even number", got=behind)
+    data = OpData(
+        axis=axis,
+        batched=shared > 0,
+        folded=(prod(common), prod(x.shape[shared:axis]), x.shape[axis], behind),
+        picked=(prod(common), prod(positions.shape[shared:])),
+        shape=x.shape[:axis] + positions.shape[shared:] + x.shape[axis + 1 :],
+    )
+    return Prepared((data.shape,), data, eval_gather)
+
+
+def eval_gather(data: OpData, x: Array, positions: Array) -> Array:
+    """Source: reference_ops::Gather."""
+    check_positions("gather", positions, data.folded[2])
+    if not data.batched:
+        return x.take(positions, data.axis)
+    index = positions.reshape(data.picked[0], 1, data.picked[1], 1).astype(np.intp)
+    return np.take_along_axis(x.reshape(data.folded), index, 2).reshape(data.shape)
+
+
+_X = "float32|float16|bfloat16|uint8|int4|int8|int16|int32|int64|bool|string"
+
+KERNELS = (Kernel("GATHER", f"{_X} int16|int32|int64 -> {_X}", prepare, (1, 8)),)

@@ -1,0 +1,57 @@
+"""RESIZE_NEAREST_NEIGHBOR: every output pixel is a copy of one input pixel.
+
+| operand | shape              | types                        | quantization |
+|---------|--------------------|------------------------------|--------------|
+| x       | (N, H, W, C)       | every 8, 16 and 32 bit type  | passed by    |
+| size    | (2): height, width | int32                        |              |
+| y       | (N, height, width, | as x                         | passed by    |
+|         | C)                 |                              |              |
+
+Options: align_corners, half_pixel_centers.
+Source: LiteRT 2.3, resize_nearest_neighbor.cc; reference/resize_nearest_neighbor.h GetNearestNeighbor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.element_types import BITS_8, BITS_16, BITS_32
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.operands import require_same_type
+from tflq.kernels.resizing import ratio, resized_shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.rounding import round_half_away
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Input rows and columns, one for every output row and column."""
+    x = node.input(0)
+    require_same_type(node, x, node.outputs[0])
+    shape = resized_shape(node, smallest=0)
+    align, half = bool(node.options["align_corners"]), bool(node.options["half_pixel_centers"])
+    rows, columns = (nearest(x.shape[d], shape[d], align, half) for d in (1, 2))
+    for chosen, d in ((rows, 1), (columns, 2)):
+        node.check(not chosen.size or chosen.min() >= 0, f"dimension {d}", x, expected="at least 1", got=x.shape[d])
+    return Prepared((shape,), (rows, columns), eval_nearest)
+
+
+def nearest(size: int, wanted: int, align: bool, half: bool) -> Array:
+    """The input position of every output position, computed in float32.
+
+    Rounding: half away from zero with align_corners, else down.
+    """
+    real = (np.arange(wanted, dtype=np.float32) + np.float32(0.5 if half else 0)) * ratio(size, wanted, align)
+    positions = [int(round_half_away(float(r))) for r in real] if align else np.floor(real).astype(np.int64)
+    positions = np.minimum(np.asarray(positions, np.int64), size - 1)
+    return np.maximum(positions, 0) if half and size else positions
+
+
+def eval_nearest(chosen: tuple[Array, Array], x: Array, size: Array) -> Array:
+    """Source: reference_ops::ResizeNearestNeighbor."""
+    rows, columns = chosen
+    return x.take(rows, 1).take(columns, 2)
+
+
+_X = f"{BITS_8}|{BITS_16}|{BITS_32}"
+
+KERNELS = (Kernel("RESIZE_NEAREST_NEIGHBOR", f"{_X} int32 -> {_X}", prepare, (1, 4), shape_operands=(1,)),)

@@ -1,0 +1,52 @@
+"""SLICE: a block of a tensor.
+
+| operand | shape       | types                                | quantization |
+|---------|-------------|--------------------------------------|--------------|
+| x       | any         | every 8 to 64 bit type, int4, string | passed by    |
+| begin   | (rank of x) | int32, int64                         |              |
+| size    | (rank of x) | as begin                             |              |
+| y       | size        | as x                                 | passed by    |
+
+A size of -1 reaches to the end.
+Source: LiteRT 2.3, slice.cc CalculateOutputShapeVector.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.element_types import SIZED
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.movement import contiguous
+from tflq.kernels.operands import integers, require_same_type
+from tflq.numerics.arithmetic import Arithmetic
+
+Block = tuple[slice, ...]
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The block must lie inside the input."""
+    x, begin, size = node.input(0), node.input(1), node.input(2)
+    require_same_type(node, x, node.outputs[0])
+    require_same_type(node, begin, size)
+    rank = len(x.shape)
+    for operand in (begin, size):
+        node.check(operand.shape == (rank,), "shape", operand, expected=[rank], got=list(operand.shape))
+    starts = integers(node, 1)
+    sizes = [
+        wanted if wanted != -1 else extent - start
+        for extent, start, wanted in zip(x.shape, starts, integers(node, 2), strict=True)
+    ]
+    for axis, (extent, start, count) in enumerate(zip(x.shape, starts, sizes, strict=True)):
+        inside = start >= 0 and count >= 0 and start + count <= extent
+        node.check(inside, f"begin {start}, size {count} of dimension {axis}", expected=f"inside {extent}")
+    block: Block = tuple(slice(start, start + count) for start, count in zip(starts, sizes, strict=True))
+    return Prepared((tuple(sizes),), block, eval_slice)
+
+
+def eval_slice(block: Block, x: Array, begin: Array, size: Array) -> Array:
+    """Source: reference_ops::Slice."""
+    return contiguous(x[block]) if block else x
+
+
+_X = f"{SIZED}|int4|string"
+
+KERNELS = (Kernel("SLICE", f"{_X} int32|int64 int32|int64 -> {_X}", prepare, (1, 8), shape_operands=(1, 2)),)

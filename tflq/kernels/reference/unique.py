@@ -1,0 +1,47 @@
+"""UNIQUE: the different values of a vector in order of appearance, and for every element which one it is.
+
+| operand | shape             | types                                     |
+|---------|-------------------|-------------------------------------------|
+| x       | (n)               | float32, uint8, int8, int16, int32, int64 |
+| y       | (number of values)| as x                                      |
+| index   | (n)               | int32, int64                              |
+
+Options: idx_out_type, which must be the index's type. NaN has no place in the source's ordered map.
+Source: LiteRT 2.3, unique.cc EvalImpl.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.element_types import INDEX
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.operands import require_rank, require_same_type
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Only the run can tell how many values there are."""
+    x, (values, index) = node.input(0), node.outputs
+    require_same_type(node, x, values)
+    require_rank(node, x, 1)
+    given = int(node.options["idx_out_type"])
+    node.check(given == index.type, "idx_out_type", index, expected=int(index.type), got=given)
+    return Prepared((None, x.shape), np.dtype(index.type.label), eval_unique)
+
+
+def eval_unique(index_type: np.dtype[np.generic], x: Array) -> tuple[Array, Array]:
+    """Source: EvalImpl. Of equal values (0.0 and -0.0) the first one is kept."""
+    if np.isnan(x).any():
+        raise UndefinedResultError("Unique", "NaN among the values")
+    _, first, which = np.unique(x, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return x[first[order]], rank[which].astype(index_type)
+
+
+_X = "float32|uint8|int8|int16|int32|int64"
+
+KERNELS = (Kernel("UNIQUE", f"{_X} -> {_X} {INDEX}", prepare, (1, 1)),)

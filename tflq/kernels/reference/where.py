@@ -1,0 +1,33 @@
+"""WHERE: the coordinates of elements that are not zero, in order.
+
+| operand   | shape                  | types                                          |
+|-----------|------------------------|------------------------------------------------|
+| condition | at least one dimension | bool, float32, int64, int32, int8, uint8,      |
+|           |                        | uint32                                         |
+| y         | (count, rank)          | int64                                          |
+
+NaN is not zero.
+Source: LiteRT 2.3, where.cc; reference_ops.h SelectTrueCoords.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Only the run can tell how many there are."""
+    x = node.input(0)
+    node.check(len(x.shape) > 0, "number of dimensions", x, expected="at least 1", got=0)
+    return Prepared((None,), None, eval_where)
+
+
+def eval_where(_: None, condition: Array) -> Array:
+    """Source: SelectTrueCoords."""
+    return np.argwhere(condition).astype(np.int64)
+
+
+KERNELS = (Kernel("WHERE", "bool|float32|int64|int32|int8|uint8|uint32 -> int64", prepare, (1, 2)),)

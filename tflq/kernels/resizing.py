@@ -1,0 +1,26 @@
+"""Images in another size: what the resize operators share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Node, Shape
+from tflq.kernels.operands import integers, require_rank
+
+
+def resized_shape(node: Node, smallest: int) -> Shape:
+    """(N, height, width, C), with height and width from input 1, at least `smallest`."""
+    x, size = node.input(0), node.input(1)
+    require_rank(node, x, 4)
+    node.check(size.shape == (2,), "shape of the size", size, expected=[2], got=list(size.shape))
+    height, width = integers(node, 1)
+    for value in (height, width):
+        node.check(value >= smallest, "size", size, expected=f"at least {smallest}", got=value)
+    return (x.shape[0], height, width, x.shape[3])
+
+
+def ratio(size: int, wanted: int, align: bool) -> np.float32:
+    """Input steps per output step, one float32 division; `align` puts the last positions onto each other."""
+    if align and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
