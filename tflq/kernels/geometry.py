@@ -1,0 +1,164 @@
+"""Windows that slide over an image: output sizes, paddings, and the patches that they cut out.
+
+Images are N, H, W, C. Padding is never stored: taps outside the image are left out, or read as 0 where values are
+centred (code minus zero point).
+Source: LiteRT 2.3 padding.h ComputeOutSizeChecked, ComputePaddingWithOffsetChecked.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from tflq.kernels.kernel import Array, Node, Shape
+from tflq.numerics.compiled import Int, compiled
+
+
+class Padding(IntEnum):
+    """How the border is treated, with the schema's numbers."""
+
+    SAME = 0
+    VALID = 1
+
+
+class Axis(NamedTuple):
+    """One axis of a window: sizes, stride, dilation and padding in pixels. `before` is the padding at the low end."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    out: int
+    before: int
+
+
+class Window(NamedTuple):
+    """A window over an image of height x width; everything in pixels. Read by compiled loops."""
+
+    height: int
+    width: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+    dilation_h: int
+    dilation_w: int
+    out_h: int
+    out_w: int
+    pad_top: int
+    pad_left: int
+
+    @classmethod
+    def over(cls, vertical: Axis, horizontal: Axis) -> Window:
+        """The window with these axes."""
+        v, h = vertical, horizontal
+        return cls(
+            v.size, h.size, v.kernel, h.kernel, v.stride, h.stride, v.dilation, h.dilation, v.out, h.out, v.before,
+            h.before,
+        )  # fmt: skip
+
+    @property
+    def taps(self) -> int:
+        """Positions of the kernel."""
+        return self.kernel_h * self.kernel_w
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether every output pixel sees just the input pixel at its own place."""
+        return self.taps == 1 and self.stride_h == self.stride_w == 1 and self.pad_top == self.pad_left == 0
+
+
+def axis(padding: int, size: int, kernel: int, stride: int, dilation: int) -> Axis | None:
+    """The geometry along one axis; None where the window does not fit or a parameter makes no sense."""
+    if padding not in (Padding.SAME, Padding.VALID) or size < 0 or kernel <= 0 or stride <= 0 or dilation <= 0:
+        return None
+    reach = (kernel - 1) * dilation + 1
+    span = size + stride - (1 if padding == Padding.SAME else reach)
+    out = int(span / stride)  # truncates towards zero, as C does: a window a little too large gives 0, not an error
+    if out < 0:
+        return None
+    return Axis(size, kernel, stride, dilation, out, max(0, (out - 1) * stride + reach - size) // 2)
+
+
+def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
+    """The window of `node`'s options (padding, strides, dilations if it has them) over `image` (N, H, W, C)."""
+    options = node.options
+    axes = []
+    for letter, size, taps in (("h", image[1], kernel[0]), ("w", image[2], kernel[1])):
+        dilation = int(options.get(f"dilation_{letter}_factor", 1))
+        stride = int(options[f"stride_{letter}"])
+        found = axis(int(options["padding"]), size, taps, stride, dilation)
+        if found is None:
+            node.refuse(
+                f"the window does not fit along {letter}", expected="a kernel inside the image, positive steps",
+                got=f"size {size}, kernel {taps}, stride {stride}, dilation {dilation}",
+            )  # fmt: skip
+        axes.append(found)
+    return Window.over(axes[0], axes[1])
+
+
+@compiled
+def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, first_channel: Int, out: Array) -> None:
+    """Centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
+
+    `x` is N, H, W, C; output pixels count through N, out_h, out_w. The channels taken begin at `first_channel`; the
+    width of `out` says how many. Taps outside the image give 0.
+    """
+    depth = out.shape[1] // (window.kernel_h * window.kernel_w)
+    zero = out.dtype.type(zero_point)
+    for i in range(out.shape[0]):
+        row = first_row + i
+        ox = row % window.out_w
+        above = row // window.out_w
+        top = (above % window.out_h) * window.stride_h - window.pad_top
+        left = ox * window.stride_w - window.pad_left
+        n = above // window.out_h
+        at = 0
+        for ky in range(window.kernel_h):
+            y = top + ky * window.dilation_h
+            for kx in range(window.kernel_w):
+                column = left + kx * window.dilation_w
+                if 0 <= y < window.height and 0 <= column < window.width:
+                    for c in range(depth):
+                        out[i, at + c] = out.dtype.type(x[n, y, column, first_channel + c]) - zero
+                else:
+                    for c in range(depth):
+                        out[i, at + c] = 0
+                at += depth
+
+
+def slab_rows(window: Window, rows: int) -> int:
+    """Image rows that `rows` output rows see, dilation and padding included."""
+    return (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
+
+
+def slab_width(window: Window) -> int:
+    """Image columns that a row of output pixels sees, dilation and padding included."""
+    return max(0, window.out_w - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1
+
+
+@compiled
+def slab_into(x: Array, zero_point: Int, window: Window, first_row: Int, times: Int, out: Array) -> None:
+    """Centred image rows from the first that output row `first_row` sees, padding as 0: out (rows, columns, C * times).
+
+    `x` is H, W, C; every channel is repeated `times` times.
+    """
+    zero = out.dtype.type(zero_point)
+    channels = out.shape[2]
+    top = first_row * window.stride_h - window.pad_top
+    inside = min(out.shape[1], window.width + window.pad_left)
+    for r in range(out.shape[0]):
+        y = top + r
+        if y < 0 or y >= window.height:
+            out[r] = 0
+            continue
+        out[r, : window.pad_left] = 0
+        out[r, inside:] = 0
+        for column in range(window.pad_left, inside):
+            source, target = x[y, column - window.pad_left], out[r, column]
+            if times == 1:
+                for c in range(channels):
+                    target[c] = out.dtype.type(source[c]) - zero
+            else:
+                for c in range(channels):
+                    target[c] = out.dtype.type(source[c // times]) - zero

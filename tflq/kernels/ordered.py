@@ -1,0 +1,129 @@
+"""Float contractions in the reference kernels' order: product and sum rounded apart, one float32 sum per output.
+
+Outputs are independent of each other, so the loops run over output channels innermost: the order within each sum is the
+source's, and the machine still works on many sums at a time.
+Source: LiteRT 2.3 reference/conv.h, depthwiseconv_float.h, transpose_conv.h, fully_connected.h, batch_matmul.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.geometry import Window
+from tflq.kernels.kernel import Array
+from tflq.numerics.compiled import Real, compiled
+
+
+@compiled
+def clamp_float(x: Real, low: Real, high: Real) -> Real:
+    """min(max(x, low), high) as C++ has it: NaN and the sign of zero pass."""
+    x = low if x < low else x
+    return high if high < x else x
+
+
+@compiled
+def finish(sums: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
+    """out[c] = clamp(sums[c] + bias[c])."""
+    for c in range(out.shape[0]):
+        out[c] = clamp_float(sums[c] + bias[c], low, high)
+
+
+@compiled
+def convolve(
+    x: Array, w: Array, bias: Array, window: Window, filters: int, low: Real, high: Real, out: Array
+) -> None:  # fmt: skip
+    """CONV_2D. `x` N, H, W, C; `w` KH, KW, C/G, O; `filters` output channels a group."""
+    depth, channels = w.shape[2], w.shape[3]
+    sums = np.empty(channels, np.float32)
+    for n in range(out.shape[0]):
+        for oy in range(window.out_h):
+            for ox in range(window.out_w):
+                sums[:] = 0
+                for ky in range(window.kernel_h):
+                    y = oy * window.stride_h - window.pad_top + ky * window.dilation_h
+                    if y < 0 or y >= window.height:
+                        continue
+                    for kx in range(window.kernel_w):
+                        column = ox * window.stride_w - window.pad_left + kx * window.dilation_w
+                        if column < 0 or column >= window.width:
+                            continue
+                        for first in range(0, channels, filters):
+                            base = first // filters * depth
+                            for c in range(depth):
+                                value = x[n, y, column, base + c]
+                                weights = w[ky, kx, c, first : first + filters]
+                                part = sums[first : first + filters]
+                                for o in range(filters):
+                                    part[o] += value * weights[o]
+                finish(sums, bias, low, high, out[n, oy, ox])
+
+
+@compiled
+def convolve_depthwise(x: Array, w: Array, bias: Array, window: Window, low: Real, high: Real, out: Array) -> None:
+    """DEPTHWISE_CONV_2D. `x` N, H, W, C; `w` KH, KW, C * M."""
+    depth, channels = x.shape[3], w.shape[2]
+    times = channels // depth
+    sums = np.empty(channels, np.float32)
+    for n in range(out.shape[0]):
+        for oy in range(window.out_h):
+            for ox in range(window.out_w):
+                sums[:] = 0
+                for ky in range(window.kernel_h):
+                    y = oy * window.stride_h - window.pad_top + ky * window.dilation_h
+                    if y < 0 or y >= window.height:
+                        continue
+                    for kx in range(window.kernel_w):
+                        column = ox * window.stride_w - window.pad_left + kx * window.dilation_w
+                        if column < 0 or column >= window.width:
+                            continue
+                        values, weights = x[n, y, column], w[ky, kx]
+                        if times == 1:
+                            for o in range(channels):
+                                sums[o] += values[o] * weights[o]
+                        else:
+                            for o in range(channels):
+                                sums[o] += values[o // times] * weights[o]
+                finish(sums, bias, low, high, out[n, oy, ox])
+
+
+@compiled
+def convolve_transposed(x: Array, w: Array, bias: Array, window: Window, low: Real, high: Real, out: Array) -> None:
+    """TRANSPOSE_CONV. `x` N, H, W, C; `w` KH, KW, C, O; `window` is that of the convolution it transposes."""
+    out[:] = 0
+    depth, channels = w.shape[2], w.shape[3]
+    for n in range(x.shape[0]):
+        for y in range(window.out_h):
+            for column in range(window.out_w):
+                for ky in range(window.kernel_h):
+                    oy = y * window.stride_h - window.pad_top + ky
+                    if oy < 0 or oy >= window.height:
+                        continue
+                    for kx in range(window.kernel_w):
+                        ox = column * window.stride_w - window.pad_left + kx
+                        if ox < 0 or ox >= window.width:
+                            continue
+                        sums = out[n, oy, ox]
+                        for c in range(depth):
+                            value = x[n, y, column, c]
+                            weights = w[ky, kx, c]
+                            for o in range(channels):
+                                sums[o] += value * weights[o]
+    for n in range(out.shape[0]):
+        for oy in range(window.height):
+            for ox in range(window.width):
+                finish(out[n, oy, ox], bias, low, high, out[n, oy, ox])
+
+
+@compiled
+def multiply(x: Array, w: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
+    """FULLY_CONNECTED and one matrix of BATCH_MATMUL. `x` (R, K), `w` (K, N), `out` (R, N)."""
+    rows, length = x.shape
+    channels = w.shape[1]
+    sums = np.empty(channels, np.float32)
+    for r in range(rows):
+        sums[:] = 0
+        for k in range(length):
+            value, weights = x[r, k], w[k]
+            for o in range(channels):
+                sums[o] += value * weights[o]
+        finish(sums, bias, low, high, out[r])

@@ -1,0 +1,148 @@
+"""BATCH_MATMUL: matrix products over leading dimensions that broadcast.
+
+| operand | shape                     | types                | quantization                     |
+|---------|---------------------------|----------------------|----------------------------------|
+| x       | ..., R, K (adj_x: K, R)   | float32, int8, int16 | per tensor; int16: zero point 0  |
+| y       | ..., K, N (adj_y: N, K)   | as x; int8 for int16 | per tensor; int16: zero point 0  |
+| out     | ..., R, N                 | as x; int32 for int8 | per tensor; int16: zero point 0  |
+
+Ranks 2 to 5. Options: adj_x, adj_y. An int32 output holds products of raw codes: zero points are not looked at.
+Source: LiteRT 2.3, batch_matmul.cc Prepare, Eval; reference/batch_matmul.h BatchMatMul.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.contraction import code_span, per_tensor_multiplier
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.ordered import multiply
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.contract import PairContraction, accumulators_int32
+from tflq.numerics.stages import OutputPipeline, type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the integer forms."""
+
+    shape: Shape  # of the output
+    adjoint: tuple[bool, bool]  # of x, of y
+    zero_points: tuple[int, int]  # LSB of x, of y
+    contraction: PairContraction
+    pipeline: OutputPipeline | None  # None: sums are the output
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatData:
+    """Constants of the float form."""
+
+    shape: Shape  # of the output
+    adjoint: tuple[bool, bool]  # of x, of y
+
+
+def _shapes(node: Node) -> tuple[Shape, tuple[bool, bool], int]:
+    x, y = node.input(0), node.input(1)
+    for operand in (x, y):
+        rank = len(operand.shape)
+        node.check(2 <= rank <= 5, "rank", operand, expected="2 to 5", got=rank)
+    adjoint = bool(node.options["adj_x"]), bool(node.options["adj_y"])
+    (rows, length), (inner, columns) = _matrix(x.shape, adjoint[0]), _matrix(y.shape, adjoint[1])
+    node.check(length == inner, "inner dimension", y, expected=length, got=inner)
+    return (*_leading(node, x, y), rows, columns), adjoint, length
+
+
+def _matrix(shape: Shape, adjoint: bool) -> Shape:
+    return (shape[-1], shape[-2]) if adjoint else shape[-2:]
+
+
+def _leading(node: Node, x: Operand, y: Operand) -> Shape:
+    rank = max(len(x.shape), len(y.shape))
+    pairs = list(zip((1,) * (rank - len(x.shape)) + x.shape, (1,) * (rank - len(y.shape)) + y.shape, strict=True))[:-2]
+    for a, b in pairs:
+        node.check(a == b or 1 in (a, b), "leading dimensions do not broadcast", y, expected=x.shape, got=y.shape)
+    return tuple(b if a == 1 else a for a, b in pairs)
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The product of the scales is rounded to float32. 16-bit operands accumulate in int64."""
+    shape, adjoint, length = _shapes(node)
+    x, y, out = node.input(0), node.input(1), node.outputs[0]
+    dtype = CARRIER[out.type]
+    wide = x.type == TensorType.INT16
+    if wide:
+        for operand in (x, y, out):
+            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+    real = per_tensor_multiplier(node, x, y, None, out)
+    stage = (arithmetic.requantize_wide if wide else arithmetic.requantize)(real)
+    data = OpData(
+        shape=shape,
+        adjoint=adjoint,
+        zero_points=(x.zero_point, y.zero_point),
+        contraction=PairContraction.of(length, code_span(x), code_span(y)),
+        pipeline=OutputPipeline(stage, out.zero_point, *type_range(dtype), dtype),
+    )
+    return Prepared((shape,), data, eval_quantized)
+
+
+def prepare_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No scales, no zero points: sums of products of codes."""
+    shape, adjoint, length = _shapes(node)
+    codes = type_range(np.int8)
+    data = OpData(shape, adjoint, (0, 0), PairContraction.of(length, codes, codes), None)
+    return Prepared((shape,), data, eval_sums)
+
+
+def _operand(codes: Array, adjoint: bool, zero_point: int, real: np.dtype[np.generic]) -> Array:
+    values: Array = codes.astype(real) - real.type(zero_point)  # exact: at most 17 bits
+    return np.swapaxes(values, -1, -2) if adjoint else values
+
+
+def eval_sums(data: OpData, x: Array, y: Array) -> Array:
+    """Source: BatchMatMul (int8, int8, int32). Overflow: the accumulator wraps."""
+    return accumulators_int32(sums(data, x, y)).reshape(data.shape)
+
+
+def sums(data: OpData, x: Array, y: Array) -> Array:
+    """True sums of products of centred codes."""
+    real = data.contraction.real
+    (at_x, at_y), (zero_x, zero_y) = data.adjoint, data.zero_points
+    return data.contraction(_operand(x, at_x, zero_x, real), _operand(y, at_y, zero_y, real))
+
+
+def eval_quantized(data: OpData, x: Array, y: Array) -> Array:
+    """Source: BatchMatMul (quantized). Rounding: by the stage. Overflow: an int32 accumulator wraps."""
+    assert data.pipeline is not None  # eval_sums is the form without one
+    return data.pipeline(sums(data, x, y)).reshape(data.shape)
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants but geometry."""
+    shape, adjoint, _ = _shapes(node)
+    return Prepared((shape,), FloatData(shape, adjoint), eval_float)
+
+
+def eval_float(data: FloatData, x: Array, y: Array) -> Array:
+    """Source: BatchMatMul (float). Rounding: product and sum apart, in order of k. No clamp: infinities stay."""
+    left = np.ascontiguousarray(x.swapaxes(-1, -2) if data.adjoint[0] else x)
+    right = np.ascontiguousarray(y.swapaxes(-1, -2) if data.adjoint[1] else y)
+    leading = data.shape[:-2]
+    out = np.empty(data.shape, np.float32)
+    nothing = np.zeros(data.shape[-1], np.float32)
+    lefts, rights = np.broadcast_to(left, leading + left.shape[-2:]), np.broadcast_to(right, leading + right.shape[-2:])
+    for index in np.ndindex(*leading):
+        multiply(lefts[index], rights[index], nothing, -np.float32(np.inf), np.float32(np.inf), out[index])
+    return out
+
+
+_VERSIONS = (1, 4)
+
+KERNELS = (
+    Kernel("BATCH_MATMUL", "float32 float32 -> float32", prepare_float, _VERSIONS),
+    Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare_quantized, _VERSIONS),
+    Kernel("BATCH_MATMUL", "int8 int8 -> int32", prepare_sums, _VERSIONS),
+    Kernel("BATCH_MATMUL", "int16 int8|int16 -> int16", prepare_quantized, _VERSIONS),
+)

@@ -1,0 +1,207 @@
+"""FULLY_CONNECTED: rows of the input times a weight row per output unit, plus bias, clamped.
+
+| operand | shape                | types                                   | quantization                             |
+|---------|----------------------|-----------------------------------------|------------------------------------------|
+| x       | any, >= B * K values | float32, uint8, int8, int16             | per tensor; int16: zero point 0          |
+| w       | O, K                 | float32, uint8, int8, int4, int2, int16 | per tensor; signed: or along O           |
+| bias    | O, optional          | float32, int32, int64                   | a per-tensor scale is checked            |
+| y       | B, O, or x's and O   | as x; int16 for uint8 too               | per tensor; int16: zero point 0          |
+
+Options: keep_num_dims, fused activation, quantized_bias_type (16-bit activations). Shuffled weights are refused.
+Weights of 2 and 4 bits have zero point 0; zero points per unit are not looked at, nor is x beyond the last whole row.
+Source: LiteRT 2.3, fully_connected.cc PrepareImpl, EvalQuantized; reference/fully_connected.h FullyConnected;
+reference/integer_ops/fully_connected.h FullyConnected, FullyConnectedPerChannel (those that take scales).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.activation import float_range, limits
+from tflq.kernels.contraction import (
+    Output,
+    accumulator_16x8,
+    bias_of,
+    centred,
+    code_span,
+    float64_multipliers,
+    output,
+    per_tensor_multiplier,
+    push_rows,
+    require_quantized,
+    require_symmetric,
+)
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.ordered import multiply
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.contract import Contraction, Range, centre_into
+from tflq.numerics.stages import OutputStage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    shape: Shape  # of the output
+    input_zero_point: int  # LSB of input
+    weight_zero_point: int  # LSB of weights
+    span: Range  # of centred input values
+    output: Output
+    groups: tuple[Contraction, ...]  # one; empty where the weights are not constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatData:
+    """Constants of the float form."""
+
+    shape: Shape  # of the output
+    low: np.float32
+    high: np.float32
+    weights: Array  # (K, O), or empty where they are not constant
+
+
+def _shape(node: Node) -> Shape:
+    node.check(int(node.options.get("weights_format", 0)) == 0, "shuffled weights are not supported")
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    limits(node)
+    node.check(len(w.shape) == 2, "rank", w, expected=2, got=len(w.shape))
+    units, length = w.shape
+    keep = bool(node.options.get("keep_num_dims", 0))
+    elements = int(np.prod(x.shape, dtype=np.int64))
+    if bias is not None:
+        size = int(np.prod(bias.shape))
+        node.check(size == units, "bias length", bias, expected=units, got=size)
+    if keep:
+        node.check(len(x.shape) > 0 and x.shape[-1] == length, "last dimension", x, expected=length, got=x.shape)
+        return (*x.shape[:-1], units)
+    if length == 0:
+        return int(np.prod(x.shape[:-1], dtype=np.int64)), units
+    return elements // length, units  # elements beyond the last whole row are never read
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Multipliers of the dense stage are evaluated in float64 throughout; weights of 16 bits have their own stage."""
+    shape = _shape(node)
+    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
+    require_quantized(node, x, w)
+    if w.type in (TensorType.INT4, TensorType.INT2):
+        require_symmetric(node, w)
+    accumulator: np.dtype[Any] = np.dtype(np.int32)
+    if x.type == TensorType.INT16:
+        for operand in (x, y):
+            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+        accumulator = np.dtype(np.int64) if w.type == TensorType.INT16 else accumulator_16x8(node, bias)
+    stage = _stage(node, arithmetic, accumulator, (x, w, y), bias)
+    data = OpData(
+        shape=shape,
+        input_zero_point=x.zero_point,
+        weight_zero_point=w.zero_point,  # 0 where there are several
+        span=code_span(x),
+        output=output(node, stage, y, None if bias is None else bias.value, w.shape[0], accumulator),
+        groups=(),
+    )
+    if w.shape[1] == 0:
+        return Prepared((shape,), data, eval_empty)
+    if w.value is None or (bias is not None and bias.value is None):
+        return Prepared((shape,), data, eval_variable)
+    return Prepared((shape,), replace(data, groups=(contraction(data, w.value),)), eval_quantized)
+
+
+def _stage(
+    node: Node, arithmetic: Arithmetic, accumulator: np.dtype[Any], operands: tuple[Operand, Operand, Operand],
+    bias: Operand | None,
+) -> OutputStage:  # fmt: skip
+    x, w, y = operands
+    units = w.shape[0]
+    assert w.quantization is not None  # require_quantized saw to it
+    per_unit = len(w.quantization.scale) > 1
+    if per_unit:
+        node.check(x.type != TensorType.UINT8, "uint8 activations with per-unit weight scales", w)
+        dimension, count = w.quantization.quantized_dimension, len(w.quantization.scale)
+        node.check(dimension == 0, "quantized dimension", w, expected=0, got=dimension)
+        node.check(count == units, "number of weight scales", w, expected=units, got=count)
+    else:
+        fixed_point = per_tensor_multiplier(node, x, w, bias, y)
+    real = float64_multipliers(x, w.quantization.scale, y, units)
+    if w.type == TensorType.INT16:
+        return arithmetic.requantize_wide(real if per_unit else np.full(units, fixed_point))
+    return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
+
+
+def contraction(data: OpData, w: Array) -> Contraction:
+    """The weights (O, K), centred, as a matrix (K, O)."""
+    return Contraction.of(centred(w, data.weight_zero_point).T, data.span)
+
+
+def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Source: FullyConnected, FullyConnectedPerChannel. Rounding: by the stage. Overflow: the accumulator wraps."""
+    out = np.empty(data.shape, data.output.pipeline.dtype)
+    depth, units = data.groups[0].shape
+    codes = np.ascontiguousarray(x).reshape(-1)
+
+    def fill(block: Array, first_row: int, group: int) -> None:
+        start = first_row * depth
+        centre_into(codes[start : start + block.size], data.input_zero_point, block.reshape(-1))
+
+    push_rows(fill, out.size // units if units else 0, data.groups, data.output, out.reshape(-1, units))
+    return out
+
+
+def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    target = replace(data.output, bias=bias_of(bias, w.shape[0], data.output.bias.dtype))
+    return eval_quantized(replace(data, groups=(contraction(data, w),), output=target), x, w)
+
+
+def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Weights without columns: the source zeroes the output's bytes and looks at nothing else."""
+    dtype = np.dtype(np.float32) if isinstance(data, FloatData) else data.output.pipeline.dtype
+    return np.zeros(data.shape, dtype)
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants but the clamp and the weights with units innermost."""
+    shape = _shape(node)
+    w = node.input(1)
+    low, high = float_range(node)
+    data = FloatData(shape, low, high, np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value))
+    if w.shape[1] == 0:
+        return Prepared((shape,), data, eval_empty)
+    return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
+
+
+def units_last(w: Array) -> Array:
+    """(O, K) -> (K, O), a fresh array."""
+    return np.array(w.T, order="C")
+
+
+def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Source: FullyConnected (float). Rounding: product and sum apart, in order of k, bias last."""
+    out = np.empty(data.shape, np.float32)
+    length, units = data.weights.shape
+    sums = out.reshape(-1, units)
+    rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
+    multiply(rows, data.weights, bias_of(bias, units, np.float32), data.low, data.high, sums)
+    return out
+
+
+def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Weights that another operator computed."""
+    return eval_float(replace(data, weights=units_last(w)), x, w, bias)
+
+
+_VERSIONS = (1, 14)
+_INT8_WEIGHTS = "int8|int4|int2"
+
+KERNELS = (
+    Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare_float, _VERSIONS),
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare_quantized, _VERSIONS),
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare_quantized, _VERSIONS),
+    Kernel("FULLY_CONNECTED", f"int8 {_INT8_WEIGHTS} int32? -> int8", prepare_quantized, _VERSIONS),
+    Kernel("FULLY_CONNECTED", f"int16 {_INT8_WEIGHTS} int32|int64? -> int16", prepare_quantized, _VERSIONS),
+    Kernel("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", prepare_quantized, _VERSIONS),
+)
