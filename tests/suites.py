@@ -33,11 +33,11 @@ class Case:
 
     @property
     def model(self) -> Path:
-        return SHARED / "suites" / self.suite / self.entry["model"]
+        return SHARED / "suites" / self.suite / str(self.entry["model"])
 
     @property
     def golden(self) -> Path:
-        return SHARED / "suites" / self.suite / self.entry["golden"]
+        return SHARED / "suites" / self.suite / str(self.entry["golden"])
 
 
 def suite_models(*suites: str) -> Iterator[Case]:

@@ -156,18 +156,10 @@ def filled(table: str) -> Record:
 
 def option_models() -> list[Model]:
     """One model for each of the two option unions, with an operator for every member, all fields filled."""
-    names = [("options", "BuiltinOptions"), ("options_2", "BuiltinOptions2")]
-    return [
-        Model(
-            version=3,
-            operator_codes=(code("ADD"),),
-            subgraphs=(
-                Subgraph((), (), (), tuple(Operator(0, (), (), **{slot: filled(t)}) for t in members(union)[1:])),
-            ),
-            buffers=(Buffer(),),
-        )
-        for slot, union in names
-    ]
+    first = tuple(Operator(0, (), (), options=filled(table)) for table in members("BuiltinOptions")[1:])
+    second = tuple(Operator(0, (), (), options_2=filled(table)) for table in members("BuiltinOptions2")[1:])
+    graphs = (Subgraph((), (), (), operators) for operators in (first, second))
+    return [Model(3, (code("ADD"),), (graph,), (Buffer(),)) for graph in graphs]
 
 
 def _filling(field: Field) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from suites import suite_models
 
 from tflq.flatbuf import read, write
+from tflq.flatbuf.writer import MAX_INSIDE
 
 WORKER = Path(__file__).with_name("litert_worker.py")
 
@@ -57,13 +58,15 @@ def worker() -> Iterator[Worker]:
 EMPTY = "error ValueError('Invalid tensor size.')"
 
 
-@pytest.mark.parametrize("suite", ["singleop", "zip", "real"])
+@pytest.mark.parametrize(
+    ("suite", "max_inside"), [("singleop", MAX_INSIDE), ("zip", MAX_INSIDE), ("real", MAX_INSIDE), ("singleop", 0)]
+)
 def test_litert_gives_the_recorded_outputs_for_the_rewritten_file(
-    suite: str, shared: Path, worker: Worker, tmp_path: Path
+    suite: str, max_inside: int, shared: Path, worker: Worker, tmp_path: Path
 ) -> None:
     rewritten, failures, count = tmp_path / "rewritten.tflite", [], 0
     for case in suite_models(suite):
-        rewritten.write_bytes(write(read(case.model.read_bytes())))
+        rewritten.write_bytes(write(read(case.model.read_bytes()), max_inside=max_inside))
         got = worker.ask(rewritten, case.golden)
         if got != "same" and not (got == EMPTY == worker.ask(case.model, case.golden)):
             failures.append(f"{case.id}: {got}")

@@ -103,6 +103,7 @@ def test_vectors_are_those_of_litert(table: str, generated: Any) -> None:
         start = getattr(generated, f"{table}Start{_camel(field.name)}Vector", None)
         if field.kind is Kind.NUMBERS:
             assert field.number is not None
+            assert start is not None
             recorder = _Recorder()
             start(recorder, 5)
             # The module for Python leaves the schema's force_align out: width and count only.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: What reading may take beside three times the file's size, in bytes, where `Limits.memory` is None.
-_BASE_MEMORY = 12 << 20
+# What a file of n bytes may become where `Limits.memory` is None: 12 MiB + 3 n, or 20 n where that is more. A file that
+# is all structure takes up to 16 n (tensors with short names, four scales and two shapes each); most bytes of a usual
+# one are constants, which take nothing.
+_BASE, _PER_BYTE, _PER_BYTE_DENSE = 12 << 20, 3, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Limits:
         tables: Tables that are read; one that several places point to counts once.
         elements: Entries of all lists of tables and of indices, summed.
         depth: Tables within tables, counted from the root.
-        memory: Bytes of all objects that are built, as the reader estimates them. None: 12 MiB + 3 times the file.
+        memory: Bytes of all objects that are built, as the reader estimates them. None: in proportion to the file.
     """
 
     file_size: int = 1 << 40
@@ -28,4 +30,6 @@ class Limits:
 
     def memory_for(self, file_size: int) -> int:
         """Bytes of objects that a file of `file_size` bytes may become."""
-        return _BASE_MEMORY + 3 * file_size if self.memory is None else self.memory
+        if self.memory is not None:
+            return self.memory
+        return max(_BASE + _PER_BYTE * file_size, _PER_BYTE_DENSE * file_size)

@@ -33,15 +33,16 @@ _OFFSET_SIZE = 4
 _VTABLE_HEAD = 4  # its own size and the table's, two bytes each
 _UNKNOWN_SIZE = 8  # bytes kept of an unknown field: the widest scalar
 
-# What Python objects take, in bytes, generously: these bound the memory of reading.
-_TABLE_COST = 640
+# What Python objects take, in bytes, as measured: these bound the memory of reading.
+_TABLE_COST = 256
+_FIELD_COST = 24  # of a table, present or not
 _SLOT_COST = 96  # of a vtable, once a vtable
 _UNKNOWN_COST = 192
-_VIEW_COST = 256
-_STRING_COST = 96
-_CHARACTER_COST = 4
-_ENTRY_COST = 24  # of a vector of tables
-_INDEX_COST = 48
+_VIEW_COST = 160
+_STRING_COST = 64
+_WIDE_COST = 3  # more a byte where a character lies beyond ASCII
+_ENTRY_COST = 20  # of a vector of tables
+_INDEX_COST = 40
 
 
 def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
@@ -120,7 +121,7 @@ class _Reader:
             self.tables -= 1
             if self.tables < 0:
                 raise LimitError(f"more than {self.limits.tables} tables", offset=position, table=table.name)
-            self._charge(_TABLE_COST, position, table.name)
+            self._charge(_TABLE_COST + _FIELD_COST * len(table.fields), position, table.name)
             value = seen[position] = self._build(table, plan, position, depth)
         return value
 
@@ -219,8 +220,11 @@ class _Reader:
         if end >= self.size or self.view[end] != 0:
             reason = "the string does not end with a zero byte"
             raise FormatError(reason, offset=end, table=table.name, field=field.name)
-        self._charge(_STRING_COST + _CHARACTER_COST * count, position, table.name, field.name)
-        return str(self.view[start:end], "utf-8", "surrogateescape")
+        self._charge(_STRING_COST + count, position, table.name, field.name)
+        text = str(self.view[start:end], "utf-8", "surrogateescape")
+        if not text.isascii():
+            self._charge(_WIDE_COST * count, position, table.name, field.name)
+        return text
 
     def _unknown(self, table: Layout, position: int, slot: int, gap: int) -> UnknownField:
         self._charge(_UNKNOWN_COST, position, table.name, f"id {slot}")
