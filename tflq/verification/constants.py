@@ -14,7 +14,7 @@ from tflq.numerics.stages import OutputPipeline
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An output stage. `field` is where it was found, `kind` its class; length 1 or one entry per channel.
+    """An output stage. `field` is where it was found, `kind` its class. One entry where all channels agree, else one each.
 
     `mantissa` (Q31) and `shift` (> 0 is left) are empty for stages that multiply in floating point. `zero_point`,
     `low` and `high` (LSB of output) are None where the stage stands alone.
@@ -61,7 +61,9 @@ def _walk(name: str, value: Any) -> Iterator[tuple[str, Stage | int | float]]:
             yield from _walk(f"{name}.{field.name}" if name else field.name, getattr(value, field.name))
     elif isinstance(value, tuple):
         for position, item in enumerate(value):
-            yield from _walk(f"{name}[{position}]", item)
+            yield from (
+                (field, found) for field, found in _walk(f"{name}[{position}]", item) if isinstance(found, Stage)
+            )
 
 
 def _stage(
@@ -70,10 +72,16 @@ def _stage(
     return Stage(
         field=name,
         kind=type(stage).__name__,
-        real=tuple(np.asarray(stage.real, np.float64).ravel().tolist()),
-        mantissa=tuple(np.asarray(getattr(stage, "mantissa", ())).astype(np.int64).ravel().tolist()),
-        shift=tuple(np.asarray(getattr(stage, "shift", ())).astype(np.int64).ravel().tolist()),
+        real=_entries(stage.real),
+        mantissa=_entries(getattr(stage, "mantissa", ())),
+        shift=_entries(getattr(stage, "shift", ())),
         zero_point=None if zero_point is None else int(zero_point),
         low=None if low is None else int(low),
         high=None if high is None else int(high),
     )
+
+
+def _entries(values: Any) -> tuple[Any, ...]:
+    entries = np.ravel(values)
+    agree = entries.size > 0 and bool(np.all(entries == entries[0]))
+    return tuple((entries[:1] if agree else entries).tolist())

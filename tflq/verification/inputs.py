@@ -50,6 +50,22 @@ def make_inputs(model: Model, source: InputSource = None, samples: int = 1, seed
     return Inputs(InputFacts("arrays", None, 1), (given,))
 
 
+def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]]) -> Inputs:
+    """One sample, each input by name from an `.npy` file or a raw file."""
+    specs = {spec.name or "": spec for spec in input_specs(model)}
+    for name in paths:
+        if name not in specs:
+            raise UnknownNameError("input", name, tuple(specs))
+    arrays = {}
+    for name, path in paths.items():
+        samples = _samples(specs[name], Path(path))
+        if len(samples) != 1:
+            raise InputError("number of samples", name=os.fspath(path), expected=1, got=len(samples))
+        arrays[name] = samples[0]
+    source = ", ".join(f"{name}={os.fspath(path)}" for name, path in paths.items())
+    return Inputs(InputFacts(source, None, 1), (_by_name(model, arrays),))
+
+
 def input_specs(model: Model) -> tuple[TensorSpec, ...]:
     """The graph inputs of the first subgraph, in order."""
     graph = model.subgraphs[0]
@@ -108,8 +124,12 @@ def _from_file(model: Model, path: Path) -> tuple[Sample, ...]:
     specs = input_specs(model)
     if len(specs) != 1:
         raise InputError("needs an .npz file, one entry an input", name=str(path), expected="1 input", got=len(specs))
-    value = load_npy(path) if path.suffix == ".npy" else _raw(path, specs[0])
-    return tuple((sample,) for sample in _split(specs[0], value))
+    return tuple((sample,) for sample in _samples(specs[0], path))
+
+
+def _samples(spec: TensorSpec, path: Path) -> list[Array]:
+    """The samples of one input in an `.npy` or raw file."""
+    return _split(spec, load_npy(path) if path.suffix == ".npy" else _raw(path, spec))
 
 
 def load_npy(path: Path) -> Array:

@@ -1,0 +1,34 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+model_argument = click.argument("model", type=click.Path())
+json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")
+profile_option = click.option(
+    "--profile", default="litert-ref", show_default=True, help="Whose arithmetic to compute."
+)  # fmt: skip
+python_option = click.option(
+    "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
+)  # fmt: skip
+
+
+def input_options(function: F) -> F:
+    """--inputs, --samples and --seed."""
+    for option in (
+        click.option("--seed", default=0, show_default=True, help="Seed of generated inputs."),
+        click.option("--samples", default=1, show_default=True, help="How many inputs to generate."),
+        click.option(
+            "--inputs",
+            metavar="SOURCE",
+            help="random, smooth or extremes; or an .npz, .npy or raw file. [default: random]",
+        ),
+    ):
+        function = option(function)
+    return function

@@ -1,0 +1,43 @@
+"""`tflq record`: keep what a runtime produced, to compare with it later and elsewhere."""
+
+from __future__ import annotations
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.options import input_options, json_option, model_argument, python_option
+
+
+@click.command("record")
+@model_argument
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The golden file to write (.npz)."
+)
+@click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
+@click.option("--all-tensors", is_flag=True, help="Record every operator's results, as isolated mode needs them.")
+@input_options
+@python_option
+@json_option
+def record_command(
+    model: str, output: str, against: str, all_tensors: bool, inputs: str | None, samples: int, seed: int,
+    python: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance."""
+    from tflq.verification import record
+    from tflq.verification.source import subject
+
+    golden = record(model, against, inputs, all_tensors, output, samples, seed, python)
+    if as_json:
+        from tflq.report.json import dumps, record_document
+
+        click.echo(dumps(record_document(subject(model).facts, golden, output)))
+        return Exit.SAME
+    from tflq.report.text import runtime_text
+
+    what = "all tensors" if golden.tensors else "outputs"
+    click.echo(f"{output}: {what} of {len(golden.observations)} sample(s), {runtime_text(golden.runtime)}")
+    for note in golden.notes:
+        click.echo(f"note: {note}")
+    mode = "" if golden.tensors else " --mode cumulative"
+    click.echo(f"Next: tflq verify {model} --golden {output}{mode}")
+    return Exit.SAME

@@ -1,0 +1,103 @@
+"""`tflq run`: compute a model's outputs under a profile. No runtime takes part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.options import input_options, json_option, model_argument, profile_option
+
+if TYPE_CHECKING:
+    from tflq.interpreter import Trace
+    from tflq.ir import Model
+    from tflq.verification.inputs import Inputs
+
+
+@click.command("run")
+@model_argument
+@click.option(
+    "--input", "given", multiple=True, metavar="NAME=FILE", help="An input from an .npy or raw file; repeatable."
+)
+@input_options
+@click.option("-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs.")
+@click.option("--all-tensors", is_flag=True, help="Write every tensor, as t<index>, beside the outputs.")
+@profile_option
+@json_option
+def run_command(
+    model: str, given: tuple[str, ...], inputs: str | None, samples: int, seed: int, output: str | None,
+    all_tensors: bool, profile: str, as_json: bool,
+) -> int:  # fmt: skip
+    """Run MODEL and write its outputs, named as in the model, to an .npz file.
+
+    With several samples the names are preceded by s<k>_.
+    """
+    from tflq.errors import OptionError
+    from tflq.interpreter import make_plan, run
+    from tflq.profiles import by_name
+    from tflq.verification.inputs import from_files, make_inputs
+    from tflq.verification.source import subject
+
+    if given and inputs:
+        raise OptionError("give either --input or --inputs")
+    target = subject(model)
+    if given:
+        made = from_files(target.model, dict(_pair(word, target.model) for word in given))
+    else:
+        made = make_inputs(target.model, inputs, samples, seed)
+    chosen = by_name(profile)
+    graph = target.model.subgraphs[0]
+    arrays: dict[str, Any] = {}
+    for k, sample in enumerate(made.samples):
+        shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
+        plan = make_plan(target.model, chosen, input_shapes=shapes)
+        trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors)
+        prefix = f"s{k}_" if len(made.samples) > 1 else ""
+        arrays |= {prefix + name: value for name, value in _named(target.model, trace, all_tensors).items()}
+    if output:
+        from tflq.cli.files import write_arrays
+
+        write_arrays(output, arrays)
+    _show(target.facts, chosen.name, output or "", arrays, made, as_json=as_json)
+    return Exit.SAME
+
+
+def _pair(word: str, model: Model) -> tuple[str, str]:
+    """NAME=FILE; a model of one input needs no name."""
+    from tflq.errors import OptionError
+    from tflq.verification.inputs import input_specs
+
+    name, equals, path = word.rpartition("=")
+    specs = input_specs(model)
+    if equals:
+        return name, path
+    if len(specs) != 1:
+        raise OptionError(f"--input {word}: the model has {len(specs)} inputs; write NAME=FILE")
+    return specs[0].name or "", word
+
+
+def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, Any]:
+    graph = model.subgraphs[0]
+    names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
+    unique = [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
+    arrays = {name: trace.values[tensor] for name, tensor in zip(unique, graph.outputs, strict=True)}
+    if all_tensors:
+        arrays |= {f"t{tensor}": value for tensor, value in sorted(trace.values.items())}
+    return arrays
+
+
+def _show(model: Any, profile: str, output: str, arrays: dict[str, Any], made: Inputs, *, as_json: bool) -> None:
+    if as_json:
+        from tflq.report.json import dumps, run_document
+
+        click.echo(dumps(run_document(model, profile, output, arrays)))
+        return
+    facts = made.facts
+    seed = "" if facts.seed is None else f", seed {facts.seed}"
+    click.echo(f"inputs: {facts.source}{seed}; profile {profile}")
+    for name, value in arrays.items():
+        values = "" if value.size > 10 else f" = {value.ravel().tolist()}"
+        click.echo(f"{name}: {value.dtype} {list(value.shape)}{values}")
+    if output:
+        click.echo(f"written to {output}")

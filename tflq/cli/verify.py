@@ -1,0 +1,71 @@
+"""`tflq verify`: every tensor of every operator, compared bit by bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.files import write_text
+from tflq.cli.options import input_options, json_option, model_argument, profile_option, python_option
+
+
+@click.command("verify")
+@model_argument
+@click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
+@click.option("--golden", metavar="FILE", type=click.Path(), help="Compare with a golden file instead.")
+@click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
+@input_options
+@profile_option
+@python_option
+@click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+@json_option
+def verify_command(
+    model: str, against: str | None, golden: str | None, mode: str, inputs: str | None, samples: int, seed: int,
+    profile: str, python: str | None, all_operators: bool, junit: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Compare MODEL's operators with a real runtime's, bit by bit.
+
+    isolated: each operator is fed the runtime's own inputs, so that one fault neither hides nor spreads.
+    cumulative: the whole model, end to end.
+
+    Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
+    """
+    from tflq.errors import OptionError
+    from tflq.report.progress import progress_bar
+    from tflq.verification import Verdict, verify
+
+    if against and golden:
+        raise OptionError("give either --against or --golden")
+    if golden and (inputs or python):
+        raise OptionError(
+            "a golden file brings its own inputs and needs no runtime: give neither --inputs nor --python"
+        )
+    with progress_bar() as progress:
+        report = verify(
+            model,
+            Path(golden) if golden else against or "litert-ref",
+            inputs,
+            mode,
+            profile,
+            samples,
+            seed,
+            python,
+            progress,
+        )
+    if junit:
+        from tflq.report.junit import junit as junit_text
+
+        write_text(junit, junit_text(report))
+    if as_json:
+        from tflq.report.json import dumps, verify_document
+
+        click.echo(dumps(verify_document(report)))
+    else:
+        from tflq.report.text import console, print_report
+
+        print_report(report, console(), all_operators=all_operators)
+    codes = {Verdict.SAME: Exit.SAME, Verdict.DIFFERS: Exit.DIFFERS, Verdict.INCOMPLETE: Exit.UNSUPPORTED}
+    return codes[report.verdict]

@@ -1,0 +1,312 @@
+"""Reports for people: what matters first, then tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from tflq.verification.constants import Constants, Stage
+from tflq.verification.difference import HISTOGRAM_REACH, Difference
+from tflq.verification.inspection import Inspection, OperatorFacts
+from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+#: Columns of text that is not for a terminal: tables are as wide as they need, so that they can be searched.
+UNLIMITED = 1000
+#: Operators that a verification lists unless all are asked for.
+LISTED = 20
+_COLOURS = {Verdict.SAME: "bold green", Verdict.DIFFERS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
+_STATUS_COLOURS = {Status.EXACT: "green", Status.DIFFERS: "red", Status.NOT_COMPARED: "yellow"}
+
+
+def console(file: IO[str] | None = None) -> Console:
+    """A console that honours NO_COLOR and does not cut tables short in files and pipes."""
+    from rich.console import Console
+
+    made = Console(file=file, highlight=False, soft_wrap=False)
+    if not made.is_terminal:
+        made = Console(file=file, highlight=False, width=UNLIMITED, soft_wrap=True)
+    return made
+
+
+# --- verify ----------------------------------------------------------------------------------------------------------
+
+
+def print_report(report: Report, out: Console, *, all_operators: bool = False) -> None:
+    """Verdict; first divergent operator; how many, how far, which way; expected and got with the stage; what next."""
+    from rich.text import Text
+
+    out.print(Text(report.verdict.value.upper(), _COLOURS[report.verdict]), Text(_summary(report)))
+    first = report.first_divergent
+    if first is not None:
+        for line in _first_lines(first):
+            out.print(Text(line))
+    elif report.verdict == Verdict.DIFFERS:
+        for tensor in report.outputs:
+            for line in _tensor_lines(tensor, None):
+                out.print(Text(line))
+    for line in _next_steps(report):
+        out.print(Text(line, "bold"))
+    for note in report.notes:
+        out.print(Text(f"note: {note}", "yellow"))
+    listed = [o for o in report.operators if all_operators or o.status != Status.EXACT]
+    if listed:
+        shown = listed if all_operators else listed[:LISTED]
+        out.print(_operators_table(shown))
+        if len(listed) > len(shown):
+            out.print(Text(f"... and {len(listed) - len(shown)} more (--all shows them)"))
+    out.print(Text(_what_ran(report), "dim"))
+
+
+def _summary(report: Report) -> str:
+    counts = {status: sum(o.status == status for o in report.operators) for status in Status}
+    what = [f"{report.model.path or 'the model'}: {report.differing:,} of {report.compared:,} elements differ"]
+    if report.operators:
+        parts = [f"{counts[Status.EXACT]} of {_count(len(report.operators), 'operator')} exact"]
+        parts += [f"{counts[s]} {s.value}" for s in (Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
+        what.append(", ".join(parts))
+    return "; ".join(what) + f" ({report.mode}, {_count(report.inputs.samples, 'sample')})"
+
+
+def _first_lines(operator: OperatorResult) -> Iterator[str]:
+    yield f"First divergent operator: {operator.index} {operator.op} (version {operator.version})"
+    if operator.worst is not None:
+        yield from _tensor_lines(operator.worst, operator.constants)
+
+
+def _tensor_lines(tensor: TensorResult, constants: Constants | None) -> Iterator[str]:
+    found = tensor.difference
+    if found is None or found.same:
+        return
+    yield f"  tensor {tensor.index} {tensor.name!r} {tensor.type} {list(tensor.shape)}"
+    if found.problem:
+        yield f"  {found.problem}"
+    if found.differing:
+        yield f"  {found.differing:,} of {found.elements:,} elements differ{_distance(found)}"
+    if found.histogram:
+        yield f"  got - expected: {_histogram(found)}"
+    if found.first is not None:
+        sample = f" of sample {found.first.sample}" if found.first.sample else ""
+        yield f"  first at {list(found.first.index)}{sample}: expected {found.first.expected}, got {found.first.got}"
+        channel = found.first.index[-1] if found.first.index else 0
+        for stage in constants.stages if constants else ():
+            yield f"  stage {stage_text(stage, channel)}"
+
+
+def _distance(found: Difference) -> str:
+    if not found.unit or not found.above + found.below:
+        return ""
+    return (
+        f", by up to {found.largest:,} {found.unit}: {found.above:,} above, {found.below:,} below, "
+        f"{found.bias:+.3f} on average"
+    )
+
+
+def _histogram(found: Difference) -> str:
+    def label(distance: int) -> str:
+        edge = "=" if abs(distance) < HISTOGRAM_REACH else ""
+        return f"{distance:+d}" if edge else f"{distance:+d} or beyond"
+
+    return ", ".join(f"{label(distance)}: {count:,}" for distance, count in found.histogram)
+
+
+def _next_steps(report: Report) -> Iterator[str]:
+    model = report.model.path or "MODEL"
+    first = report.first_divergent
+    if first is not None:
+        yield f"Next: tflq inspect {model} --op {first.index}"
+    elif report.verdict == Verdict.DIFFERS:
+        yield f"Next: tflq verify {model} --mode isolated"
+    elif report.verdict == Verdict.INCOMPLETE:
+        yield f"Next: tflq inspect {model}"
+
+
+def _operators_table(operators: Sequence[OperatorResult]) -> Table:
+    table = _table("#", "operator", "status", "tensor", "differing", "largest", "bias")
+    for operator in operators:
+        tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
+        found = tensor.difference if tensor else None
+        table.add_row(
+            str(operator.index),
+            operator.op,
+            f"[{_STATUS_COLOURS[operator.status]}]{operator.status.value}[/]",
+            _cell(
+                operator.reason or (tensor and (tensor.reason or f"{tensor.index} {tensor.type} {list(tensor.shape)}"))
+            ),
+            f"{found.differing:,} of {found.elements:,}" if found else "",
+            f"{found.largest:,} {found.unit}" if found and found.differing else "",
+            f"{found.bias:+.3f}" if found and found.differing else "",
+        )
+    return table
+
+
+def _what_ran(report: Report) -> str:
+    return (
+        f"profile {report.profile} against {runtime_text(report.against)}"
+        + (f" (golden {report.golden})" if report.golden else "")
+        + f"; inputs {report.inputs.source}"
+        + (f", seed {report.inputs.seed}" if report.inputs.seed is not None else "")
+    )
+
+
+def runtime_text(runtime: Any) -> str:
+    """Exactly what ran, on one line."""
+    fact = runtime.get if isinstance(runtime, Mapping) else lambda name, default="": getattr(runtime, name, default)
+    if not fact("package", ""):
+        return "an unnamed runtime"
+    text = f"{fact('package', '')} {fact('version', '')} {fact('resolver', '')}, {_count(fact('threads', 1), 'thread')}"
+    if fact("delegate", ""):
+        text += f", {fact('delegate', '')} in {_count(sum(fact('delegated', ())), 'partition')}"
+    return f"{text}, {fact('platform', '')}"
+
+
+# --- inspect ---------------------------------------------------------------------------------------------------------
+
+
+def print_inspection(inspection: Inspection, out: Console, *, op: int | None = None) -> None:
+    """The model at a glance and one row per operator; with `op` everything about that operator."""
+    from rich.text import Text
+
+    if op is not None:
+        for line in _operator_lines(inspection, inspection.operators[op]):
+            out.print(Text(line))
+        return
+    model = inspection.model
+    out.print(Text(f"{model.path or 'model'}: {model.size:,} bytes, SHA-256 {model.sha256}"))
+    constants = sum(t.bytes for t in inspection.tensors)
+    out.print(
+        Text(
+            f"{_count(len(inspection.operators), 'operator')}, {_count(len(inspection.tensors), 'tensor')}, "
+            f"{constants:,} bytes of constants, {inspection.macs:,} MACs; profile {inspection.profile}"
+            + (f"; {inspection.subgraphs} subgraphs, the first is shown" if inspection.subgraphs > 1 else "")
+        )
+    )
+    for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs)):
+        for index in indices:
+            out.print(Text(f"{kind} {_tensor_text(inspection, index)}"))
+    table = _table("#", "operator", "output", "real multiplier", "Q31", "shift", "zp in", "zp out", "clamp", "MACs")
+    for operator in inspection.operators:
+        table.add_row(*_row(inspection, operator))
+    out.print(table)
+    if inspection.unsupported:
+        out.print(Text(f"{len(inspection.unsupported)} not supported under {inspection.profile}:", "yellow"))
+        for operator in inspection.unsupported:
+            out.print(Text(f"  {operator.index} {operator.op}: {operator.reason}", "yellow"))
+
+
+def _row(inspection: Inspection, operator: OperatorFacts) -> list[str]:
+    outputs = [t for t in operator.outputs if 0 <= t < len(inspection.tensors)]
+    output = inspection.tensors[outputs[0]] if outputs else None
+    first = next((t for t in operator.inputs if 0 <= t < len(inspection.tensors)), None)
+    source = inspection.tensors[first] if first is not None else None
+    stages = operator.constants.stages if operator.constants else ()
+    return [
+        str(operator.index),
+        operator.op,
+        _cell(f"{output.type} {list(output.shape)}" if output else ""),
+        _cell("\n".join(_span(stage.real) for stage in stages) or ("unsupported" if operator.reason else "")),
+        _cell("\n".join(_span(stage.mantissa) for stage in stages)),
+        _cell("\n".join(_span(stage.shift) for stage in stages)),
+        _span(source.zero_point) if source else "",
+        _span(output.zero_point) if output else "",
+        _cell(_clamp(operator.constants)),
+        f"{operator.macs:,}" if operator.macs else "",
+    ]
+
+
+def _clamp(constants: Constants | None) -> str:
+    if constants is None:
+        return ""
+    lines = [f"[{stage.low}, {stage.high}]" for stage in constants.stages if stage.low is not None]
+    scalars = {name.rpartition(".")[2]: value for name, value in constants.scalars}
+    if not lines and "low" in scalars and "high" in scalars:
+        lines = [f"[{scalars['low']:g}, {scalars['high']:g}]"]
+    return "\n".join(lines)
+
+
+def _operator_lines(inspection: Inspection, operator: OperatorFacts) -> Iterator[str]:
+    yield f"operator {operator.index} {operator.op}, version {operator.version}, {operator.macs:,} MACs"
+    for kind, tensors in (("input", operator.inputs), ("output", operator.outputs)):
+        for position, tensor in enumerate(tensors):
+            yield f"  {kind} {position}: " + (_tensor_text(inspection, tensor) if tensor >= 0 else "absent")
+    if operator.options:
+        yield "  options: " + ", ".join(f"{name} {value}" for name, value in operator.options)
+    if operator.reason:
+        yield f"  not supported under {inspection.profile}: {operator.reason}"
+    elif operator.constants is None:
+        yield "  bound when the model runs: its shapes hang on computed values"
+    else:
+        for stage in operator.constants.stages:
+            yield f"  stage {stage_text(stage)}"
+            if len(stage.real) > 1:
+                for channel in range(len(stage.real)):
+                    yield f"    {stage_text(stage, channel)}"
+        for name, value in operator.constants.scalars:
+            yield f"  {name} {value}"
+
+
+def _tensor_text(inspection: Inspection, index: int) -> str:
+    if not 0 <= index < len(inspection.tensors):
+        return f"tensor {index} (there is none)"
+    tensor = inspection.tensors[index]
+    text = f"tensor {index} {tensor.name!r} {tensor.type} {list(tensor.shape)}"
+    if tensor.signature is not None and tensor.signature != tensor.shape:
+        text += f" signature {list(tensor.signature)}"
+    if tensor.scale:
+        text += f", scale {_span(tensor.scale)}, zero point {_span(tensor.zero_point)}"
+    return text + (f" ({tensor.kind})" if tensor.kind in ("constant", "variable") else "")
+
+
+# --- both ------------------------------------------------------------------------------------------------------------
+
+
+def stage_text(stage: Stage, channel: int | None = None) -> str:
+    """An output stage on one line, for one channel or for all."""
+
+    def pick(values: Sequence[Any]) -> str:
+        if channel is None or len(values) <= 1:
+            return _span(values)
+        return _number(values[channel]) if channel < len(values) else _span(values)
+
+    where = f", channel {channel}" if channel is not None and len(stage.real) > 1 else ""
+    text = f"{stage.field or 'output'}: {stage.kind}{where}, real {pick(stage.real)}"
+    if stage.mantissa:
+        text += f", Q31 {pick(stage.mantissa)}, shift {pick(stage.shift)}"
+    if stage.zero_point is not None:
+        text += f", zero point {stage.zero_point}, clamp [{stage.low}, {stage.high}]"
+    return text
+
+
+def _span(values: Sequence[Any]) -> str:
+    """A value, or the range of several."""
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return _number(low) if low == high else f"{_number(low)} .. {_number(high)}"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _cell(text: str | None) -> str:
+    """Table cells are markup: brackets in them must not be read as such."""
+    return (text or "").replace("[", "\\[")
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    numbers = {"#", "MACs", "differing", "largest", "bias", "shift", "zp in", "zp out", "Q31", "real multiplier"}
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", no_wrap=column in ("#", "operator"))
+    return table
