@@ -52,6 +52,14 @@ def test_every_option_table_survives_with_every_field() -> None:
         assert not list(differences(model, read(write(model))))
 
 
+def test_the_order_of_a_records_fields_does_not_matter() -> None:
+    fields = dict(models.filled("VarHandleOptions").fields)
+    backwards = dict(reversed(fields.items()))
+    assert list(fields) != list(backwards)
+    one, other = (write(_with_options(Record("VarHandleOptions", each))) for each in (fields, backwards))
+    assert one == other
+
+
 def test_constants_are_read_only_views_of_the_file() -> None:
     content = write(models.convolution())
     weights = read(content).buffers[1].data

@@ -102,7 +102,8 @@ class _Writer:
     def table(self, table: Layout, value: Any) -> int:
         """A table and all that it points to."""
         fields = self._fields(table, value)
-        slots = [self._slot(table, table.fields[name], content) for name, content in fields.items()]
+        # In the schema's order, whatever the mapping's: the bytes depend on values alone.
+        slots = [self._slot(table, field, fields.get(name)) for name, field in table.fields.items()]
         present = [entry for group in slots for entry in group]
         present += [(u.id, _UNKNOWN, _unknown_number(u)) for u in value.unknown if self._carries(table, u)]
         # Widest first leaves no gaps between fields; by id among equals, so that the layout depends on nothing else.
