@@ -39,7 +39,7 @@ class Verbs(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
-    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:
+    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
         """Run, and leave with an exit code. With --json among the arguments errors are JSON documents too."""
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 
 from tflq.cli.exits import Exit
@@ -38,6 +40,5 @@ def record_command(
     click.echo(f"{output}: {what} of {len(golden.observations)} sample(s), {runtime_text(golden.runtime)}")
     for note in golden.notes:
         click.echo(f"note: {note}")
-    mode = "" if golden.tensors else " --mode cumulative"
-    click.echo(f"Next: tflq verify {model} --golden {output}{mode}")
+    click.echo(f"Next: tflq verify {quote(model)} --golden {quote(output)}")
     return Exit.SAME

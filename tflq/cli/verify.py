@@ -15,7 +15,7 @@ from tflq.cli.options import input_options, json_option, model_argument, profile
 @model_argument
 @click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
 @click.option("--golden", metavar="FILE", type=click.Path(), help="Compare with a golden file instead.")
-@click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
+@click.option("--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated where it is possible]")
 @input_options
 @profile_option
 @python_option
@@ -23,7 +23,7 @@ from tflq.cli.options import input_options, json_option, model_argument, profile
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
 @json_option
 def verify_command(
-    model: str, against: str | None, golden: str | None, mode: str, inputs: str | None, samples: int, seed: int,
+    model: str, against: str | None, golden: str | None, mode: str | None, inputs: str | None, samples: int, seed: int,
     profile: str, python: str | None, all_operators: bool, junit: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Compare MODEL's operators with a real runtime's, bit by bit.

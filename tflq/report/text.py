@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import IO, TYPE_CHECKING, Any
 
 from tflq.verification.constants import Constants, Stage
@@ -48,7 +49,7 @@ def print_report(report: Report, out: Console, *, all_operators: bool = False) -
         for tensor in report.outputs:
             for line in _tensor_lines(tensor, None):
                 out.print(Text(line))
-    for line in _next_steps(report):
+    for line in next_steps(report):
         out.print(Text(line, "bold"))
     for note in report.notes:
         out.print(Text(f"note: {note}", "yellow"))
@@ -113,8 +114,9 @@ def _histogram(found: Difference) -> str:
     return ", ".join(f"{label(distance)}: {count:,}" for distance, count in found.histogram)
 
 
-def _next_steps(report: Report) -> Iterator[str]:
-    model = report.model.path or "MODEL"
+def next_steps(report: Report) -> Iterator[str]:
+    """The command to type next, ready to be copied."""
+    model = quote(report.model.path) if report.model.path else "MODEL"
     first = report.first_divergent
     if first is not None:
         yield f"Next: tflq inspect {model} --op {first.index}"
@@ -133,14 +135,18 @@ def _operators_table(operators: Sequence[OperatorResult]) -> Table:
             str(operator.index),
             operator.op,
             f"[{_STATUS_COLOURS[operator.status]}]{operator.status.value}[/]",
-            _cell(
-                operator.reason or (tensor and (tensor.reason or f"{tensor.index} {tensor.type} {list(tensor.shape)}"))
-            ),
+            _cell(operator.reason or _place(tensor)),
             f"{found.differing:,} of {found.elements:,}" if found else "",
             f"{found.largest:,} {found.unit}" if found and found.differing else "",
             f"{found.bias:+.3f}" if found and found.differing else "",
         )
     return table
+
+
+def _place(tensor: TensorResult | None) -> str:
+    if tensor is None:
+        return ""
+    return tensor.reason or f"{tensor.index} {tensor.type} {list(tensor.shape)}"
 
 
 def _what_ran(report: Report) -> str:

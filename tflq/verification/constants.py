@@ -14,7 +14,7 @@ from tflq.numerics.stages import OutputPipeline
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An output stage. `field` is where it was found, `kind` its class. One entry where all channels agree, else one each.
+    """An output stage, found at `field`, of class `kind`. One entry where all channels agree, else one each.
 
     `mantissa` (Q31) and `shift` (> 0 is left) are empty for stages that multiply in floating point. `zero_point`,
     `low` and `high` (LSB of output) are None where the stage stands alone.

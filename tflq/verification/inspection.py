@@ -37,7 +37,7 @@ class TensorFacts:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
-    """One operator. `constants` is None where the model has to run to bind it, or where `reason` says why it never is."""
+    """One operator. `constants` is None where it is bound as the model runs, or for the `reason` given."""
 
     index: int
     op: str

@@ -30,7 +30,7 @@ def verify(
     model: Source | Model,
     against: Against = "litert-ref",
     inputs: InputSource = None,
-    mode: str = "isolated",
+    mode: str | None = None,
     profile: str | Profile = "litert-ref",
     samples: int = 1,
     seed: int = 0,
@@ -43,7 +43,8 @@ def verify(
         model: A path, the bytes of a file, or a Model.
         against: A runtime's name ("litert-ref", "litert-xnnpack", "tflm" ...), a Runtime, or a golden file.
         inputs: A generator ("random", "smooth", "extremes"), a file, or arrays by name or position.
-        mode: "isolated" feeds each operator the runtime's own inputs; "cumulative" runs end to end.
+        mode: "isolated" feeds each operator the runtime's own inputs; "cumulative" runs end to end. None: isolated,
+            or cumulative for a golden that holds outputs only.
         profile: Whose arithmetic is computed.
         samples: How many inputs to generate.
         seed: Of the generator.
@@ -56,17 +57,22 @@ def verify(
         RuntimeMissing, RuntimeFailed: The runtime is not there, or refused or crashed.
         GoldenError: The golden file is for another model, or has no tensors for isolated mode.
     """
-    if mode not in MODES:
+    if mode is not None and mode not in MODES:
         raise UnknownNameError("mode", mode, MODES)
     chosen = profile_by_name(profile)
     report_progress = progress or _silent
     target = subject(model)
     golden, path = _expectation(target, against, inputs, samples, seed, python, report_progress)
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
-        raise GoldenError(f"is for a model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
+        raise GoldenError(
+            f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
+        )
+    mode = mode or ("isolated" if golden.tensors else "cumulative")
     if mode == "isolated":
         if not golden.tensors:
-            raise GoldenError("holds outputs only; isolated mode needs a golden recorded with all tensors")
+            raise GoldenError(
+                f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
+            )
         operators = isolated(target.model, chosen, golden, report_progress)
         outputs: tuple[TensorResult, ...] = ()
     else:

@@ -48,7 +48,8 @@ def _lstm(inputs: Sequence[Shape | None], output: Shape) -> int:
     x = inputs[0]
     steps = math.prod(x[:-1]) if x else 0
     matrices = [inputs[i] for i in (*range(1, 9), 16) if i < len(inputs)]
-    return steps * sum(math.prod(m) for m in matrices if m)
+    total: int = sum(math.prod(m) for m in matrices if m)
+    return steps * total
 
 
 _COUNTS: Mapping[str, Count] = MappingProxyType(
