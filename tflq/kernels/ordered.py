@@ -15,8 +15,8 @@ from tflq.numerics.compiled import Real, compiled
 
 
 @compiled
-def clamp_float(x: Real, low: Real, high: Real) -> Real:
-    """min(max(x, low), high) as C++ has it: NaN and the sign of zero pass."""
+def clamp_std(x: Real, low: Real, high: Real) -> Real:
+    """std::min(std::max(x, low), high): NaN passes, and so does the sign of a zero at a limit."""
     x = low if x < low else x
     return high if high < x else x
 
@@ -25,7 +25,7 @@ def clamp_float(x: Real, low: Real, high: Real) -> Real:
 def finish(sums: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
     """out[c] = clamp(sums[c] + bias[c])."""
     for c in range(out.shape[0]):
-        out[c] = clamp_float(sums[c] + bias[c], low, high)
+        out[c] = clamp_std(sums[c] + bias[c], low, high)
 
 
 @compiled

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.kernels.activation import code_range, float_range
 from tflq.kernels.geometry import Axis, Window, axis
 from tflq.kernels.kernel import Array, Node, Prepared, Shape
-from tflq.kernels.ordered import clamp_float
+from tflq.kernels.ordered import clamp_std
 from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.rounding import clamp
 
@@ -96,13 +96,13 @@ def average_floats(x: Array, window: Window, low: Real, high: Real, out: Array) 
                             totals[c] += values[c]
                         count += 1
                 for c in range(channels):
-                    out[n, oy, ox, c] = clamp_float(totals[c] / np.float32(count), low, high)
+                    out[n, oy, ox, c] = clamp_std(totals[c] / np.float32(count), low, high)
                 left += window.stride_w
 
 
 @compiled
-def largest(x: Array, window: Window, lowest: Any, out: Array) -> None:
-    """Maxima over ky, kx; a NaN loses every comparison, as in std::max."""
+def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> None:
+    """Maxima over ky, kx, then the clamp; a NaN loses every comparison, as in std::max. Limits are of x's type."""
     channels = out.shape[3]
     for n in range(out.shape[0]):
         for oy in range(window.out_h):
@@ -115,4 +115,6 @@ def largest(x: Array, window: Window, lowest: Any, out: Array) -> None:
                         values = x[n, y, column]
                         for c in range(channels):
                             best[c] = values[c] if best[c] < values[c] else best[c]
+                for c in range(channels):
+                    best[c] = clamp_std(best[c], low, high)
                 left += window.stride_w

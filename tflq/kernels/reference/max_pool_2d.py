@@ -33,20 +33,16 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_quantized(data: OpData, x: Array) -> Array:
     """Source: MaxPool. Nothing is rounded."""
     out = np.empty(data.shape, x.dtype)
-    largest(np.ascontiguousarray(x), data.window, x.dtype.type(type_range(x.dtype)[0]), out)
-    if (data.low, data.high) == type_range(x.dtype):
-        return out
-    np.maximum(out, x.dtype.type(data.low), out=out)
-    np.minimum(out, x.dtype.type(data.high), out=out)
+    code = x.dtype.type
+    lowest = code(type_range(x.dtype)[0])
+    largest(np.ascontiguousarray(x), data.window, lowest, code(data.low), code(data.high), out)
     return out
 
 
 def eval_float(data: OpData, x: Array) -> Array:
     """Source: MaxPool (float). A NaN never wins."""
     out = np.empty(data.shape, np.float32)
-    largest(np.ascontiguousarray(x), data.window, -np.finfo(np.float32).max, out)
-    np.maximum(out, data.low, out=out)
-    np.minimum(out, data.high, out=out)
+    largest(np.ascontiguousarray(x), data.window, -np.finfo(np.float32).max, data.low, data.high, out)
     return out
 
 
