@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.tables import Transform, look_up_8bit, look_up_16bit, table_8bit, table_16bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +35,7 @@ def prepare_unary(node: Node, data: Any, evaluate: Callable[[Any, Array], Array]
 
 def eval_table(data: Tabulated, x: Array) -> Array:
     """Look every code up. No rounding: that happened when the table was made."""
-    looked_up: Array = data.table[x.view(np.uint8)]
-    return looked_up
+    return look_up_8bit(data.table, x)
 
 
 def same_type(node: Node) -> tuple[Operand, Operand]:
@@ -42,3 +43,35 @@ def same_type(node: Node) -> tuple[Operand, Operand]:
     x, y = node.input(0), node.outputs[0]
     node.check(x.type == y.type, "input and output types differ", y, expected=x.type.label, got=y.type.label)
     return x, y
+
+
+def prepare_tabulated(node: Node, transform: Transform) -> Prepared:
+    """A function of reals as a table: of 256 codes for int8 and uint8, of 513 samples to interpolate for int16."""
+    x, y = same_type(node)
+    dtype = np.dtype(x.type.label)
+    if dtype == np.int16:
+        table = table_16bit(transform, x.scale, x.zero_point, y.scale, y.zero_point)
+        return Prepared((x.shape,), table, look_up_16bit)
+    table = table_8bit(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point)
+    return Prepared((x.shape,), table, look_up_8bit)
+
+
+def check_zero_points(node: Node) -> None:
+    """Refuse an input or output whose zero point is not 0."""
+    for operand in (node.input(0), node.outputs[0]):
+        node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+
+
+def prepare_function(function: Callable[[Array], Array]) -> Callable[[Node, Arithmetic], Prepared]:
+    """A prepare for a function of the input's own type, without constants."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, _ = same_type(node)
+        return Prepared((x.shape,), function, eval_function)
+
+    return prepare
+
+
+def eval_function(function: Callable[[Array], Array], x: Array) -> Array:
+    """No rounding but the function's own."""
+    return np.asarray(function(x))

@@ -1,0 +1,61 @@
+"""ABS: y = |x|.
+
+| operand | shape | types                            | quantization                          |
+|---------|-------|----------------------------------|---------------------------------------|
+| x       | any   | float32, int32, int8, int16      | per tensor; int16 also none           |
+| y       | as x  | as x                             | as x; int16: zero point 0             |
+
+Source: LiteRT 2.3, elementwise.cc GenericPrepare, AbsEval, AbsEvalQuantized, AbsInt16EvalImpl.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.quantized import check_elementwise
+from tflq.kernels.unary import prepare_function, prepare_unary, same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import OutputStage, type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    input_zero_point: int  # LSB of input
+    output_zero_point: int  # LSB of output
+    stage: OutputStage | None  # LSB of input -> LSB of output; None where the scales are equal
+    low: int  # LSB of output
+    high: int
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The real multiplier is a float32 quotient. int16 without quantization is plain."""
+    x, y = same_type(node)
+    if x.type == TensorType.INT16 and not x.is_quantized:
+        return prepare_function(np.abs)(node, arithmetic)
+    check_elementwise(node)
+    stage = None if x.scale == y.scale else arithmetic.requantize(np.float64(x.scale / y.scale))
+    low, high = type_range(x.type.label)
+    data = OpData(x.zero_point, y.zero_point, stage, low, high)
+    return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
+
+
+def eval_quantized(data: OpData, x: Array) -> Array:
+    """Source: AbsEvalQuantized. Rounding: once, by the stage. Overflow: none."""
+    magnitude = np.abs(x.astype(np.int32) - np.int32(data.input_zero_point))
+    scaled = magnitude if data.stage is None else data.stage(magnitude)
+    codes = scaled + np.int32(data.output_zero_point)
+    return np.asarray(np.clip(codes, data.low, data.high).astype(x.dtype))
+
+
+KERNELS = (
+    Kernel("ABS", "float32 -> float32", prepare_function(np.abs), (1, 3)),
+    Kernel("ABS", "int32 -> int32", prepare_function(np.abs), (1, 3)),
+    Kernel("ABS", "int8 -> int8", prepare_quantized, (1, 3)),
+    Kernel("ABS", "int16 -> int16", prepare_quantized, (1, 3)),
+)

@@ -1,0 +1,28 @@
+"""COS: y = cos(x), by the host's libm.
+
+| operand | shape | types            |
+|---------|-------|------------------|
+| x       | any   | float32, float16 |
+| y       | as x  | as x             |
+
+Source: LiteRT 2.3, elementwise.cc CosEval.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.unary import prepare_function
+from tflq.numerics.libm import cosf
+
+
+def cos_half(x: Array) -> Array:
+    """In float32, rounded back."""
+    return cosf(x).astype(np.float16)
+
+
+KERNELS = (
+    Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 1)),
+    Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 1)),
+)

@@ -1,0 +1,64 @@
+"""LOGISTIC: y = 1 / (1 + exp(-x)).
+
+| operand | shape | types                       | quantization                                          |
+|---------|-------|-----------------------------|-------------------------------------------------------|
+| x       | any   | float32, uint8, int8, int16 | per tensor; int16: zero point 0                       |
+| y       | as x  | as x                        | scale 1/256; int16: scale 1/32768, zero point 0       |
+
+Source: LiteRT 2.3, activations.cc SigmoidPrepare, SigmoidEval; reference/logistic.h Logistic;
+reference_integer_ops::Logistic (int16).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import check_zero_points, prepare_function, prepare_tabulated, same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.libm import expf
+from tflq.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier
+
+#: Beyond these the float form takes 1, and exp(x).
+UPPER, LOWER = np.float32(16.619047164916992188), np.float32(-9)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) in float32."""
+    return np.asarray(np.float32(1) / (np.float32(1) + expf(-x)))
+
+
+def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """A table of 256 codes."""
+    _, y = same_type(node)
+    node.check(bool(y.scale == np.float32(1 / 256)), "scale", y, expected="1/256", got=y.scale)
+    return prepare_tabulated(node, sigmoid)
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The published table of the sigmoid."""
+    x, y = same_type(node)
+    check_zero_points(node)
+    node.check(bool(y.scale == np.float32(1 / 32768)), "scale", y, expected="1/32768", got=y.scale)
+    return Prepared((x.shape,), sigmoid_multiplier(x.scale, 0), eval_int16)
+
+
+def eval_int16(multiplier: tuple[int, int], x: Array) -> Array:
+    """Source: reference_integer_ops::Logistic. Rounding: as in logistic_int16."""
+    out = np.empty(x.shape, np.int16)
+    logistic_int16_into(np.ascontiguousarray(x).reshape(-1), *multiplier, out.reshape(-1))
+    return out
+
+
+def logistic(x: Array) -> Array:
+    """Source: Logistic (float)."""
+    low = x < LOWER
+    grown = expf(np.where(low, x, -x))
+    return np.where(x > UPPER, np.float32(1), np.where(low, grown, np.float32(1) / (np.float32(1) + grown)))
+
+
+KERNELS = (
+    Kernel("LOGISTIC", "float32 -> float32", prepare_function(logistic), (1, 3)),
+    *(Kernel("LOGISTIC", f"{t} -> {t}", prepare_8bit, (1, 3)) for t in ("uint8", "int8")),
+    Kernel("LOGISTIC", "int16 -> int16", prepare_int16, (1, 3)),
+)

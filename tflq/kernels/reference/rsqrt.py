@@ -1,0 +1,101 @@
+"""RSQRT: y = 1 / square root of x; the highest code for x = 0.
+
+| operand | shape | types                | quantization                    |
+|---------|-------|----------------------|---------------------------------|
+| x       | any   | float32, int8, int16 | per tensor; int16: zero point 0 |
+| y       | as x  | as x                 | per tensor; int16: zero point 0 |
+
+Quantized codes below the zero point raise when run.
+Source: LiteRT 2.3, elementwise.cc GenericPrepare, RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.quantized import check_elementwise, refuse_negative
+from tflq.kernels.unary import prepare_function, same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.elementary import inverse_sqrt
+from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.rounding import clamp
+from tflq.numerics.tables import look_up_8bit, look_up_16bit, table_16bit
+
+#: Fractional bits that the inverse square root is given before it is scaled.
+FRACTION = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """An operator on codes as a table, and the lowest code it takes."""
+
+    zero_point: int  # LSB of input
+    table: Array
+
+
+def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """1 / (sqrt(input scale) * output scale): root and product in float32, quotient in float64."""
+    x, y = same_type(node)
+    check_elementwise(node)
+    with np.errstate(all="ignore"):
+        mantissa, shift = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(x.scale) * y.scale)))
+    if not -31 <= shift - FRACTION <= 30:
+        raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"shifted by {shift - FRACTION} bits")
+    codes = np.arange(256, dtype=np.uint8).view(np.int8)
+    table = np.empty(256, np.int8)
+    _inverse_roots(codes, x.zero_point, mantissa, shift, y.zero_point, table)
+    return Prepared((x.shape,), OpData(x.zero_point, table), eval_int8)
+
+
+@compiled
+def _inverse_roots(codes: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, out: Array) -> None:
+    """Rounding: in the integer inverse square root, in its scaling to 20 fractional bits, and in the last scaling."""
+    for i in range(len(codes)):
+        x = np.int64(codes[i]) - zero_in
+        if x <= 0:
+            out[i] = 127
+        else:
+            root, right = inverse_sqrt(x)
+            fine = multiply_double_rounding(1, root, FRACTION - right)
+            out[i] = clamp(multiply_double_rounding(fine, mantissa, shift - FRACTION) + zero_out, -128, 127)
+
+
+def eval_int8(data: OpData, x: Array) -> Array:
+    """Source: RsqrtEvalQuantizedInt8."""
+    refuse_negative("Rsqrt", x, data.zero_point)
+    return look_up_8bit(data.table, x)
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """A table of 513 samples in float32."""
+    x, y = same_type(node)
+    check_elementwise(node)
+    largest = np.float32(32767) * y.scale
+
+    def transform(real: Array) -> Array:
+        return np.where(real <= 0, largest, np.float32(1) / np.sqrt(real))
+
+    return Prepared((x.shape,), OpData(0, table_16bit(transform, x.scale, 0, y.scale, 0)), eval_int16)
+
+
+def eval_int16(data: OpData, x: Array) -> Array:
+    """Source: RsqrtEvalQuantizedInt16."""
+    refuse_negative("Rsqrt", x, data.zero_point)
+    return look_up_16bit(data.table, x)
+
+
+def rsqrt(x: Array) -> Array:
+    """Root and quotient, each rounded to float32."""
+    return np.asarray(np.float32(1) / np.sqrt(x))
+
+
+KERNELS = (
+    Kernel("RSQRT", "float32 -> float32", prepare_function(rsqrt), (1, 3)),
+    Kernel("RSQRT", "int8 -> int8", prepare_int8, (1, 3)),
+    Kernel("RSQRT", "int16 -> int16", prepare_int16, (1, 3)),
+)

@@ -1,0 +1,28 @@
+"""SIN: y = sin(x), by the host's libm.
+
+| operand | shape | types            |
+|---------|-------|------------------|
+| x       | any   | float32, float16 |
+| y       | as x  | as x             |
+
+Source: LiteRT 2.3, elementwise.cc SinEval.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.unary import prepare_function
+from tflq.numerics.libm import sinf
+
+
+def sin_half(x: Array) -> Array:
+    """In float32, rounded back."""
+    return sinf(x).astype(np.float16)
+
+
+KERNELS = (
+    Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 1)),
+    Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 1)),
+)
