@@ -50,6 +50,17 @@ def clamp(x: Int, low: Int, high: Int) -> Int:
 
 
 @compiled
+def clamp_upper_first(x: Int, low: Int, high: Int) -> Int:
+    """`x` held inside [low, high]; where the limits are crossed, values above `high` give it and all others `low`.
+
+    Source: ReluX, which asks for the upper limit first.
+    """
+    if x > high:
+        return np.int64(high)
+    return np.int64(low) if x < low else np.int64(x)
+
+
+@compiled
 def divide_by_pot_half_away(x: Int, exponent: Int) -> Int:
     """x / 2**exponent, ties away from zero. `exponent` in 0..62.
 

@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from tflq.errors import UndefinedResultError
 from tflq.numerics.compiled import Compiled, Int, compiled
 from tflq.numerics.multiplier import (
+    QuantizeMultiplier,
     multiply_double_rounding,
     multiply_single_rounding,
     multiply_wide,
     quantize_multiplier,
+    quantize_multiplier_single_rounding,
 )
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
@@ -59,9 +61,9 @@ def _as_reals(real: ArrayLike) -> Reals:
     return values
 
 
-def quantize_multipliers(real: Reals) -> tuple[Ints32, Ints32]:
+def quantize_multipliers(real: Reals, quantize: QuantizeMultiplier = quantize_multiplier) -> tuple[Ints32, Ints32]:
     """QuantizeMultiplier over an array: mantissas (Q31) and shifts, each int32 of the same length."""
-    pairs = [quantize_multiplier(float(r)) for r in real]
+    pairs = [quantize(float(r)) for r in real]
     if any(not -31 <= shift <= 30 for _, shift in pairs):
         worst = float(real[int(np.argmax(np.abs(real)))])
         raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"a shift beyond 30 bits (real multiplier {worst})")
@@ -97,12 +99,26 @@ class _FixedPoint:
 
     loop: ClassVar[Compiled[..., None]]
 
+    @staticmethod
+    def quantize(real: float) -> tuple[int, int]:
+        """The mantissa (Q31) and shift of one real multiplier."""
+        return quantize_multiplier(real)
+
     @classmethod
     def of(cls, real: ArrayLike) -> _FixedPoint:
         """The stage for these real multipliers (float64, scalar or length C)."""
         values = _as_reals(real)
-        mantissa, shift = quantize_multipliers(values)
+        mantissa, shift = quantize_multipliers(values, cls.quantize)
         return cls(values, mantissa, shift, (_repeated(mantissa), _repeated(shift)))
+
+    @classmethod
+    def of_fixed(cls, mantissa: ArrayLike, shift: ArrayLike) -> _FixedPoint:
+        """The stage for mantissas (Q31) and shifts (-31..30) that are known already, scalars or length C."""
+        mantissas = np.atleast_1d(np.asarray(mantissa, np.int32))
+        shifts = np.atleast_1d(np.asarray(shift, np.int32))
+        return cls(
+            _as_reals(np.ldexp(mantissas, shifts - 31)), mantissas, shifts, (_repeated(mantissas), _repeated(shifts))
+        )
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
@@ -199,6 +215,11 @@ class SingleRounding(_FixedPoint):
 
     __slots__ = ()
     loop = _single_rounding_rows
+
+    @staticmethod
+    def quantize(real: float) -> tuple[int, int]:
+        """The mantissa (Q31) and shift of one real multiplier."""
+        return quantize_multiplier_single_rounding(real)
 
 
 class WideRounding(_FixedPoint):

@@ -22,8 +22,8 @@ _INT64_MAX = 2**63 - 1
 def integer_frexp(x: float) -> tuple[int, int]:
     """(fraction Q31, exponent) of a float64 by integer operations alone, for builds without floating point.
 
-    Not quite frexp: ties round down in magnitude, a fraction may round up to 2**31, and a subnormal is given an implicit
-    leading one that it does not have. NaN gives (0, INT32_MAX), infinities the int64 limits with INT32_MAX.
+    Not quite frexp: ties round down in magnitude, a fraction may round up to 2**31, and a subnormal is given a leading
+    one that it does not have. NaN gives (0, INT32_MAX), infinities the int64 limits with INT32_MAX.
     """
     (bits,) = struct.unpack("<Q", struct.pack("<d", x))
     negative, exponent, mantissa = bits >> 63, bits >> 52 & 0x7FF, bits & (1 << 52) - 1
