@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.errors import LimitError
 from tflq.kernels.kernel import Node, Shape
 from tflq.kernels.operands import integers, require_rank
+
+#: Rows or columns of an image: beyond it float32 positions are not distinct, and the tables of positions get large.
+LARGEST = 1 << 24
 
 
 def resized_shape(node: Node, smallest: int) -> Shape:
@@ -16,6 +20,8 @@ def resized_shape(node: Node, smallest: int) -> Shape:
     height, width = integers(node, 1)
     for value in (height, width):
         node.check(value >= smallest, "size", size, expected=f"at least {smallest}", got=value)
+        if value > LARGEST:
+            raise LimitError(f"operator {node.index} {node.op}: size {value} is beyond the limit of {LARGEST}")
     return (x.shape[0], height, width, x.shape[3])
 
 
