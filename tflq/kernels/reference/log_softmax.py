@@ -1,0 +1,114 @@
+"""LOG_SOFTMAX: y = x - log(sum of exp(x)), over the last axis.
+
+| operand | shape          | types                | quantization                                  |
+|---------|----------------|----------------------|-----------------------------------------------|
+| x       | rank 1 or more | float32, uint8, int8 | per tensor                                    |
+| y       | as x           | as x                 | scale 16/256, zero point the highest code     |
+
+Source: LiteRT 2.3, activations.cc LogSoftmaxPrepare; reference/log_softmax.h LogSoftmax;
+reference_integer_ops::LogSoftmax.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
+from tflq.kernels.unary import same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.elementary import log_x_for_x_greater_than_or_equal_to_1
+from tflq.numerics.libm import expf, logf
+from tflq.numerics.multiplier import multiply_double_rounding
+from tflq.numerics.rounding import INT32_MIN, clamp, divide_by_pot_half_away, wrap_int32
+from tflq.numerics.scaling import calculate_input_radius, preprocess_log_softmax_scaling
+from tflq.numerics.stages import type_range
+
+#: Integer bits of the scaled differences and logarithms, of the sum of exps, and of the output.
+DIFFERENCE_BITS, SUM_BITS, OUTPUT_BITS = 5, 12, 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms; tables by how far a code lies below its row's largest."""
+
+    differences: Array  # 5 integer bits
+    summands: Array  # exp of the difference, 12 integer bits; 0 beyond the radius
+    radius: int  # LSB of input
+    inverse: tuple[int, int]  # mantissa and shift from 5 integer bits back to LSB of input
+    low: int  # LSB of output
+    high: int
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """beta is 1."""
+    x, y = same_type(node)
+    low, high = type_range(x.type.label)
+    node.check(bool(y.scale == np.float32(16 / 256)), "scale", y, expected="16/256", got=y.scale)
+    node.check(y.zero_point == high, "zero point", y, expected=high, got=y.zero_point)
+    node.check(len(x.shape) >= 1, "must have at least one dimension", x)
+    mantissa, shift, *inverse = preprocess_log_softmax_scaling(1.0, float(x.scale), DIFFERENCE_BITS)
+    radius = calculate_input_radius(DIFFERENCE_BITS, shift)
+    differences, _, summands = fixed_point_exps(mantissa, shift, radius, DIFFERENCE_BITS, SUM_BITS)
+    data = OpData(differences, summands, radius, (inverse[0], inverse[1]), low, high)
+    return Prepared((x.shape,), data, eval_quantized)
+
+
+def eval_quantized(data: OpData, x: Array) -> Array:
+    """Source: LogSoftmax. Rounding: in exp, sum and logarithm as gemmlowp does; then half away. int32 wraps."""
+    out = np.empty(x.shape, x.dtype)
+    _log_softmax_rows(
+        as_rows(x), data.differences, data.summands, data.radius, *data.inverse, data.low, data.high, as_rows(out)
+    )  # fmt: skip
+    return out
+
+
+@compiled
+def _log_softmax_rows(
+    x: Array, differences: Array, summands: Array, radius: Int, mantissa: Int, shift: Int, low: Int, high: Int,
+    out: Array,
+) -> None:  # fmt: skip
+    rows, depth = x.shape
+    for r in range(rows):
+        largest = np.int64(x[r, 0])
+        for c in range(1, depth):
+            largest = max(largest, np.int64(x[r, c]))
+        total = np.int64(0)
+        for c in range(depth):
+            total = wrap_int32(total + np.int64(summands[largest - np.int64(x[r, c])]))
+        log_sum = log_x_for_x_greater_than_or_equal_to_1(total, SUM_BITS, DIFFERENCE_BITS)
+        # Differences at or below this one would leave the output's range.
+        farthest = max(
+            -radius - np.int64(1), multiply_double_rounding(wrap_int32(log_sum + INT32_MIN), mantissa, shift)
+        )
+        for c in range(depth):
+            below = largest - np.int64(x[r, c])
+            if -below > farthest:
+                real = wrap_int32(np.int64(differences[below]) - log_sum)
+                code = divide_by_pot_half_away(real, 31 - DIFFERENCE_BITS - OUTPUT_BITS) + high
+                out[r, c] = clamp(code, low, high)
+            else:
+                out[r, c] = low
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants."""
+    x, _ = same_type(node)
+    node.check(len(x.shape) >= 1, "must have at least one dimension", x)
+    return Prepared((x.shape,), None, eval_float)
+
+
+def eval_float(data: None, x: Array) -> Array:
+    """Source: LogSoftmax (float). Rounding: float32; exp and log by the host's libm; the sum runs in order."""
+    rows = as_rows(x)
+    centred = rows - row_maxima(rows)
+    return np.asarray(centred - logf(sum_rows(expf(centred)))).reshape(x.shape)
+
+
+KERNELS = (
+    Kernel("LOG_SOFTMAX", "float32 -> float32", prepare_float, (1, 2)),
+    *(Kernel("LOG_SOFTMAX", f"{t} -> {t}", prepare_quantized, (1, 2)) for t in ("uint8", "int8")),
+)

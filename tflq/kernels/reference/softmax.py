@@ -1,0 +1,207 @@
+"""SOFTMAX: y = exp(beta * x) / sum of exp(beta * x), over the last axis.
+
+| operand | shape          | types                                | quantization                                  |
+|---------|----------------|--------------------------------------|-----------------------------------------------|
+| x       | rank 1 or more | float32, float16, uint8, int8, int16 | per tensor; int16: zero point 0               |
+| y       | as x           | as x; for uint8, int8 also int16     | int8: 1/256, -128; int16 of int16: 1/32768, 0 |
+
+Options: beta.
+8 bits: integers throughout; where the sum of exps reaches 512 the source aborts and this raises. int16: two tables.
+Source: LiteRT 2.3, activations.cc SoftmaxPrepare; reference/softmax.h Softmax, SoftmaxInt16, SoftMaxCalculateExp.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.bits import count_leading_zeros
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.elementary import reciprocal
+from tflq.numerics.fixedpoint import doubling_high_mul
+from tflq.numerics.libm import expf
+from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
+from tflq.numerics.scaling import calculate_input_radius, preprocess_softmax_scaling
+from tflq.numerics.stages import OutputStage, type_range
+from tflq.numerics.tables import look_up_16bit, table_16bit
+
+#: Integer bits of the scaled differences, and of the sum of exps.
+DIFFERENCE_BITS, SUM_BITS = 5, 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the 8-bit forms; tables by how far a code lies below its row's largest."""
+
+    exps: Array  # exp of the difference, Q0.31
+    summands: Array  # the same with 12 integer bits; 0 beyond the radius
+    radius: int  # differences beyond it give the lowest code, LSB of input
+    low: int  # LSB of output
+    high: int
+    bits: int  # of the output
+    dtype: np.dtype[Any]
+
+
+def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """beta * scale is a float64 product."""
+    x, y = _operands(node)
+    if x.type == y.type == TensorType.INT8:
+        _check_output(node, y, 1 / 256, -128)
+    mantissa, shift = preprocess_softmax_scaling(float(node.options["beta"]), float(x.scale), DIFFERENCE_BITS)
+    radius = calculate_input_radius(DIFFERENCE_BITS, shift)
+    _, exps, summands = fixed_point_exps(mantissa, shift, radius, DIFFERENCE_BITS, SUM_BITS)
+    dtype = CARRIER[y.type]
+    low, high = type_range(dtype)
+    return Prepared((x.shape,), OpData(exps, summands, radius, low, high, 8 * dtype.itemsize, dtype), eval_8bit)
+
+
+def _operands(node: Node) -> tuple[Operand, Operand]:
+    x, y = node.input(0), node.outputs[0]
+    node.check(len(x.shape) >= 1, "must have at least one dimension", x, got=list(x.shape))
+    return x, y
+
+
+def _check_output(node: Node, y: Operand, scale: float, zero_point: int) -> None:
+    node.check(y.zero_point == zero_point, "zero point", y, expected=zero_point, got=y.zero_point)
+    near = bool(abs(y.scale - np.float32(scale)) <= np.float32(0.001) * np.float32(scale))
+    node.check(near, "scale", y, expected=scale, got=y.scale)
+
+
+def eval_8bit(data: OpData, x: Array) -> Array:
+    """Source: Softmax. Rounding: in exp, sum and reciprocal as gemmlowp does; then half up, then half away."""
+    out = np.empty(x.shape, data.dtype)
+    broken = _softmax_rows(
+        as_rows(x), data.exps, data.summands, data.radius, data.low, data.high, data.bits, as_rows(out)
+    )  # fmt: skip
+    if broken >= 0:
+        raise UndefinedResultError("Softmax", f"the exps of row {broken} sum to 512 or more")
+    return out
+
+
+@compiled
+def _softmax_rows(
+    x: Array, exps: Array, summands: Array, radius: Int, low: Int, high: Int, bits: Int, out: Array
+) -> Int:
+    """Row by row; gives the first row whose sum is too large, or -1."""
+    rows, depth = x.shape
+    for r in range(rows):
+        largest = np.int64(x[r, 0])
+        for c in range(1, depth):
+            largest = max(largest, np.int64(x[r, c]))
+        total = np.int64(0)
+        for c in range(depth):
+            total += np.int64(summands[largest - np.int64(x[r, c])])
+        scale, over = reciprocal(total & np.int64(0xFFFFFFFF), SUM_BITS)
+        exponent = over + np.int64(31) - bits
+        if exponent < 0 or exponent > 31:
+            return np.int64(r)
+        for c in range(depth):
+            below = largest - np.int64(x[r, c])
+            code = divide_by_pot_half_away(doubling_high_mul(scale, np.int64(exps[below]), 32), exponent)
+            out[r, c] = clamp(code + low, low, high) if below <= radius else low
+    return np.int64(-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Int16Data:
+    """Constants of the int16 form."""
+
+    stage: OutputStage  # LSB of input -> 10/65535
+    exps: Array  # 513 samples of exp over [-10, 0], Q15
+    reciprocals: Array  # 513 samples of 1 / (1 + x) over [0, 1], Q15
+
+
+@cache
+def _exp_table() -> Array:
+    return table_16bit(_every(math.exp), np.float64(10.0 / 65535), 32767, np.float64(2.0 / 65535), 0)
+
+
+@cache
+def _reciprocal_table() -> Array:
+    return table_16bit(_reciprocal, np.float64(1.0 / 65535), -32768, np.float64(2.0 / 65535), 0)
+
+
+def _every(function: Any) -> Any:
+    return lambda x: np.array([function(v) for v in x.tolist()], np.float64)
+
+
+def _reciprocal(x: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + x))
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """scale * beta is a float32 product, then divided in float64."""
+    x, y = _operands(node)
+    node.check(x.zero_point == 0, "zero point", x, expected=0, got=x.zero_point)
+    _check_output(node, y, 1 / 32768, 0)
+    real = np.float64(x.scale * np.float32(node.options["beta"])) / (10.0 / 65535.0)
+    data = Int16Data(arithmetic.requantize(real), _exp_table(), _reciprocal_table())
+    return Prepared((x.shape,), data, eval_int16)
+
+
+def eval_int16(data: Int16Data, x: Array) -> Array:
+    """Source: SoftmaxInt16. Rounding: by the stage, in both tables, half up in the sum's shift and in the product."""
+    rows = as_rows(x).astype(np.int32)
+    if not rows.size:
+        return np.empty(x.shape, np.int16)
+    scaled = data.stage(rows - rows.max(axis=1, keepdims=True)).astype(np.int64)
+    exps = look_up_16bit(data.exps, np.clip(scaled + 32767, -32768, 32767).astype(np.int16))
+    mantissas, headroom = np.empty(len(rows), np.int16), np.empty(len(rows), np.int64)
+    _normalise_sums(exps, mantissas, headroom)
+    out = np.empty(rows.shape, np.int16)
+    _divide_rows(exps, look_up_16bit(data.reciprocals, mantissas), headroom, out)
+    return out.reshape(x.shape)
+
+
+@compiled
+def _normalise_sums(exps: Array, mantissas: Array, headroom: Array) -> None:
+    """Sums as 1 + m: `mantissas` m over [0, 1] as all int16 codes, `headroom` the zero bits above the sum."""
+    rows, depth = exps.shape
+    for r in range(rows):
+        total = np.int64(0)
+        for c in range(depth):
+            total = wrap_int32(total + np.int64(exps[r, c]))
+        headroom[r] = count_leading_zeros(total, 32)
+        shifted = wrap_int32(((total << (headroom[r] - np.int64(1))) + np.int64(1 << 13)) >> np.int64(14))
+        mantissas[r] = clamp(shifted - np.int64((1 << 15) + (1 << 16)), -32768, 32767)
+
+
+@compiled
+def _divide_rows(exps: Array, reciprocals: Array, headroom: Array, out: Array) -> None:
+    rows, depth = exps.shape
+    for r in range(rows):
+        shift = np.int64(31) - headroom[r]
+        half = np.int64(1) << (shift - np.int64(1))
+        for c in range(depth):
+            out[r, c] = clamp((np.int64(exps[r, c]) * np.int64(reciprocals[r]) + half) >> shift, 0, 32767)
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants but beta."""
+    x, _ = _operands(node)
+    return Prepared((x.shape,), np.float32(node.options["beta"]), eval_float)
+
+
+def eval_float(beta: np.float32, x: Array) -> Array:
+    """Source: Softmax (float). Rounding: float32; exp by the host's libm; the sum runs along the axis in order."""
+    rows = as_rows(x)
+    real = rows.astype(np.float32)
+    exps = expf((real - row_maxima(rows).astype(np.float32)) * beta)
+    kept = exps.astype(x.dtype)
+    return np.asarray((kept.astype(np.float32) / sum_rows(exps)).astype(x.dtype)).reshape(x.shape)
+
+
+KERNELS = (
+    *(Kernel("SOFTMAX", f"{t} -> {t}", prepare_float, (1, 3)) for t in ("float32", "float16")),
+    *(Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 3)) for t in ("uint8", "int8")),
+    Kernel("SOFTMAX", "int16 -> int16", prepare_int16, (1, 3)),
+)
