@@ -91,7 +91,7 @@ def _show(model: Any, profile: str, output: str, arrays: dict[str, Any], made: I
     if as_json:
         from tflq.report.json import dumps, run_document
 
-        click.echo(dumps(run_document(model, profile, output, arrays)))
+        click.echo(dumps(run_document(model, profile, made.facts, output, arrays)))
         return
     facts = made.facts
     seed = "" if facts.seed is None else f", seed {facts.seed}"

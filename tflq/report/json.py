@@ -13,7 +13,7 @@ from tflq.verification.constants import Constants
 from tflq.verification.difference import Difference
 from tflq.verification.golden import Golden
 from tflq.verification.inspection import Inspection
-from tflq.verification.results import ModelFacts, OperatorResult, Report, TensorResult
+from tflq.verification.results import InputFacts, ModelFacts, OperatorResult, Report, TensorResult
 
 VERIFY, INSPECT, RECORD, RUN, ERROR = (
     f"tflq/{kind}/1" for kind in ("verify", "inspect", "record", "run", "error")
@@ -87,12 +87,15 @@ def record_document(model: ModelFacts, golden: Golden, path: str) -> dict[str, A
     }
 
 
-def run_document(model: ModelFacts, profile: str, path: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def run_document(
+    model: ModelFacts, profile: str, inputs: InputFacts, path: str, arrays: Mapping[str, Any]
+) -> dict[str, Any]:  # fmt: skip
     """A run: `schemas/run.schema.json`. `arrays` are the entries of the file at `path`."""
     return {
         "schema": RUN,
         "model": _model(model),
         "profile": profile,
+        "inputs": asdict(inputs),
         "file": path or None,
         "arrays": [
             {"name": name, "dtype": str(value.dtype), "shape": list(value.shape)} for name, value in arrays.items()

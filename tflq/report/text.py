@@ -43,11 +43,12 @@ def print_report(report: Report, out: Console, *, all_operators: bool = False) -
     out.print(Text(report.verdict.value.upper(), _COLOURS[report.verdict]), Text(_summary(report)))
     first = report.first_divergent
     if first is not None:
-        for line in _first_lines(first):
+        out.print(Text(f"First divergent operator: {first.index} {first.op} (version {first.version})"))
+        for line in _tensor_lines(first.worst, first.constants, _sides(report)):
             out.print(Text(line))
     elif report.verdict == Verdict.DIFFERS:
         for tensor in report.outputs:
-            for line in _tensor_lines(tensor, None):
+            for line in _tensor_lines(tensor, None, _sides(report)):
                 out.print(Text(line))
     for line in next_steps(report):
         out.print(Text(line, "bold"))
@@ -72,15 +73,18 @@ def _summary(report: Report) -> str:
     return "; ".join(what) + f" ({report.mode}, {_count(report.inputs.samples, 'sample')})"
 
 
-def _first_lines(operator: OperatorResult) -> Iterator[str]:
-    yield f"First divergent operator: {operator.index} {operator.op} (version {operator.version})"
-    if operator.worst is not None:
-        yield from _tensor_lines(operator.worst, operator.constants)
+def _sides(report: Report) -> tuple[str, str]:
+    """Who is expected, and who is held against it."""
+    runtime = report.against
+    name = runtime.get("name") if isinstance(runtime, Mapping) else runtime.name
+    return str(name or "golden"), f"profile {report.profile}"
 
 
-def _tensor_lines(tensor: TensorResult, constants: Constants | None) -> Iterator[str]:
-    found = tensor.difference
-    if found is None or found.same:
+def _tensor_lines(
+    tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]
+) -> Iterator[str]:  # fmt: skip
+    found = tensor.difference if tensor else None
+    if tensor is None or found is None or found.same:
         return
     yield f"  tensor {tensor.index} {tensor.name!r} {tensor.type} {list(tensor.shape)}"
     if found.problem:
@@ -91,7 +95,10 @@ def _tensor_lines(tensor: TensorResult, constants: Constants | None) -> Iterator
         yield f"  got - expected: {_histogram(found)}"
     if found.first is not None:
         sample = f" of sample {found.first.sample}" if found.first.sample else ""
-        yield f"  first at {list(found.first.index)}{sample}: expected {found.first.expected}, got {found.first.got}"
+        yield (
+            f"  first at {list(found.first.index)}{sample}: expected {found.first.expected} ({sides[0]}), "
+            f"got {found.first.got} ({sides[1]})"
+        )
         channel = found.first.index[-1] if found.first.index else 0
         for stage in constants.stages if constants else ():
             yield f"  stage {stage_text(stage, channel)}"

@@ -1,0 +1,64 @@
+"""The installed command, as a shell runs it: what it imports, how long it takes, what it prints where."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import suites
+
+MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
+SHOW = "import sys; from tflq.cli.main import main\ntry: main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
+
+
+def tflq(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", SHOW, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_inspect_never_imports_a_compiler_or_a_runtime() -> None:
+    done = tflq("inspect", MODEL)
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stderr.split())
+    assert {"numba", "llvmlite", "ai_edge_litert", "tensorflow"} & loaded == set()
+    assert "CONV_2D" in done.stdout
+
+
+def test_help_imports_no_numpy() -> None:
+    done = tflq("--help")
+    assert done.returncode == 0
+    assert {"numpy", "numba", "rich"} & set(done.stderr.split()) == set()
+
+
+def test_inspect_is_quick() -> None:
+    """0.3 s is what it may take by itself; a busy machine gets five times that."""
+    best = min(_seconds("inspect", MODEL) for _ in range(3))
+    assert best < 1.5
+
+
+def _seconds(*words: str) -> float:
+    start = time.perf_counter()
+    assert tflq(*words).returncode == 0
+    return time.perf_counter() - start
+
+
+def test_piped_tables_are_not_cut_and_have_no_colour() -> None:
+    done = tflq("inspect", MODEL, COLUMNS="20")
+    rows = [line for line in done.stdout.splitlines() if "CONV_2D" in line]
+    assert rows
+    assert all("…" not in row and "[" in row for row in rows)
+    assert "\x1b" not in done.stdout
+
+
+def test_a_closed_pipe_is_no_failure() -> None:
+    command = f'"{sys.executable}" -m tflq.cli.main inspect "{MODEL}" --json | head -1'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "{"
+    assert "Traceback" not in done.stderr

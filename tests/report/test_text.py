@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from test_documents import FOUND, REPORT, tensor
+
+from tflq.report.text import console, print_report, stage_text
+from tflq.verification.results import Report
+
+
+def text_of(report: Report, **options: bool) -> str:
+    out = io.StringIO()
+    print_report(report, console(out), **options)
+    return out.getvalue()
+
+
+def test_the_first_screen_of_a_failure_is_in_order() -> None:
+    text = text_of(REPORT)
+    parts = [
+        "DIFFERS m.tflite: 2 of 27 elements differ",
+        "First divergent operator: 1 CONV_2D",
+        "2 of 9 elements differ, by up to 3 LSB: 1 above, 1 below, -1.000 on average",
+        "got - expected: -3: 1, +1: 1",
+        "first at [0, 1] of sample 1: expected nan (litert-xnnpack), got -inf (profile litert-ref)",
+        "stage output: DoubleRounding, channel 1, real inf, Q31 3, shift -4, zero point -128, clamp [-128, 127]",
+        "Next: tflq inspect m.tflite --op 1",
+        "note: a note",
+        "ai-edge-litert 2.3.0 BUILTIN, 1 thread, XNNPACK in 3 partitions",
+    ]
+    positions = [text.find(part) for part in parts]
+    assert -1 not in positions, text
+    assert positions == sorted(positions)
+
+
+def test_exact_operators_are_listed_on_request_only() -> None:
+    assert " ADD " not in text_of(REPORT)
+    assert " ADD " in text_of(REPORT, all_operators=True)
+
+
+def test_a_long_list_is_cut_and_says_so() -> None:
+    many = tuple(replace(REPORT.operators[1], index=i) for i in range(50))
+    assert "... and 30 more" in text_of(replace(REPORT, operators=many))
+
+
+def test_brackets_in_names_are_no_markup() -> None:
+    report = replace(REPORT, operators=(replace(REPORT.operators[3], reason="types [red]x[/red] [int8]"),))
+    assert "types [red]x[/red] [int8]" in text_of(report)
+
+
+def test_outputs_alone_are_told_too() -> None:
+    report = replace(REPORT, operators=(), outputs=(tensor(FOUND),), mode="cumulative")
+    text = text_of(report)
+    assert "2 of 9 elements differ" in text
+    assert "Next: tflq verify m.tflite" in text
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in text_of(REPORT)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in text_of(REPORT)
+
+
+def test_a_stage_for_all_channels_shows_ranges() -> None:
+    stage = REPORT.operators[1].constants.stages[0]
+    assert "Q31 3 .. 1073741824, shift -4 .. 0" in stage_text(stage)

@@ -1,0 +1,74 @@
+"""What happens in a child process never ends this one, and is told with its place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tflq.errors import RuntimeFailed, RuntimeMissing, UnknownNameError
+from tflq.runtimes import RUNTIMES, by_name
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pythons import fake_python
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+
+
+def test_every_runtime_has_its_own_name() -> None:
+    assert {name: runtime.name for name, runtime in RUNTIMES.items()} == {name: name for name in RUNTIMES}
+    assert {"litert-ref", "litert-opt", "litert-xnnpack", "tflm"} <= set(RUNTIMES)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="litert-ref"):
+        by_name("litert")
+
+
+def test_a_python_that_is_not_there() -> None:
+    with pytest.raises(RuntimeMissing, match="no Python at"):
+        by_name("litert-ref", python="/no/such/python").describe()
+
+
+@posix
+def test_a_runtime_that_is_not_installed_names_the_package(tmp_path: Path) -> None:
+    bare = fake_python(tmp_path, f'exec "{sys.executable}" -I -S "$@"')  # no site-packages: NumPy is missing too
+    with pytest.raises(RuntimeFailed, match="numpy"):
+        by_name("litert-ref", python=bare).describe()
+    hidden = fake_python(
+        tmp_path, f"exec \"{sys.executable}\" -c \"import sys; sys.modules['tflite_micro'] = None; "
+        'import runpy; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name=\'__main__\')" "$@"',
+    )  # fmt: skip
+    with pytest.raises(RuntimeMissing, match="install tflite-micro"):
+        by_name("tflm", python=hidden).describe()
+
+
+@posix
+def test_an_abort_names_the_signal_the_stage_and_the_last_words(tmp_path: Path) -> None:
+    script = 'printf "invoking of model 0, sample 3" > "$2/stage.txt"; echo "CHECK failed: x" >&2; kill -ABRT $$'
+    with pytest.raises(RuntimeFailed) as caught:
+        by_name("litert-ref", python=fake_python(tmp_path, script)).describe()
+    for part in ("litert-ref", "SIGABRT", "invoking of model 0, sample 3", "CHECK failed: x"):
+        assert part in str(caught.value)
+
+
+@posix
+def test_a_hang_ends_at_the_timeout(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeFailed, match=r"no end after 0\.2 s"):
+        by_name("litert-ref", python=fake_python(tmp_path, "exec sleep 20"), timeout=0.2).describe()
+
+
+@posix
+def test_an_exit_without_a_result_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeFailed, match="ended with status 0 while starting"):
+        by_name("litert-ref", python=fake_python(tmp_path, "exit 0")).describe()
+
+
+def test_garbage_is_refused_by_the_runtime_and_told() -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    with pytest.raises(RuntimeFailed, match="loading of model 0, sample 0"):
+        by_name("litert-ref").run([b"garbage" * 9], [(np.zeros(1, np.float32),)])
