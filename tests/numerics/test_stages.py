@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.errors import UndefinedResultError
 from tflq.numerics.multiplier import (
     multiply_double_rounding,
     multiply_single_rounding,
@@ -89,9 +88,10 @@ def test_known_multipliers():
     assert stage(np.array([4, -4, 1000], np.int32)).tolist() == [2, -2, 375]
 
 
-def test_a_multiplier_beyond_31_bits_is_refused_unless_it_saturates():
-    with pytest.raises(UndefinedResultError, match="shift"):
-        DoubleRounding.of(2.0**40)
+def test_left_shifts_beyond_30_are_taken_modulo_32_unless_they_saturate():
+    accumulator = np.array([3, -3], np.int32)
+    assert DoubleRounding.of(2.0**40).shift.tolist() == [41]
+    assert DoubleRounding.of(2.0**40)(accumulator).tolist() == DoubleRounding.of(2.0**8)(accumulator).tolist()
     assert SingleRounding.of(2.0**40).shift.tolist() == [30]
 
 

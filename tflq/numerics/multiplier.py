@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import UndefinedResultError
 from tflq.numerics.compiled import Int, compiled
@@ -98,12 +99,31 @@ def multiply_double_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
     """x * mantissa * 2**(shift - 31): the left shift wraps int32, then two roundings.
 
     Source: MultiplyByQuantizedMultiplier (int32, default build). Rounding: half up in the doubling high multiplication,
-    then half away from zero in the division by a power of two. `x` int32, `shift` in -31..30.
+    then half away from zero in the division by a power of two. `x` int32, `shift` from -31. C leaves left shifts beyond
+    30 undefined; x86 and AArch64 take the amount modulo 32, which is what LiteRT 2.3 is seen to do.
     """
-    left = max(np.int64(shift), np.int64(0))
+    left = max(np.int64(shift), np.int64(0)) & np.int64(31)
     right = max(-np.int64(shift), np.int64(0))
     shifted = wrap_int32(np.int64(x) << left)
     return divide_by_pot_half_away(saturating_rounding_doubling_high_mul(shifted, mantissa), right)
+
+
+@compiled
+def round_twice(product: Int, offset: Int, below: Int, shift: Int) -> Int:
+    """Both roundings of multiply_double_rounding with one shift; the other arguments are rounding_twice's.
+
+    With v = floor((product + 2**30) / 2**31) and h = 2**(e - 1), the division by 2**e that rounds half away is
+    floor((v + h - [v < 0]) / 2**e) for e > 0. Whole numbers may be added before the first floor, times 2**31, and two
+    floors in a row are one: floor((product + 2**30 + (h - [v < 0]) * 2**31) / 2**(31 + e)). For e = 0, h = [..] = 0.
+    """
+    nudged = product + np.int64(1 << 30)
+    return (nudged + offset + ((nudged >> np.int64(63)) & below)) >> shift
+
+
+def rounding_twice(exponent: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For divisions by 2**exponent after the high multiplication: offset, correction below zero, and shift."""
+    half = (np.int64(1) << exponent) >> 1
+    return half << 31, np.where(exponent > 0, np.int64(-(1 << 31)), np.int64(0)), exponent + 31
 
 
 @compiled
@@ -128,7 +148,9 @@ def reduce_multiplier(mantissa: Int) -> Int:
 def multiply_wide(x: Int, mantissa: Int, shift: Int) -> Int:
     """x * mantissa * 2**(shift - 31) for an int64 `x` below 2**47: the mantissa is reduced to 16 bits, one rounding.
 
-    Source: MultiplyByQuantizedMultiplier (int64). Rounding: half up; the result is cut to 32 bits. `shift` in -31..7.
+    Source: MultiplyByQuantizedMultiplier (int64). Rounding: half up; the result is cut to 32 bits. `shift` in -31..7;
+    beyond that C leaves the shifts undefined, and 64-bit processors take their amounts modulo 64.
     """
     total = np.int64(15) - np.int64(shift)
-    return wrap_int32((np.int64(x) * reduce_multiplier(mantissa) + (np.int64(1) << (total - np.int64(1)))) >> total)
+    half = np.int64(1) << ((total - np.int64(1)) & np.int64(63))
+    return wrap_int32((np.int64(x) * reduce_multiplier(mantissa) + half) >> (total & np.int64(63)))

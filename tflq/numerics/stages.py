@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from tflq.errors import UndefinedResultError
 from tflq.numerics.compiled import Compiled, Int, compiled
 from tflq.numerics.multiplier import (
     QuantizeMultiplier,
-    multiply_double_rounding,
     multiply_single_rounding,
     multiply_wide,
     quantize_multiplier,
     quantize_multiplier_single_rounding,
+    round_twice,
+    rounding_twice,
 )
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
@@ -47,7 +47,10 @@ class OutputStage(Protocol):
     def narrow(
         self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int
     ) -> None:  # fmt: skip
-        """out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels."""
+        """out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels.
+
+        `bias` has length 1 or C, or is `repeated`, which is fastest. `out` is contiguous.
+        """
         ...
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
@@ -64,28 +67,28 @@ def _as_reals(real: ArrayLike) -> Reals:
 def quantize_multipliers(real: Reals, quantize: QuantizeMultiplier = quantize_multiplier) -> tuple[Ints32, Ints32]:
     """QuantizeMultiplier over an array: mantissas (Q31) and shifts, each int32 of the same length."""
     pairs = [quantize(float(r)) for r in real]
-    if any(not -31 <= shift <= 30 for _, shift in pairs):
-        worst = float(real[int(np.argmax(np.abs(real)))])
-        raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"a shift beyond 30 bits (real multiplier {worst})")
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
 
 
-#: How often a per-tensor parameter is repeated, so that one loop serves all: long enough to run at full speed.
+#: Parameters are repeated up to this length, so that loops are long enough to run at full speed.
 _PERIOD = 1024
 
 
-def _repeated(values: Array) -> Array:
-    """A per-tensor parameter repeated over one period; per-channel parameters as they are. Writable, contiguous."""
-    return np.full(_PERIOD, values[0], values.dtype) if len(values) == 1 else np.array(values)
+def repeated(values: Array) -> Array:
+    """Parameters, length 1 or C, repeated over one period: as often as fits, once at least. Writable, contiguous."""
+    return np.tile(values, max(1, _PERIOD // max(1, len(values))))
 
 
 def _over(values: Array, channels: int) -> Array:
     """`values`, length 1, one period or C, as one per channel."""
     if len(values) == channels:
         return values
-    if len(values) == _PERIOD > channels:
-        return values[:channels]
-    return np.full(channels, values[0], values.dtype)
+    return values[:channels] if len(values) > channels else np.full(channels, values[0], values.dtype)
+
+
+def _is_one_run(accumulator: Array, bias: Array, period: int) -> bool:
+    """Whether rows may be taken as one long run: whole rows in a period, the bias repeated like the constants."""
+    return len(bias) == period > accumulator.shape[1] and accumulator.flags.c_contiguous
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +98,7 @@ class _FixedPoint:
     real: Reals
     mantissa: Ints32
     shift: Ints32
-    repeated: tuple[Ints32, Ints32] = field(repr=False)  # mantissa and shift over one period, where per tensor
+    period: tuple[Array, ...] = field(repr=False)  # the loop's constants, repeated
 
     loop: ClassVar[Compiled[..., None]]
 
@@ -109,16 +112,24 @@ class _FixedPoint:
         """The stage for these real multipliers (float64, scalar or length C)."""
         values = _as_reals(real)
         mantissa, shift = quantize_multipliers(values, cls.quantize)
-        return cls(values, mantissa, shift, (_repeated(mantissa), _repeated(shift)))
+        return cls(values, mantissa, shift, tuple(map(repeated, cls.constants(mantissa, shift))))
 
     @classmethod
     def of_fixed(cls, mantissa: ArrayLike, shift: ArrayLike) -> _FixedPoint:
         """The stage for mantissas (Q31) and shifts (-31..30) that are known already, scalars or length C."""
         mantissas = np.atleast_1d(np.asarray(mantissa, np.int32))
         shifts = np.atleast_1d(np.asarray(shift, np.int32))
-        return cls(
-            _as_reals(np.ldexp(mantissas, shifts - 31)), mantissas, shifts, (_repeated(mantissas), _repeated(shifts))
-        )
+        values = _as_reals(np.ldexp(mantissas, shifts - 31))
+        return cls(values, mantissas, shifts, tuple(map(repeated, cls.constants(mantissas, shifts))))
+
+    @classmethod
+    def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
+        """What the loop reads per channel."""
+        return mantissa, shift
+
+    def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
+        """Call the loop with its constants, then zero point, low and high."""
+        self.loop(accumulator, out, bias, *constants, *limits)
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
@@ -127,20 +138,22 @@ class _FixedPoint:
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
         channels = accumulator.shape[1]
-        mantissa, shift = self.repeated
-        self.loop(
-            accumulator, out, _over(bias, channels), _over(mantissa, channels), _over(shift, channels),
-            zero_point, low, high,
-        )  # fmt: skip
+        constants = self.period
+        if _is_one_run(accumulator, bias, len(constants[0])):
+            accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
+        else:
+            constants, bias = tuple(_over(values, channels) for values in constants), _over(bias, channels)
+        self.run(accumulator, out, bias, constants, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow_flat."""
-        self.loop(accumulator, out, _NO_BIAS, *self.repeated, zero_point, low, high)
+        self.run(accumulator, out, _NO_BIAS, self.period, zero_point, low, high)
 
 
 @compiled
 def _double_rounding_rows(
-    accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
+    accumulator: Array, out: Array, bias: Array, mantissa: Ints32, left: Array, offset: Array, below: Array,
+    right: Array, zero_point: Int, low: Int, high: Int, shifts_left: bool, is_short: bool,
 ) -> None:  # fmt: skip
     rows, columns = accumulator.shape
     period = mantissa.size
@@ -148,8 +161,11 @@ def _double_rounding_rows(
         for start in range(0, columns, period):
             source, codes = accumulator[r, start : start + period], out[r, start : start + period]
             for k in range(source.size):
-                total = wrap_int32(np.int64(source[k]) + np.int64(bias[k]))
-                scaled = multiply_double_rounding(total, mantissa[k], shift[k])
+                given = np.int64(np.int32(source[k])) if is_short else np.int64(source[k])
+                total = wrap_int32(given + np.int64(bias[k]))
+                if shifts_left:
+                    total = wrap_int32(total << left[k])
+                scaled = round_twice(total * np.int64(mantissa[k]), offset[k], below[k], right[k])
                 codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
@@ -203,11 +219,23 @@ def _float_rounding_rows(
 class DoubleRounding(_FixedPoint):
     """int32 accumulators; half up in the high multiplication, then half away in the right shift.
 
+    Both roundings are made with one shift: see round_twice. Float32 accumulators hold integers of int32.
     Source: LiteRT MultiplyByQuantizedMultiplier, default build.
     """
 
     __slots__ = ()
-    loop = _double_rounding_rows
+    loop: ClassVar[Compiled[..., None]] = _double_rounding_rows
+
+    @classmethod
+    def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
+        """Mantissa (Q31), left shift, and what round_twice takes: offset, correction below zero, shift."""
+        wide = shift.astype(np.int64)
+        return mantissa, np.maximum(wide, 0), *rounding_twice(np.maximum(-wide, 0))
+
+    def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
+        """As _FixedPoint.run."""
+        shifts_left = bool(self.shift.max(initial=0) > 0)
+        self.loop(accumulator, out, bias, *constants, *limits, shifts_left, accumulator.itemsize <= 4)
 
 
 class SingleRounding(_FixedPoint):
@@ -238,20 +266,20 @@ class FloatRounding:
     """
 
     real: Reals
-    repeated: Reals = field(repr=False)
+    period: Reals = field(repr=False)  # `real`, repeated
     wraps: bool = True
 
     @classmethod
     def of(cls, real: ArrayLike) -> FloatRounding:
         """The stage for int32 accumulators and these real multipliers."""
         values = _as_reals(real)
-        return cls(values, _repeated(values))
+        return cls(values, repeated(values))
 
     @classmethod
     def of_wide(cls, real: ArrayLike) -> FloatRounding:
         """The stage for int64 accumulators and these real multipliers."""
         values = _as_reals(real)
-        return cls(values, _repeated(values), wraps=False)
+        return cls(values, repeated(values), wraps=False)
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
@@ -259,13 +287,16 @@ class FloatRounding:
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
-        channels = accumulator.shape[1]
-        real = _over(self.repeated, channels)
-        _float_rounding_rows(accumulator, out, _over(bias, channels), real, zero_point, low, high, self.wraps)
+        channels, real = accumulator.shape[1], self.period
+        if _is_one_run(accumulator, bias, len(real)):
+            accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
+        else:
+            real, bias = _over(real, channels), _over(bias, channels)
+        _float_rounding_rows(accumulator, out, bias, real, zero_point, low, high, self.wraps)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow_flat."""
-        _float_rounding_rows(accumulator, out, _NO_BIAS, self.repeated, zero_point, low, high, self.wraps)
+        _float_rounding_rows(accumulator, out, _NO_BIAS, self.period, zero_point, low, high, self.wraps)
 
 
 _NO_BIAS = np.zeros(_PERIOD, np.int32)
