@@ -45,7 +45,7 @@ def table_8bit(
 
 def look_up_8bit(table: Array, x: Array) -> Array:
     """table[code] for every code of `x` (int8 or uint8, any shape)."""
-    codes = np.ascontiguousarray(x)
+    codes = np.asarray(x, order="C")  # np.ascontiguousarray would make a vector of a scalar
     out = np.empty(codes.shape, table.dtype)
     _look_up_8bit_into(table, codes.reshape(-1).view(np.uint8), out.reshape(-1))
     return out
@@ -103,7 +103,7 @@ def interpolate_16bit(x: Int, table: Array) -> Int:
 
 def look_up_16bit(table: NDArray[np.int16], x: NDArray[np.int16]) -> NDArray[np.int16]:
     """The table at every element of `x` (any shape)."""
-    codes = np.ascontiguousarray(x)
+    codes = np.asarray(x, order="C")  # np.ascontiguousarray would make a vector of a scalar
     out = np.empty(codes.shape, np.int16)
     _look_up_16bit_into(table, codes.reshape(-1), out.reshape(-1))
     return out
