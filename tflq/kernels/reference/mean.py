@@ -1,0 +1,115 @@
+"""MEAN: y = mean of x over the axes.
+
+| operand | shape                | types                 | quantization                    |
+|---------|----------------------|-----------------------|---------------------------------|
+| x       | any                  | float32, int32, int64 | none                            |
+|         |                      | uint8, int8, int16    | per tensor; int16: zero point 0 |
+| axes    | any                  | int32                 |                                 |
+| y       | x without, or with 1 | as x                  | as x                            |
+
+Options: keep_dims. Over no elements: NaN, or code 0.
+Source: LiteRT 2.3, reduce.cc PrepareMeanOrSum, EvalMean, InitializeMeanOutput; reference/reduce.h Mean,
+QuantizedMeanOrSum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reduction import AXES, Reduced, fold_sum, reduced_axes, sum_int32
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.rounding import clamp, wrap_int32
+from tflq.numerics.stages import type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    reduced: Reduced
+    zeros: int  # zero point of the input times the number of summands, LSB of input
+    mantissa: int  # of the scaling and the division by n together, Q31, not normalised
+    shift: int  # to the left
+    zero_point: int  # LSB of output
+    low: int  # LSB of output
+    high: int
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The division by n is taken into the multiplier, which is first shifted left by what n and its own shift allow."""
+    x, y = node.input(0), node.outputs[0]
+    if x.type == TensorType.INT16:
+        for operand in (x, y):
+            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+    reduced = reduced_axes(node)
+    mantissa, shift = quantize_multiplier(float(np.float64(x.scale) / np.float64(y.scale)))
+    if prod(x.shape) == 0:
+        return Prepared((reduced.shape,), np.zeros(reduced.shape, CARRIER[x.type]), eval_empty)
+    room = min(reduced.count.bit_length() - 1, 32, 31 + shift)
+    data = OpData(
+        reduced, x.zero_point * reduced.count, (mantissa << room) // reduced.count, shift - room, y.zero_point,
+        *type_range(x.type.label),
+    )  # fmt: skip
+    return Prepared((reduced.shape,), data, eval_quantized)
+
+
+def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
+    """Source: QuantizedMeanOrSum. Rounding: half up, then half away. Overflow: the sum wraps int32."""
+    sums = sum_int32(data.reduced.rows(x)).reshape(-1)
+    out = np.empty(data.reduced.shape, x.dtype)
+    _means(
+        sums, data.zeros, data.mantissa, data.shift, data.zero_point, data.low, data.high, out.reshape(-1)
+    )  # fmt: skip
+    return out
+
+
+@compiled
+def _means(
+    sums: Array, zeros: Int, mantissa: Int, shift: Int, zero_point: Int, low: Int, high: Int, out: Array
+) -> None:  # fmt: skip
+    for i in range(len(out)):
+        centred = wrap_int32(np.int64(sums[i]) - zeros)
+        out[i] = clamp(multiply_double_rounding(centred, mantissa, shift) + zero_point, low, high)
+
+
+def eval_empty(value: Array, x: Array, axes: Array) -> Array:
+    """Source: InitializeMeanOutput."""
+    return value.copy()
+
+
+def prepare_number(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Only the axes."""
+    x = node.input(0)
+    reduced = reduced_axes(node)
+    if prod(x.shape) == 0:
+        empty = np.full(reduced.shape, np.nan if x.type == TensorType.FLOAT32 else 0, CARRIER[x.type])
+        return Prepared((reduced.shape,), empty, eval_empty)
+    return Prepared((reduced.shape,), reduced, eval_float if x.type == TensorType.FLOAT32 else eval_integer)
+
+
+def eval_float(reduced: Reduced, x: Array, axes: Array) -> Array:
+    """Source: Mean<float, float>. Rounding: float32 sums from 0 in order, one quotient."""
+    rows = reduced.rows(x)
+    sums = np.zeros((rows.shape[0], rows.shape[2]), np.float32)
+    fold_sum(rows, sums, False)
+    return np.asarray(sums / np.float32(reduced.count)).reshape(reduced.shape)
+
+
+def eval_integer(reduced: Reduced, x: Array, axes: Array) -> Array:
+    """Source: Mean<T, int64_t>. Rounding: the quotient towards zero. Overflow: int64 sums wrap."""
+    sums = np.add.reduce(reduced.rows(x), axis=1, dtype=np.int64)
+    quotient = np.where(sums < 0, -(-sums // reduced.count), sums // reduced.count)
+    return np.asarray(quotient.astype(x.dtype)).reshape(reduced.shape)
+
+
+KERNELS = (
+    *(Kernel("MEAN", f"{t} int32 -> {t}", prepare_number, (1, 3), AXES) for t in ("float32", "int32", "int64")),
+    *(Kernel("MEAN", f"{t} int32 -> {t}", prepare_quantized, (1, 3), AXES) for t in ("uint8", "int8", "int16")),
+)

@@ -1,0 +1,20 @@
+"""REDUCE_MAX: y = the largest of x over the axes.
+
+| operand | shape                | types                               | quantization                    |
+|---------|----------------------|-------------------------------------|---------------------------------|
+| x       | any                  | float32, int32, int64, bool         | none                            |
+|         |                      | uint8, int8, int16                  | per tensor; int16: zero point 0 |
+| axes    | any                  | int32                               |                                 |
+| y       | x without, or with 1 | as x                                | x's                             |
+
+Options: keep_dims. NaN is passed over, unless it is the first of all elements and every axis is reduced.
+Source: LiteRT 2.3, reduce.cc EvalGeneric, ReduceAllDims; reference/reduce.h ReduceGeneric.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.reduction import fold_largest, kernels, lowest
+
+KERNELS = kernels(
+    "REDUCE_MAX", fold_largest, lowest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)
+)
