@@ -6,7 +6,7 @@ Source: LiteRT 2.3 kernel_util.cc PopulateConvolutionQuantizationParams, GetQuan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tflq.kernels.activation import code_range
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.contract import Contraction, Range, centred_range
-from tflq.numerics.stages import OutputPipeline, OutputStage, Reals, type_range
+from tflq.numerics.stages import OutputPipeline, OutputStage, Reals, repeated, type_range
 
 #: Bias scale and product of scales may differ by this much, in LSB of the output per LSB of the bias.
 _BIAS_SCALE_SLACK = 0.02
@@ -28,8 +28,12 @@ _BIAS_SCALE_SLACK = 0.02
 class Output:
     """Accumulators -> codes: bias, then scale, zero point, clamp and narrow type."""
 
-    bias: Array  # LSB of accumulator, int32 or int64, length C
+    bias: Array  # LSB of accumulator, int32 or int64, length C, repeated
     pipeline: OutputPipeline
+
+    def with_bias(self, bias: Array | None, channels: int) -> Output:
+        """The same with another bias."""
+        return replace(self, bias=repeated(bias_of(bias, channels, self.bias.dtype)))
 
     def into(self, accumulators: Array, out: Array) -> None:
         """Fill `out` (R, C) with the codes of `accumulators` (R, C)."""
@@ -43,11 +47,11 @@ def output(
     """The output of an operator with a fused activation; without a bias it is zero."""
     dtype = CARRIER[y.type]
     low, high = code_range(node, y, dtype)
-    return Output(bias_of(bias, channels, accumulator), OutputPipeline(stage, y.zero_point, low, high, dtype))
+    return Output(repeated(bias_of(bias, channels, accumulator)), OutputPipeline(stage, y.zero_point, low, high, dtype))
 
 
 def bias_of(bias: Array | None, channels: int, accumulator: DTypeLike) -> Array:
-    """A bias of the accumulator's type, length `channels`, writable as every array that compiled loops see."""
+    """A bias of the accumulator's type, length `channels`: zero where there is none."""
     return np.zeros(channels, accumulator) if bias is None else np.array(bias, accumulator).reshape(-1)
 
 

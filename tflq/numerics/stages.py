@@ -228,9 +228,9 @@ class DoubleRounding(_FixedPoint):
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
-        """Mantissa (Q31), left shift, and what round_twice takes: offset, correction below zero, shift."""
+        """Mantissa (Q31), left shift modulo 32, and what round_twice takes: offset, correction, shift."""
         wide = shift.astype(np.int64)
-        return mantissa, np.maximum(wide, 0), *rounding_twice(np.maximum(-wide, 0))
+        return mantissa, np.maximum(wide, 0) & 31, *rounding_twice(np.maximum(-wide, 0))
 
     def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
         """As _FixedPoint.run."""

@@ -23,7 +23,6 @@ from tflq.kernels.activation import float_range
 from tflq.kernels.contraction import (
     Output,
     accumulator_16x8,
-    bias_of,
     centred,
     code_span,
     multipliers,
@@ -149,7 +148,7 @@ def eval_pointwise(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
-    target = replace(data.output, bias=bias_of(bias, data.shape[3], data.output.bias.dtype))
+    target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, groups=contractions(data, w), output=target), x, w, bias)
 
 

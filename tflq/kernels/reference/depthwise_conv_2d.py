@@ -159,7 +159,7 @@ def accumulate(slab: Array, w: Array, window: Window, sums: Array) -> None:
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
-    target = replace(data.output, bias=bias_of(bias, data.shape[3], data.output.bias.dtype))
+    target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, weights=weights(data, w), output=target), x, w)
 
 

@@ -153,7 +153,7 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
-    target = replace(data.output, bias=bias_of(bias, w.shape[0], data.output.bias.dtype))
+    target = data.output.with_bias(bias, w.shape[0])
     return eval_quantized(replace(data, groups=(contraction(data, w),), output=target), x, w)
 
 

@@ -166,7 +166,7 @@ def scatter(parts: Array, first_pixel: Int, window: Window, sums: Array) -> None
 
 def eval_variable(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
-    target = replace(data.output, bias=bias_of(bias, data.shape[3], data.output.bias.dtype))
+    target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, spread=contraction(data, w), output=target), wanted, w, x)
 
 
