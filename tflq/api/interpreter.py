@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, SupportsIndex
 
 from tflq.api.details import Details, operator_details, tensor_details
@@ -89,6 +89,7 @@ class Interpreter:
         self._keep_all = bool(experimental_preserve_all_tensors)
         self._model = _model(model_path, model_content)
         self._sessions: dict[int, Session] = {}
+        self._resources: dict[Hashable, Any] = {}
         self._session(0)
 
     @property
@@ -201,7 +202,9 @@ class Interpreter:
                 raise ModelError("the model has no subgraph")
             if not 0 <= index < count:
                 raise UnknownNameError("subgraph", index, range(count))
-            session = self._sessions[index] = Session(self._model, self._profile, index, self._keep_all)
+            session = self._sessions[index] = Session(
+                self._model, self._profile, index, self._keep_all, self._resources
+            )
         return session
 
 

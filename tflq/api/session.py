@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 from tflq.api.values import blank, store
 from tflq.errors import InputError, ModelError, ShapeError, StateError, UnknownNameError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
@@ -16,16 +19,22 @@ _NOT_ALLOCATED = "has no memory yet: call allocate_tensors() first"
 
 
 class Session:
-    """Values belong to the session: what callers hand in is copied, and a run sees a copy of the graph's inputs."""
+    """Values belong to the session: what callers hand in is copied, and a run sees a copy of the graph's inputs.
 
-    def __init__(self, model: Model, profile: Profile, index: int, keep_all: bool) -> None:
+    `resources` (variables that have handles, hash tables) belong to the interpreter and outlive allocations.
+    """
+
+    def __init__(
+        self, model: Model, profile: Profile, index: int, keep_all: bool, resources: dict[Hashable, Any]
+    ) -> None:  # fmt: skip
         self.model, self.profile, self.index, self.keep_all = model, profile, index, keep_all
         self.graph = model.subgraphs[index]
         check_indices(self.graph)
         self.plan: Plan | None = None
         self._resized: dict[int, Shape] = {}
         self._inputs: dict[int, Array] = {}
-        self._state = State()
+        self._resources = resources
+        self._state = State(resources=resources)
         self._trace: Trace | None = None
 
     def spec(self, tensor: int) -> TensorSpec:
@@ -74,7 +83,8 @@ class Session:
             return
         plan = make_plan(self.model, self.profile, self.index, self._resized)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
-        self._state, self._trace, self._inputs, self.plan = State(), None, inputs, plan
+        self._state = State(resources=self._resources)
+        self._trace, self._inputs, self.plan = None, inputs, plan
 
     def invoke(self) -> None:
         """Run the plan once."""

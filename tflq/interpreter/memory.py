@@ -30,6 +30,12 @@ class Budget:
         if self._total > self.limit:
             raise _beyond(self.limit, operand, operand.shape, place)
 
+    def check_call(self, size: int, place: str = "") -> None:
+        """Count what a called subgraph takes, beside all that is alive here, for as long as the call lasts."""
+        self.peak = max(self.peak, self._total + size)
+        if self._total + size > self.limit:
+            raise LimitError(f"{place}tensors take more than the limit of {self.limit} bytes with what it calls")
+
     def release(self, tensors: Iterable[int]) -> None:
         """Tensors that are not read any more."""
         for tensor in tensors:

@@ -14,6 +14,7 @@ import numpy as np
 from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
 from tflq.interpreter.constants import constant_of
 from tflq.interpreter.memory import DEFAULT_MEMORY, Budget
+from tflq.interpreter.program import Program, Surroundings
 from tflq.ir import CARRIER, Model, Operator, Record, Subgraph, TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, find, nearest
 from tflq.numerics.arithmetic import Arithmetic
@@ -83,6 +84,7 @@ class Plan:
     makers: Mapping[int, int]  # tensor -> the operator that makes it
     memory_limit: int  # bytes of tensors alive at the same time, constants left out
     peak_memory: int  # the same as far as it is known before the model runs
+    program: Program  # the other subgraphs, bound as far as they are called
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -96,32 +98,40 @@ class Plan:
 
 
 def make_plan(
-    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape] | None = None,
-    memory_limit: int = DEFAULT_MEMORY,
+    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape | None] | None = None,
+    memory_limit: int = DEFAULT_MEMORY, program: Program | None = None,
 ) -> Plan:  # fmt: skip
-    """Bind `model`'s subgraph under `profile`. `input_shapes` replaces shapes of graph inputs, by tensor index."""
+    """Bind `model`'s subgraph under `profile`.
+
+    `input_shapes` replaces shapes of graph inputs, by tensor index; None stands for a shape that only the run can tell.
+    `program` holds what else of the model is bound; a subgraph's plan is part of its caller's program.
+    """
     if not 0 <= subgraph < len(model.subgraphs):
         raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=subgraph)
     graph = model.subgraphs[subgraph]
     check_indices(graph)
+    shapes = input_shapes or {}
     makers = {tensor: index for index, o in enumerate(graph.operators) for tensor in o.outputs if tensor >= 0}
     operands = [
-        _operand(model, graph, index, (input_shapes or {}).get(index), index in makers)
-        for index in range(len(graph.tensors))
+        _operand(model, graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))
     ]
     _check_order(graph, operands)
     known = _known_at_start(graph, operands)
+    for tensor in graph.inputs:
+        known[tensor] = tensor not in shapes or shapes[tensor] is not None
+    program = program or Program(model, profile, memory_limit, make_plan)
     budget = Budget(memory_limit)
     for operand in operands:
-        if operand.is_variable or operand.index in graph.inputs:
+        if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
             budget.hold(operand)
     last_uses = _last_uses(graph)
     steps = []
     for index, operator in enumerate(graph.operators):
-        step = _step(model, profile, operands, known, index, operator, last_uses[index])
+        step, called_memory = _step(program, operands, known, index, operator, last_uses[index])
         steps.append(step)
-        shapes = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
-        for tensor, shape in zip(step.outputs, shapes, strict=True):
+        budget.check_call(called_memory, step.place)
+        made = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
+        for tensor, shape in zip(step.outputs, made, strict=True):
             known[tensor] = shape is not None
             if shape is not None:
                 operands[tensor] = replace(operands[tensor], shape=shape)
@@ -139,6 +149,7 @@ def make_plan(
         makers=makers,
         memory_limit=memory_limit,
         peak_memory=budget.peak,
+        program=program,
     )
 
 
@@ -157,23 +168,36 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _step(
-    model: Model, profile: Profile, operands: Sequence[Operand], known: Sequence[bool], index: int, operator: Operator,
+    program: Program, operands: Sequence[Operand], known: Sequence[bool], index: int, operator: Operator,
     last_uses: tuple[int, ...],
-) -> Step:  # fmt: skip
-    node = _node(model, operands, index, operator)
-    kernel = _kernel(profile, node)
+) -> tuple[Step, int]:  # fmt: skip
+    """The step, and how many bytes the subgraphs that it calls take at most."""
+    around = Surroundings(program)
+    node = _node(program.model, operands, index, operator, around)
+    kernel = _kernel(program.profile, node)
     present = [tensor for tensor in operator.inputs if tensor >= 0]
     values_known = all(
         position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant
         for position in kernel.shape_operands
     )
     ready = values_known and all(known[tensor] for tensor in present)
-    prepared = prepare(kernel, node, profile.arithmetic) if ready else None
+    prepared = prepare(kernel, node, program.profile.arithmetic) if ready else None
+    if not ready:
+        _check_calls(kernel, node, around)
     outputs = tuple(tensor for tensor in operator.outputs if tensor >= 0)
-    return Step(index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses)
+    step = Step(index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses)
+    return step, around.peak_memory
 
 
-def _node(model: Model, operands: Sequence[Operand], index: int, operator: Operator) -> Node:
+def _check_calls(kernel: Kernel, node: Node, around: Surroundings) -> None:
+    """Let subgraphs that are called with shapes yet unknown refuse what they can refuse without them."""
+    for option in kernel.calls:
+        subgraphs = node.options.get(option)
+        for subgraph in np.atleast_1d([] if subgraphs is None else subgraphs):
+            around.check(int(subgraph))
+
+
+def _node(model: Model, operands: Sequence[Operand], index: int, operator: Operator, around: Surroundings) -> Node:
     if not 0 <= operator.opcode_index < len(model.operator_codes):
         raise ModelError("operator code out of range", index=index, got=operator.opcode_index)
     code = model.operator_codes[operator.opcode_index]
@@ -185,6 +209,8 @@ def _node(model: Model, operands: Sequence[Operand], index: int, operator: Opera
         outputs=tuple(operands[t] for t in operator.outputs if t >= 0),
         options=operator.options or operator.options_2 or NO_OPTIONS,
         intermediates=tuple(operands[t] for t in operator.intermediates or () if t >= 0),
+        custom_options=bytes(operator.custom_options or b""),
+        surroundings=around,
     )
 
 

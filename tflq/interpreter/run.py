@@ -2,25 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tflq.errors import OperatorFailed, TflqError
 from tflq.interpreter.memory import check_outputs
 from tflq.interpreter.plan import Plan, Step
+from tflq.interpreter.program import Bindings, Program, Shapes
 from tflq.interpreter.trace import Trace
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.kernel import Array, Operand, Prepared
+from tflq.kernels.kernel import Array, Operand, Prepared, Session
 
 
 @dataclass(slots=True, eq=False)
 class State:
-    """What lives from run to run: variable tensors, and steps bound to shapes that only a run could tell."""
+    """What lives from run to run: variable tensors, steps bound to shapes that only a run could tell, what operators
+    remember, and the resources, which may be handed on to another State.
+    """
 
     variables: dict[int, Array] = field(default_factory=dict)
-    bound: dict[int, tuple[object, Prepared]] = field(default_factory=dict)
+    bound: Bindings = field(default_factory=dict)
+    memory: dict[object, Any] = field(default_factory=dict)
+    resources: dict[Hashable, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Session:
+    """What kernels reach while a plan runs: a tflq.kernels.kernel.Session."""
+
+    program: Program
+    memory: dict[object, Any]
+    resources: dict[Hashable, Any]
+
+    def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """A subgraph, to be called with its inputs, which begins with fresh variables."""
+        return _Call(self.program, subgraph, self.resources)
+
+
+class _Call:
+    """A subgraph that was entered. Inputs whose shapes change are planned for as changing, not once for each shape."""
+
+    def __init__(self, program: Program, subgraph: int, resources: dict[Hashable, Any]) -> None:
+        self._program, self._subgraph, self._resources = program, subgraph, resources
+        self._shapes: tuple[Any, ...] | None = None
+        self._planned: Shapes = ()
+
+    def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        shapes = tuple(x.shape for x in inputs)
+        if shapes != self._shapes:
+            self._begin(shapes)
+        trace = run(self._plan, dict(zip(self._plan.inputs, inputs, strict=True)), self._state)
+        return tuple(trace.values[tensor] for tensor in self._plan.outputs)
+
+    def _begin(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        if self._shapes is None:
+            self._planned = shapes
+        else:
+            self._planned = tuple(p if p == s else None for p, s in zip(self._planned, shapes, strict=True))
+        self._shapes = shapes
+        self._plan, bound = self._program.plan(self._subgraph, self._planned)
+        self._state = State(bound=bound, resources=self._resources)
 
 
 def initial_value(operand: Operand) -> Array:
@@ -51,9 +95,10 @@ def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, 
         values[tensor] = variable(plan, state, tensor)
     for tensor, value in inputs.items():
         values[tensor] = value
+    session = _Session(plan.program, state.memory, state.resources)
     with np.errstate(all="ignore"):
         for step in plan.steps:
-            _run_step(plan, step, state, values)
+            _run_step(plan, step, state, values, session)
             if not keep_all:
                 for tensor in step.last_uses:
                     values[tensor] = None
@@ -62,10 +107,15 @@ def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, 
     return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers})
 
 
-def evaluate(prepared: Prepared, step: Step, values: Sequence[Array | None]) -> tuple[Array, ...]:
+def evaluate(
+    prepared: Prepared, step: Step, values: Sequence[Array | None], session: Session | None = None
+) -> tuple[Array, ...]:
     """Run one bound operator on its inputs: its outputs, then the new values of the variables it updates."""
     try:
-        result = prepared.eval(prepared.data, *values)
+        if step.kernel.session:
+            result = prepared.eval(prepared.data, session, *values)
+        else:
+            result = prepared.eval(prepared.data, *values)
     except (TflqError, MemoryError):
         raise
     except Exception as error:
@@ -98,10 +148,10 @@ def bound(plan: Plan, step: Step, state: State, values: Sequence[Array | None]) 
     return known[1]
 
 
-def _run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -> None:
+def _run_step(plan: Plan, step: Step, state: State, values: list[Array | None], session: Session) -> None:
     arguments = [values[tensor] for tensor in step.inputs]
     prepared = step.prepared or bound(plan, step, state, arguments)
-    results = evaluate(prepared, step, arguments)
+    results = evaluate(prepared, step, arguments, session)
     for tensor, shape, result in zip(step.outputs, prepared.shapes, results):  # noqa: B905 (updates follow the outputs)
         if shape is not None and result.shape != shape:
             raise OperatorFailed(step.op, step.index, "eval", f"made shape {result.shape}, prepared {shape}")

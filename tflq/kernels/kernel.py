@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,45 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Callee:
+    """A subgraph as its callers see it, for given shapes of its inputs. An output's shape is None where only the run
+    can tell.
+    """
+
+    index: int
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    shapes: tuple[Shape | None, ...]
+
+
+class Surroundings(Protocol):
+    """What lies around an operator in its model, as prepare sees it."""
+
+    def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
+        """Bind a subgraph to the shapes of its inputs; whatever it cannot run is refused here."""
+
+    def handle(self, container: str, name: str) -> int:
+        """The number by which all subgraphs know the resource of that name."""
+
+
+class Session(Protocol):
+    """What a kernel of a `session` row reaches beyond its operands while it runs."""
+
+    @property
+    def resources(self) -> dict[Hashable, Any]:
+        """What all subgraphs of an interpreter share, and what outlives an allocation."""
+
+    @property
+    def memory(self) -> dict[object, Any]:
+        """What operators remember from run to run until they are prepared again, by their own data."""
+
+    def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """A subgraph, to be called with its inputs. It remembers from call to call as long as their shapes are equal;
+        entered anew, it begins anew.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """One operator, ready to be prepared. `inputs` holds None for an absent optional operand."""
 
@@ -73,6 +112,14 @@ class Node:
     outputs: tuple[Operand, ...]
     options: Record
     intermediates: tuple[Operand, ...] = ()
+    custom_options: bytes = b""
+    surroundings: Surroundings | None = None
+
+    def around(self) -> Surroundings:
+        """The rest of the model; a ModelError where the operator stands alone."""
+        if self.surroundings is None:
+            self.refuse("reaches beyond its operands, but stands alone")
+        return self.surroundings
 
     def input(self, position: int) -> Operand:
         """The operand at `position`; a ModelError where it is absent."""
@@ -112,9 +159,9 @@ class Prepared:
     """A node bound to its constants.
 
     `eval(data, *inputs)` gives the output arrays, one array or a tuple in output order; inputs come in operand order,
-    None where absent. Inputs must not be written to; an output may share memory with an input. `shapes` are those of
-    the outputs, None where only the run can tell. `updates` lists the input positions of variable tensors whose new
-    values eval gives after the outputs.
+    None where absent; rows with `session` get the Session before them. Inputs must not be written to; an output may
+    share memory with an input. `shapes` are those of the outputs, None where only the run can tell. `updates` lists the
+    input positions of variable tensors whose new values eval gives after the outputs.
     """
 
     shapes: tuple[Shape | None, ...]
@@ -130,7 +177,8 @@ class Kernel:
     `types` says which operand types it takes, as "int8 int8 int32? -> int8": alternatives joined by `|`, `?` for an
     operand that may be absent, `*` for any number of the last one, `any` for every type. `versions` is inclusive.
     `shape_operands` are the input positions whose values prepare needs: where one is not constant, the node is
-    prepared when the model runs.
+    prepared when the model runs. `session` rows are handed the Session at run time; `calls` names the options that hold
+    the subgraphs they call, so that these are checked before the model runs.
     """
 
     op: str
@@ -138,6 +186,8 @@ class Kernel:
     prepare: Callable[[Node, Arithmetic], Prepared]
     versions: tuple[int, int] = (1, 99)
     shape_operands: tuple[int, ...] = ()
+    session: bool = False
+    calls: tuple[str, ...] = ()
 
     def accepts(self, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> bool:
         """Whether this row takes an operator of that version with operands of those types."""

@@ -1,0 +1,105 @@
+"""The subgraphs of a model that are called from others: bound when they are first called, and then kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tflq.errors import ModelError
+from tflq.ir import Model
+from tflq.kernels.kernel import Callee, Prepared, Shape
+from tflq.profiles import Profile
+
+if TYPE_CHECKING:
+    from tflq.interpreter.plan import Plan
+
+#: Plans of one subgraph that are kept, for as many combinations of input shapes.
+_KEPT = 16
+
+#: Bindings of steps whose shapes only a run could tell, by step: what they were bound for, and to what.
+Bindings = dict[int, tuple[object, Prepared]]
+#: Shapes of a subgraph's inputs in order, None for those that change from call to call.
+Shapes = tuple[Shape | None, ...]
+
+
+class Program:
+    """Plans of called subgraphs, by subgraph and input shapes, which is all that they depend on."""
+
+    def __init__(self, model: Model, profile: Profile, memory_limit: int, planner: Callable[..., Plan]) -> None:
+        self.model, self.profile, self.memory_limit = model, profile, memory_limit
+        self._planner = planner
+        self._plans: dict[int, dict[Shapes, tuple[Plan, Bindings]]] = {}
+        self._planning: list[int] = []
+        self._handles: dict[tuple[str, str], int] | None = None
+
+    def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
+        """The subgraph's plan for inputs of those shapes, and its late bindings."""
+        known = self._plans.setdefault(subgraph, {})
+        entry = known.get(shapes)
+        if entry is None:
+            entry = known[shapes] = (self._make(subgraph, shapes), {})
+            if len(known) > _KEPT:
+                del known[next(iter(known))]
+        return entry
+
+    def handles(self) -> dict[tuple[str, str], int]:
+        """Numbers of the model's resource variables by (container, name), in the order of their VAR_HANDLEs.
+
+        Source: LiteRT 2.3 var_handle.cc Init.
+        """
+        if self._handles is None:
+            self._handles = {}
+            codes = {i for i, code in enumerate(self.model.operator_codes) if code.name == "VAR_HANDLE"}
+            for operator in (o for graph in self.model.subgraphs for o in graph.operators if o.opcode_index in codes):
+                fields = operator.options.fields if operator.options else {}
+                name = fields.get("container") or "", fields.get("shared_name") or ""
+                self._handles.setdefault(name, len(self._handles))
+        return self._handles
+
+    def _make(self, subgraph: int, shapes: Shapes) -> Plan:
+        if not 0 <= subgraph < len(self.model.subgraphs):
+            raise ModelError("no such subgraph", expected=f"below {len(self.model.subgraphs)}", got=subgraph)
+        if subgraph in self._planning:
+            raise ModelError("a subgraph calls itself", got=subgraph)
+        inputs = self.model.subgraphs[subgraph].inputs
+        if len(inputs) != len(shapes):
+            raise ModelError("number of inputs of a called subgraph", expected=len(inputs), got=len(shapes))
+        self._planning.append(subgraph)
+        try:
+            given = dict(zip(inputs, shapes, strict=True))
+            return self._planner(self.model, self.profile, subgraph, given, self.memory_limit, self)
+        finally:
+            self._planning.pop()
+
+
+class Surroundings:
+    """What one operator sees of its program while it is prepared; keeps count of what it calls."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.peak_memory = 0  # bytes, of the largest subgraph that was asked for
+
+    def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
+        """Bind a subgraph to the shapes of its inputs; whatever it cannot run is refused here."""
+        plan = self._plan(index, tuple(shapes))
+        return Callee(
+            index=index,
+            inputs=tuple(plan.operands[tensor] for tensor in plan.inputs),
+            outputs=tuple(plan.operands[tensor] for tensor in plan.outputs),
+            shapes=tuple(plan.operands[t].shape if plan.known[t] else None for t in plan.outputs),
+        )
+
+    def check(self, index: int) -> None:
+        """Refuse what a subgraph cannot run whatever its inputs' shapes are."""
+        graphs = self._program.model.subgraphs
+        count = len(graphs[index].inputs) if 0 <= index < len(graphs) else 0
+        self._plan(index, (None,) * count)
+
+    def handle(self, container: str, name: str) -> int:
+        """The number by which all subgraphs know the resource of that name."""
+        return self._program.handles()[container, name]
+
+    def _plan(self, index: int, shapes: Shapes) -> Plan:
+        plan, _ = self._program.plan(index, shapes)
+        self.peak_memory = max(self.peak_memory, plan.peak_memory)
+        return plan

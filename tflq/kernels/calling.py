@@ -1,0 +1,75 @@
+"""Operators that call subgraphs: what IF, WHILE, STABLEHLO_CASE and STABLEHLO_COMPOSITE share.
+
+A subgraph that is entered begins anew: its variables are reset and its operators prepared again, as LiteRT does between
+two calls. Its inputs take the shapes of the caller's tensors.
+Source: LiteRT 2.3, control_flow_common.h; if.cc Eval; subgraph.cc AllocateTensors, ReleaseMemory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Callee, Node, Operand, Prepared, Session, Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branches:
+    """Subgraphs of which one is called, by number."""
+
+    subgraphs: tuple[int, ...]
+
+
+def present(node: Node, first: int = 0) -> tuple[Operand, ...]:
+    """The inputs from position `first` on, none of which may be absent."""
+    return tuple(node.input(position) for position in range(first, len(node.inputs)))
+
+
+def callee(node: Node, subgraph: int, arguments: Sequence[Operand], outputs: int) -> Callee:
+    """The subgraph bound to the arguments' shapes. Types and numbers of its inputs and outputs must be the caller's."""
+    called = node.around().subgraph(subgraph, [operand.shape for operand in arguments])
+    for inner, outer in zip(called.inputs, arguments, strict=True):
+        _require_type(node, inner, outer)
+    node.check(len(called.outputs) == outputs, "subgraph outputs", expected=outputs, got=len(called.outputs))
+    return called
+
+
+def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[Branches, tuple[Shape | None, ...]]:
+    """Branches that take the inputs from `first` on; an output's shape is known if all branches agree on it."""
+    arguments = present(node, first)
+    called = [callee(node, subgraph, arguments, len(node.outputs)) for subgraph in subgraphs]
+    for branch in called:
+        for inner, outer in zip(branch.outputs, node.outputs, strict=True):
+            _require_type(node, inner, outer)
+    return Branches(tuple(subgraphs)), agreed([branch.shapes for branch in called])
+
+
+def agreed(shapes: Sequence[tuple[Shape | None, ...]]) -> tuple[Shape | None, ...]:
+    """Shapes that are known and equal in all of `shapes`; None for all where one is not."""
+    first = shapes[0]
+    return first if None not in first and all(other == first for other in shapes) else (None,) * len(first)
+
+
+def single_value(node: Node, operand: Operand) -> None:
+    """Refuse a selector that has not exactly one element."""
+    node.check(int(np.prod(operand.shape)) == 1, "number of elements", operand, expected=1, got=list(operand.shape))
+
+
+def prepare_call(node: Node, subgraph: int) -> Prepared:
+    """One subgraph that takes all inputs."""
+    branches, shapes = prepare_branches(node, (subgraph,), 0)
+    return Prepared(shapes, branches, eval_call)
+
+
+def eval_call(data: Branches, session: Session, *values: Array) -> tuple[Array, ...]:
+    """The only subgraph's outputs."""
+    return session.enter(data.subgraphs[0])(values)
+
+
+def _require_type(node: Node, inner: Operand, outer: Operand) -> None:
+    node.check(
+        inner.type == outer.type, "element type of a called subgraph's tensor", inner,
+        expected=outer.type.label, got=inner.type.label,
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""WHILE: runs a subgraph on its own outputs for as long as another says so.
+
+| operand | shape | types | quantization   |
+|---------|-------|-------|----------------|
+| x ...   | any   | any   | passed by      |
+| y ...   | as the body makes them; x where it never runs | as x | the body's |
+
+Options: cond_subgraph_index (x ... -> one bool), body_subgraph_index (x ... -> as many, of the same types).
+A body that hands inputs on in another order meets a fault of LiteRT: its outputs are copied one after the other over
+the loop's values, which are its inputs, so that a later output may be what an earlier one has just overwritten.
+Source: LiteRT 2.3, while.cc Prepare_impl, Eval_static, Eval_dynamic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.ir import TensorType
+from tflq.kernels.calling import callee, present
+from tflq.kernels.kernel import Array, Callee, Kernel, Node, Prepared, Session, Shape
+from tflq.numerics.arithmetic import Arithmetic
+
+_OPTIONS = ("cond_subgraph_index", "body_subgraph_index")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """`forwarded[i]` is the input that output i of the body is, or -1. `fixed` holds (shape inside the loop, shape
+    outside) of each value, or is empty where shapes may change from round to round.
+    """
+
+    cond: int
+    body: int
+    forwarded: tuple[int, ...]
+    fixed: tuple[tuple[Shape, Shape], ...]
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Shapes are fixed if the body gives them back as it got them; a scalar and a vector of one element are alike."""
+    arguments = present(node)
+    cond_index, body_index = (int(node.options[option]) for option in _OPTIONS)
+    node.check(cond_index != body_index, "condition and body are the same subgraph", got=cond_index)
+    cond = callee(node, cond_index, arguments, 1)
+    node.check(cond.outputs[0].type == TensorType.BOOL, "element type", cond.outputs[0], expected="bool")
+    node.check(cond.shapes[0] in (None, (), (1,)), "shape of the condition", expected="one bool", got=cond.shapes[0])
+    body = callee(node, body_index, arguments, len(arguments))
+    for value, result in zip(arguments, body.outputs, strict=True):
+        node.check(value.type == result.type, "element type", result, expected=value.type.label, got=result.type.label)
+    fixed = _fixed(node, body)
+    data = OpData(cond_index, body_index, _forwarded(body), fixed)
+    shapes = tuple(outside for _, outside in fixed) if fixed else (None,) * len(arguments)
+    return Prepared(shapes, data, eval_while)
+
+
+def _fixed(node: Node, body: Callee) -> tuple[tuple[Shape, Shape], ...]:
+    pairs = []
+    for operand, made in zip(body.inputs, body.shapes, strict=True):
+        given = operand.shape
+        if made is None or (given != made and sum(given[:1]) + sum(made[:1]) != 1):
+            return ()
+        node.check(np.prod(given) == np.prod(made), "number of elements", operand, expected=given, got=made)
+        pairs.append((given, made))
+    return tuple(pairs)
+
+
+def _forwarded(body: Callee) -> tuple[int, ...]:
+    position = {operand.index: i for i, operand in enumerate(body.inputs)}
+    return tuple(position.get(operand.index, -1) for operand in body.outputs)
+
+
+def eval_while(data: OpData, session: Session, *values: Array) -> tuple[Array, ...]:
+    """Source: Eval_static and Eval_dynamic. The condition sees the body's outputs as they were made."""
+    cond, body = session.enter(data.cond), session.enter(data.body)
+    carried, seen = values, values
+    while _holds(cond(seen)[0]):
+        seen = body(carried)
+        if data.fixed:
+            seen = tuple(x.reshape(inside) for x, (inside, _) in zip(seen, data.fixed, strict=True))
+        carried = _copied_in_turn(data, carried, seen)
+    if data.fixed:
+        return tuple(x.reshape(outside) for x, (_, outside) in zip(carried, data.fixed, strict=True))
+    return carried
+
+
+def _holds(condition: Array) -> bool:
+    if condition.shape not in ((), (1,)):
+        raise UndefinedResultError("while", f"the condition has shape {list(condition.shape)}, not one element")
+    return bool(condition.flat[0])
+
+
+def _copied_in_turn(data: OpData, carried: tuple[Array, ...], made: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The loop's values after the body: an output that is an input has what lies there when its turn comes."""
+    result = list(carried)
+    for i, source in enumerate(data.forwarded):
+        result[i] = made[i] if source < 0 or source >= i else result[source]
+    return tuple(result)
+
+
+KERNELS = (Kernel("WHILE", "any* -> any*", prepare, (1, 1), session=True, calls=_OPTIONS),)
