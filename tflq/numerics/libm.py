@@ -73,7 +73,8 @@ class FloatFunction:
 
     def _one_by_one(self, flat: list[Floats]) -> Floats:
         function = self._native or self._widened
-        return np.fromiter(map(function, *(x.tolist() for x in flat)), np.float32, flat[0].size)
+        with np.errstate(over="ignore"):
+            return np.fromiter(map(function, *(x.tolist() for x in flat)), np.float32, flat[0].size)
 
     def _widened(self, *operands: float) -> float:
         try:
