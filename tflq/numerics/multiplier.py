@@ -23,12 +23,11 @@ QuantizeMultiplier = Callable[[float], tuple[int, int]]
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """(mantissa Q31, shift) with real = mantissa * 2**(shift - 31). Below 2**-32 both are 0.
 
-    Source: QuantizeMultiplier; r1.15 and LiteRT 2.3 agree. The mantissa is rounded half away from zero.
+    Source: QuantizeMultiplier; r1.15 and LiteRT 2.3 agree. The mantissa is rounded half away from zero. One that is no
+    finite number converts to INT64_MIN on x86-64, whose low half is a mantissa of 0; AArch64 saturates and aborts.
     """
-    if real == 0.0:
+    if real == 0.0 or not math.isfinite(real):
         return 0, 0
-    if not math.isfinite(real):
-        raise UndefinedResultError("QuantizeMultiplier", f"the real multiplier is {real}")
     fraction, shift = math.frexp(real)
     mantissa = half_away(fraction * 2.0**31)
     if mantissa == 2**31:
