@@ -1,0 +1,89 @@
+"""CAST: y = x in another type.
+
+| operand | shape | types                                                                                    |
+|---------|-------|------------------------------------------------------------------------------------------|
+| x       | any   | int8, uint8, int16, uint16, int32, uint32, int64, bool, float16, bfloat16, float32,      |
+|         |       | float64, complex64; int4, int2, uint4 to float32                                         |
+| y       | as x  | the same; int4, int2, uint4 from float32                                                 |
+
+Quantization takes no part. Integers wrap; reals are cut towards zero and saturate, NaN gives the largest integer.
+Narrow floats are made from float32, rounded half to even. Complex numbers lose their imaginary part.
+Source: LiteRT 2.3, cast.cc CastValue, copyCast, castFloatToInt4; quantization_util.h SafeCast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import type_range
+
+#: Limits of the types that are carried in wider ones.
+NARROW = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """From which type to which."""
+
+    source: TensorType
+    target: TensorType
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Only the types."""
+    x, y = node.input(0), node.outputs[0]
+    return Prepared((x.shape,), OpData(x.type, y.type), evaluate)
+
+
+def evaluate(data: OpData, x: Array) -> Array:
+    """Source: copyToTensor."""
+    if data.source == data.target:
+        return x
+    value = _plain(data.source, x)
+    if data.target in (TensorType.FLOAT16, TensorType.BFLOAT16):
+        single = value.astype(np.float32)
+        return to_bfloat16(single) if data.target == TensorType.BFLOAT16 else single.astype(np.float16)
+    if data.target in NARROW:
+        low, high = NARROW[data.target]
+        held = np.where(value < high, value, np.float32(high))  # NaN counts as the largest
+        return np.where(held > low, held, np.float32(low)).astype(CARRIER[data.target])
+    dtype = CARRIER[data.target]
+    return saturating_integer(value, dtype) if value.dtype.kind == "f" and dtype.kind in "iu" else value.astype(dtype)
+
+
+def _plain(source: TensorType, x: Array) -> Array:
+    """As NumPy's own numbers: bfloat16 and float16 as float32, complex without its imaginary part."""
+    if source == TensorType.BFLOAT16:
+        return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    if source == TensorType.FLOAT16:
+        return x.astype(np.float32)
+    return x.real if source == TensorType.COMPLEX64 else x
+
+
+def saturating_integer(x: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Floats cut towards zero, held inside the integer type; NaN gives its largest value."""
+    low, high = type_range(dtype)
+    inside = (x >= x.dtype.type(low)) & (x < x.dtype.type(float(high + 1)))
+    cut = np.where(inside, x, 0).astype(dtype)
+    return np.where(inside, cut, np.where(x < 0, dtype.type(low), dtype.type(high)))
+
+
+def to_bfloat16(x: Array) -> Array:
+    """float32 as the bits of bfloat16, half to even; NaN is made quiet and keeps its sign."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = ((bits >> np.uint32(16)) & np.uint32(0x8000)) | np.uint32(0x7FC0)
+    return np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
+
+
+_TYPES = "int8|uint8|int16|uint16|int32|uint32|int64|bool|float16|bfloat16|float32|float64|complex64"
+KERNELS = (
+    Kernel("CAST", f"{_TYPES} -> {_TYPES}", prepare, (1, 9)),
+    Kernel("CAST", "int4|int2|uint4 -> float32", prepare, (1, 9)),
+    Kernel("CAST", "float32 -> int4|int2|uint4", prepare, (1, 9)),
+)

@@ -1,0 +1,127 @@
+"""DIV: y = a / b.
+
+| operand | shape             | types                            | quantization |
+|---------|-------------------|----------------------------------|--------------|
+| a, b    | any, broadcasting | float32, int32                   | none         |
+|         |                   | uint8, int8, int16               | per tensor   |
+| y       | broadcast         | as a                             | per tensor   |
+
+Options: fused_activation_function. Integer division by zero raises when run, as the source's Eval returns an error.
+Source: LiteRT 2.3, div.cc Prepare, CheckNonZero; reference/div.h DivElementwise, Div, BroadcastDivSlow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.activation import clamp_in_place, code_range, number_range
+from tflq.kernels.binary import Clamped, both, prepare_clamped
+from tflq.kernels.broadcast import broadcast_shape, spread
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.bits import count_leading_sign_bits
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.elementary import reciprocal
+from tflq.numerics.fixedpoint import doubling_high_mul
+from tflq.numerics.multiplier import quantize_multiplier
+from tflq.numerics.rounding import clamp, wrap_int32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    first_zero_point: int  # LSB of first input
+    second_zero_point: int  # LSB of second input
+    mantissa: int  # of a.scale / (b.scale * y.scale), Q31
+    shift: int  # to the left
+    output_zero_point: int  # LSB of output
+    low: int  # LSB of output
+    high: int
+    dtype: np.dtype[np.generic]
+    shape: Shape
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The real multiplier is a float32 expression, widened to float64 afterwards."""
+    a, b, y = both(node)
+    dtype = np.dtype(y.type.label)
+    shape = broadcast_shape(node, a, b)
+    low, high = code_range(node, y, dtype)
+    mantissa, shift = quantize_multiplier(float(a.scale / (b.scale * y.scale)))
+    data = OpData(a.zero_point, b.zero_point, mantissa, shift, y.zero_point, low, high, dtype, shape)
+    return Prepared((shape,), data, eval_quantized)
+
+
+def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
+    """Source: DivElementwise. Rounding: in the reciprocal, in both products, and in the last shift."""
+    refuse_zero("Div", b, data.second_zero_point)
+    out = np.empty(data.shape, data.dtype)
+    _divide(
+        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), data.first_zero_point,
+        data.second_zero_point, data.mantissa, data.shift, data.output_zero_point, data.low, data.high, out.reshape(-1),
+    )  # fmt: skip
+    return out
+
+
+def refuse_zero(function: str, b: Array, zero: int = 0) -> None:
+    """Raise where a divisor is zero."""
+    if (b == zero).any():
+        where = int(np.argmax(b.reshape(-1) == zero))
+        raise UndefinedResultError(function, f"division by zero (element {where} of the divisor)")
+
+
+@compiled
+def _divide(
+    a: Array, b: Array, zero_a: Int, zero_b: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int,
+    out: Array,
+) -> None:  # fmt: skip
+    for i in range(len(out)):
+        dividend, divisor = np.int64(a[i]) - zero_a, np.int64(b[i]) - zero_b
+        if divisor < 0:
+            dividend, divisor = -dividend, -divisor
+        inverse, over = reciprocal(divisor, 31)
+        headroom = count_leading_sign_bits(dividend, 32)
+        quotient = doubling_high_mul(wrap_int32(dividend << headroom), inverse, 32)
+        scaled = doubling_high_mul(quotient, mantissa, 32)
+        code = divide_by_any_pot(scaled, headroom + over - shift) + zero_out
+        out[i] = clamp(code, low, high)
+
+
+@compiled
+def divide_by_any_pot(x: Int, exponent: Int) -> Int:
+    """RoundingDivideByPOT of int32 on x86 for any exponent, beyond its domain 0..31 too.
+
+    A 64-bit shift that makes the mask takes its count modulo 64, a 32-bit shift of the value modulo 32. A zero dividend
+    meets exponents above 31: the mask is then -1, and the result 1.
+    """
+    mask = wrap_int32((np.int64(1) << (np.int64(exponent) & np.int64(63))) - np.int64(1))
+    threshold = (mask >> np.int64(1)) + np.int64(x < 0)
+    return (np.int64(x) >> (np.int64(exponent) & np.int64(31))) + np.int64((np.int64(x) & mask) > threshold)
+
+
+def prepare_int32(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Towards zero."""
+    a, b, _ = both(node)
+    low, high = number_range(node, np.dtype(np.int32))
+    return Prepared((broadcast_shape(node, a, b),), Clamped(np.floor_divide, low, high), eval_int32)
+
+
+def eval_int32(data: Clamped, a: Array, b: Array) -> Array:
+    """Source: Div (int32). Rounding: towards zero. Overflow: the lowest value by -1 traps there, and raises here."""
+    refuse_zero("Div", b)
+    if (b == -1).any() and ((a == np.int32(-(2**31))) & (b == -1)).any():
+        raise UndefinedResultError("Div", "int32 overflow: the lowest value divided by -1")
+    wide, divisor = a.astype(np.int64), b.astype(np.int64)
+    quotient = np.asarray(np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor)))
+    return clamp_in_place(np.asarray(quotient.astype(np.int32)), data.low, data.high)
+
+
+KERNELS = (
+    Kernel("DIV", "float32 float32 -> float32", prepare_clamped(np.divide), (1, 2)),
+    Kernel("DIV", "int32 int32 -> int32", prepare_int32, (1, 2)),
+    *(Kernel("DIV", f"{t} {t} -> {t}", prepare_quantized, (1, 2)) for t in ("uint8", "int8", "int16")),
+)

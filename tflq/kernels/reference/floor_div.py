@@ -1,0 +1,32 @@
+"""FLOOR_DIV: y = floor(a / b).
+
+| operand | shape             | types                        |
+|---------|-------------------|------------------------------|
+| a, b    | any, broadcasting | float32, int32, int16, int8  |
+| y       | broadcast         | as a                         |
+
+Quantization takes no part. Division by zero raises when run, for float32 too, as the source's Eval returns an error.
+Source: LiteRT 2.3, floor_div.cc EvalImpl; reference/floor_div.h FloorDiv.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.binary import prepare_plain
+from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.reference.div import refuse_zero
+from tflq.numerics.rounding import floats_to_int32
+
+
+def floor_divide(a: Array, b: Array) -> Array:
+    """Through float64. Rounding: down. Overflow: int32 as x86 converts, narrower types wrap."""
+    refuse_zero("FloorDiv", b)
+    quotient = np.floor(np.asarray(a.astype(np.float64) / b.astype(np.float64)))
+    return quotient.astype(np.float32) if a.dtype == np.float32 else floats_to_int32(quotient).astype(a.dtype)
+
+
+KERNELS = tuple(
+    Kernel("FLOOR_DIV", f"{t} {t} -> {t}", prepare_plain(floor_divide), (1, 3))
+    for t in ("float32", "int32", "int16", "int8")
+)
