@@ -99,6 +99,7 @@ class _FixedPoint:
     mantissa: Ints32
     shift: Ints32
     period: tuple[Array, ...] = field(repr=False)  # the loop's constants, repeated
+    shifts_left: bool = field(repr=False)  # whether any shift is > 0
 
     loop: ClassVar[Compiled[..., None]]
 
@@ -111,16 +112,19 @@ class _FixedPoint:
     def of(cls, real: ArrayLike) -> _FixedPoint:
         """The stage for these real multipliers (float64, scalar or length C)."""
         values = _as_reals(real)
-        mantissa, shift = quantize_multipliers(values, cls.quantize)
-        return cls(values, mantissa, shift, tuple(map(repeated, cls.constants(mantissa, shift))))
+        return cls._made(values, *quantize_multipliers(values, cls.quantize))
 
     @classmethod
     def of_fixed(cls, mantissa: ArrayLike, shift: ArrayLike) -> _FixedPoint:
         """The stage for mantissas (Q31) and shifts (-31..30) that are known already, scalars or length C."""
         mantissas = np.atleast_1d(np.asarray(mantissa, np.int32))
         shifts = np.atleast_1d(np.asarray(shift, np.int32))
-        values = _as_reals(np.ldexp(mantissas, shifts - 31))
-        return cls(values, mantissas, shifts, tuple(map(repeated, cls.constants(mantissas, shifts))))
+        return cls._made(_as_reals(np.ldexp(mantissas, shifts - 31)), mantissas, shifts)
+
+    @classmethod
+    def _made(cls, real: Reals, mantissa: Ints32, shift: Ints32) -> _FixedPoint:
+        period = tuple(map(repeated, cls.constants(mantissa, shift)))
+        return cls(real, mantissa, shift, period, bool((shift > 0).any()))
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
@@ -142,7 +146,7 @@ class _FixedPoint:
         if _is_one_run(accumulator, bias, len(constants[0])):
             accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
         else:
-            constants, bias = tuple(_over(values, channels) for values in constants), _over(bias, channels)
+            constants, bias = tuple([_over(values, channels) for values in constants]), _over(bias, channels)
         self.run(accumulator, out, bias, constants, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
@@ -234,8 +238,7 @@ class DoubleRounding(_FixedPoint):
 
     def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
         """As _FixedPoint.run."""
-        shifts_left = bool(self.shift.max(initial=0) > 0)
-        self.loop(accumulator, out, bias, *constants, *limits, shifts_left, accumulator.itemsize <= 4)
+        self.loop(accumulator, out, bias, *constants, *limits, self.shifts_left, accumulator.itemsize <= 4)
 
 
 class SingleRounding(_FixedPoint):
