@@ -15,8 +15,8 @@ from tflq.ir.schema import data_text
 from tflq.report.json import dumps, error_document, inspect_document, verify_document
 from tflq.report.junit import junit
 from tflq.runtimes import Description
+from tflq.verification.comparing import Difference, First
 from tflq.verification.constants import Constants, Stage
-from tflq.verification.difference import Difference, First
 from tflq.verification.inspection import inspect
 from tflq.verification.results import InputFacts, ModelFacts, OperatorResult, Report, TensorResult
 

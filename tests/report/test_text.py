@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 from test_documents import FOUND, REPORT, tensor
 
-from tflq.report.text import console, print_report, stage_text
+from tflq.report.layout import write
+from tflq.report.text import report_lines, stage_text
 from tflq.verification.results import Report
 
 
 def text_of(report: Report, **options: bool) -> str:
     out = io.StringIO()
-    print_report(report, console(out), **options)
+    write(report_lines(report, **options), out)
     return out.getvalue()
 
 
@@ -44,11 +45,6 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     assert "... and 30 more" in text_of(replace(REPORT, operators=many))
 
 
-def test_brackets_in_names_are_no_markup() -> None:
-    report = replace(REPORT, operators=(replace(REPORT.operators[3], reason="types [red]x[/red] [int8]"),))
-    assert "types [red]x[/red] [int8]" in text_of(report)
-
-
 def test_outputs_alone_are_told_too() -> None:
     report = replace(REPORT, operators=(), outputs=(tensor(FOUND),), mode="cumulative")
     text = text_of(report)
@@ -60,7 +56,7 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[" in text_of(REPORT)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in text_of(REPORT)
+    assert "\x1b" not in text_of(REPORT)
 
 
 def test_a_stage_for_all_channels_shows_ranges() -> None:

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from tflq.verification.difference import HISTOGRAM_REACH, difference, merged
+from tflq.verification.comparing import HISTOGRAM_REACH, difference, merged
 
 INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64]
 

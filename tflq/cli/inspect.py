@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from tflq.cli.exits import Exit
@@ -32,7 +34,8 @@ def inspect_command(model: str, profile: str, op: int | None, as_json: bool) -> 
             document["operators"] = [document["operators"][op]]
         click.echo(dumps(document))
     else:
-        from tflq.report.text import console, print_inspection
+        from tflq.report.layout import write
+        from tflq.report.text import inspection_lines, operator_lines
 
-        print_inspection(found, console(), op=op)
+        write(inspection_lines(found) if op is None else operator_lines(found, op), sys.stdout)
     return Exit.SAME

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -64,8 +65,9 @@ def verify_command(
 
         click.echo(dumps(verify_document(report)))
     else:
-        from tflq.report.text import console, print_report
+        from tflq.report.layout import write
+        from tflq.report.text import report_lines
 
-        print_report(report, console(), all_operators=all_operators)
+        write(report_lines(report, all_operators=all_operators), sys.stdout)
     codes = {Verdict.SAME: Exit.SAME, Verdict.DIFFERS: Exit.DIFFERS, Verdict.INCOMPLETE: Exit.UNSUPPORTED}
     return codes[report.verdict]

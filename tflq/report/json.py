@@ -9,8 +9,8 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from tflq.errors import TflqError
+from tflq.verification.comparing import Difference
 from tflq.verification.constants import Constants
-from tflq.verification.difference import Difference
 from tflq.verification.golden import Golden
 from tflq.verification.inspection import Inspection
 from tflq.verification.results import InputFacts, ModelFacts, OperatorResult, Report, TensorResult

@@ -4,63 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from tflq.report.layout import Line, table
 from tflq.verification.constants import Constants, Stage
-from tflq.verification.difference import HISTOGRAM_REACH, Difference
-from tflq.verification.inspection import Inspection, OperatorFacts
 from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from tflq.verification.comparing import Difference
+    from tflq.verification.inspection import Inspection, OperatorFacts
 
-#: Columns of text that is not for a terminal: tables are as wide as they need, so that they can be searched.
-UNLIMITED = 1000
 #: Operators that a verification lists unless all are asked for.
 LISTED = 20
-_COLOURS = {Verdict.SAME: "bold green", Verdict.DIFFERS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
-_STATUS_COLOURS = {Status.EXACT: "green", Status.DIFFERS: "red", Status.NOT_COMPARED: "yellow"}
-
-
-def console(file: IO[str] | None = None) -> Console:
-    """A console that honours NO_COLOR and does not cut tables short in files and pipes."""
-    from rich.console import Console
-
-    made = Console(file=file, highlight=False, soft_wrap=False)
-    if not made.is_terminal:
-        made = Console(file=file, highlight=False, width=UNLIMITED, soft_wrap=True)
-    return made
+_STYLES = {Verdict.SAME: "good", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
 
 
 # --- verify ----------------------------------------------------------------------------------------------------------
 
 
-def print_report(report: Report, out: Console, *, all_operators: bool = False) -> None:
+def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
     """Verdict; first divergent operator; how many, how far, which way; expected and got with the stage; what next."""
-    from rich.text import Text
-
-    out.print(Text(report.verdict.value.upper(), _COLOURS[report.verdict]), Text(_summary(report)))
+    yield Line(f"{report.verdict.value.upper()} {_summary(report)}", _STYLES[report.verdict])
     first = report.first_divergent
     if first is not None:
-        out.print(Text(f"First divergent operator: {first.index} {first.op} (version {first.version})"))
-        for line in _tensor_lines(first.worst, first.constants, _sides(report)):
-            out.print(Text(line))
+        yield Line(f"First divergent operator: {first.index} {first.op} (version {first.version})")
+        yield from map(Line, _tensor_lines(first.worst, first.constants, _sides(report)))
     elif report.verdict == Verdict.DIFFERS:
         for tensor in report.outputs:
-            for line in _tensor_lines(tensor, None, _sides(report)):
-                out.print(Text(line))
-    for line in next_steps(report):
-        out.print(Text(line, "bold"))
+            yield from map(Line, _tensor_lines(tensor, None, _sides(report)))
+    for text in next_steps(report):
+        yield Line(text, "strong")
     for note in report.notes:
-        out.print(Text(f"note: {note}", "yellow"))
+        yield Line(f"note: {note}", "warning")
     listed = [o for o in report.operators if all_operators or o.status != Status.EXACT]
-    if listed:
-        shown = listed if all_operators else listed[:LISTED]
-        out.print(_operators_table(shown))
-        if len(listed) > len(shown):
-            out.print(Text(f"... and {len(listed) - len(shown)} more (--all shows them)"))
-    out.print(Text(_what_ran(report), "dim"))
+    shown = listed if all_operators else listed[:LISTED]
+    if shown:
+        yield from table(_OPERATOR_COLUMNS, map(_operator_row, shown))
+    if len(listed) > len(shown):
+        yield Line(f"... and {len(listed) - len(shown)} more (--all shows them)")
+    yield Line(_what_ran(report), "faint")
 
 
 def _summary(report: Report) -> str:
@@ -114,9 +96,10 @@ def _distance(found: Difference) -> str:
 
 
 def _histogram(found: Difference) -> str:
+    from tflq.verification.comparing import HISTOGRAM_REACH
+
     def label(distance: int) -> str:
-        edge = "=" if abs(distance) < HISTOGRAM_REACH else ""
-        return f"{distance:+d}" if edge else f"{distance:+d} or beyond"
+        return f"{distance:+d}" if abs(distance) < HISTOGRAM_REACH else f"{distance:+d} or beyond"
 
     return ", ".join(f"{label(distance)}: {count:,}" for distance, count in found.histogram)
 
@@ -133,21 +116,23 @@ def next_steps(report: Report) -> Iterator[str]:
         yield f"Next: tflq inspect {model}"
 
 
-def _operators_table(operators: Sequence[OperatorResult]) -> Table:
-    table = _table("#", "operator", "status", "tensor", "differing", "largest", "bias")
-    for operator in operators:
-        tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
-        found = tensor.difference if tensor else None
-        table.add_row(
-            str(operator.index),
-            operator.op,
-            f"[{_STATUS_COLOURS[operator.status]}]{operator.status.value}[/]",
-            _cell(operator.reason or _place(tensor)),
-            f"{found.differing:,} of {found.elements:,}" if found else "",
-            f"{found.largest:,} {found.unit}" if found and found.differing else "",
-            f"{found.bias:+.3f}" if found and found.differing else "",
-        )
-    return table
+_OPERATOR_COLUMNS = (
+    ("#", ">"), ("operator", "<"), ("status", "<"), ("differing", ">"), ("largest", ">"), ("bias", ">"), ("tensor", "<"),
+)  # fmt: skip
+
+
+def _operator_row(operator: OperatorResult) -> list[str]:
+    tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
+    found = tensor.difference if tensor else None
+    return [
+        str(operator.index),
+        operator.op,
+        operator.status.value,
+        f"{found.differing:,} of {found.elements:,}" if found else "",
+        f"{found.largest:,} {found.unit}" if found and found.differing else "",
+        f"{found.bias:+.3f}" if found and found.differing else "",
+        operator.reason or _place(tensor),
+    ]
 
 
 def _place(tensor: TensorResult | None) -> str:
@@ -170,7 +155,9 @@ def runtime_text(runtime: Any) -> str:
     fact = runtime.get if isinstance(runtime, Mapping) else lambda name, default="": getattr(runtime, name, default)
     if not fact("package", ""):
         return "an unnamed runtime"
-    text = f"{fact('package', '')} {fact('version', '')} {fact('resolver', '')}, {_count(fact('threads', 1), 'thread')}"
+    text = f"{fact('package', '')} {fact('version', '')} {fact('resolver', '')}, " + _count(
+        fact("threads", 1), "thread"
+    )
     if fact("delegate", ""):
         text += f", {fact('delegate', '')} in {_count(sum(fact('delegated', ())), 'partition')}"
     return f"{text}, {fact('platform', '')}"
@@ -179,35 +166,30 @@ def runtime_text(runtime: Any) -> str:
 # --- inspect ---------------------------------------------------------------------------------------------------------
 
 
-def print_inspection(inspection: Inspection, out: Console, *, op: int | None = None) -> None:
-    """The model at a glance and one row per operator; with `op` everything about that operator."""
-    from rich.text import Text
+_INSPECT_COLUMNS = (
+    ("#", ">"), ("operator", "<"), ("output", "<"), ("real multiplier", ">"), ("Q31", ">"), ("shift", ">"),
+    ("zp in", ">"), ("zp out", ">"), ("clamp", "<"), ("MACs", ">"),
+)  # fmt: skip
 
-    if op is not None:
-        for line in _operator_lines(inspection, inspection.operators[op]):
-            out.print(Text(line))
-        return
+
+def inspection_lines(inspection: Inspection) -> Iterator[Line]:
+    """The model at a glance and one row per operator."""
     model = inspection.model
-    out.print(Text(f"{model.path or 'model'}: {model.size:,} bytes, SHA-256 {model.sha256}"))
+    yield Line(f"{model.path or 'model'}: {model.size:,} bytes, SHA-256 {model.sha256}", "strong")
     constants = sum(t.bytes for t in inspection.tensors)
-    out.print(
-        Text(
-            f"{_count(len(inspection.operators), 'operator')}, {_count(len(inspection.tensors), 'tensor')}, "
-            f"{constants:,} bytes of constants, {inspection.macs:,} MACs; profile {inspection.profile}"
-            + (f"; {inspection.subgraphs} subgraphs, the first is shown" if inspection.subgraphs > 1 else "")
-        )
+    yield Line(
+        f"{_count(len(inspection.operators), 'operator')}, {_count(len(inspection.tensors), 'tensor')}, "
+        f"{constants:,} bytes of constants, {inspection.macs:,} MACs; profile {inspection.profile}"
+        + (f"; {inspection.subgraphs} subgraphs, the first is shown" if inspection.subgraphs > 1 else "")
     )
     for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs)):
         for index in indices:
-            out.print(Text(f"{kind} {_tensor_text(inspection, index)}"))
-    table = _table("#", "operator", "output", "real multiplier", "Q31", "shift", "zp in", "zp out", "clamp", "MACs")
-    for operator in inspection.operators:
-        table.add_row(*_row(inspection, operator))
-    out.print(table)
+            yield Line(f"{kind} {_tensor_text(inspection, index)}")
+    yield from table(_INSPECT_COLUMNS, (_row(inspection, operator) for operator in inspection.operators))
     if inspection.unsupported:
-        out.print(Text(f"{len(inspection.unsupported)} not supported under {inspection.profile}:", "yellow"))
+        yield Line(f"{len(inspection.unsupported)} not supported under {inspection.profile}:", "warning")
         for operator in inspection.unsupported:
-            out.print(Text(f"  {operator.index} {operator.op}: {operator.reason}", "yellow"))
+            yield Line(f"  {operator.index} {operator.op}: {operator.reason}", "warning")
 
 
 def _row(inspection: Inspection, operator: OperatorFacts) -> list[str]:
@@ -219,13 +201,13 @@ def _row(inspection: Inspection, operator: OperatorFacts) -> list[str]:
     return [
         str(operator.index),
         operator.op,
-        _cell(f"{output.type} {list(output.shape)}" if output else ""),
-        _cell("\n".join(_span(stage.real) for stage in stages) or ("unsupported" if operator.reason else "")),
-        _cell("\n".join(_span(stage.mantissa) for stage in stages)),
-        _cell("\n".join(_span(stage.shift) for stage in stages)),
+        (f"{output.type} {list(output.shape)}" if output else ""),
+        ("\n".join(_span(stage.real) for stage in stages) or ("unsupported" if operator.reason else "")),
+        ("\n".join(_span(stage.mantissa) for stage in stages)),
+        ("\n".join(_span(stage.shift) for stage in stages)),
         _span(source.zero_point) if source else "",
         _span(output.zero_point) if output else "",
-        _cell(_clamp(operator.constants)),
+        (_clamp(operator.constants)),
         f"{operator.macs:,}" if operator.macs else "",
     ]
 
@@ -240,7 +222,12 @@ def _clamp(constants: Constants | None) -> str:
     return "\n".join(lines)
 
 
-def _operator_lines(inspection: Inspection, operator: OperatorFacts) -> Iterator[str]:
+def operator_lines(inspection: Inspection, index: int) -> Iterator[Line]:
+    """Everything about operator `index`."""
+    yield from map(Line, _operator_texts(inspection, inspection.operators[index]))
+
+
+def _operator_texts(inspection: Inspection, operator: OperatorFacts) -> Iterator[str]:
     yield f"operator {operator.index} {operator.op}, version {operator.version}, {operator.macs:,} MACs"
     for kind, tensors in (("input", operator.inputs), ("output", operator.outputs)):
         for position, tensor in enumerate(tensors):
@@ -307,19 +294,3 @@ def _number(value: Any) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _cell(text: str | None) -> str:
-    """Table cells are markup: brackets in them must not be read as such."""
-    return (text or "").replace("[", "\\[")
-
-
-def _table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    numbers = {"#", "MACs", "differing", "largest", "bias", "shift", "zp in", "zp out", "Q31", "real multiplier"}
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", no_wrap=column in ("#", "operator"))
-    return table

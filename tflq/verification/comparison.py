@@ -21,8 +21,8 @@ from tflq.interpreter import Plan, State, make_plan, run
 from tflq.ir import Model, TensorSpec, TensorType
 from tflq.kernels.kernel import Prepared
 from tflq.profiles import Profile
+from tflq.verification.comparing import Difference, difference, merged
 from tflq.verification.constants import Constants, constants_of
-from tflq.verification.difference import Difference, difference, merged
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.results import OperatorResult, TensorResult
 from tflq.verification.tapping import single_operator

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tflq.api.files import save
 from tflq.runtimes import Runtime
-from tflq.verification.difference import difference
+from tflq.verification.comparing import difference
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.inputs import Inputs
 from tflq.verification.source import Subject

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from tflq.runtimes import Description
-from tflq.verification.constants import Constants
-from tflq.verification.difference import Difference
+if TYPE_CHECKING:
+    from tflq.runtimes import Description
+    from tflq.verification.comparing import Difference
+    from tflq.verification.constants import Constants
 
 
 class Status(str, Enum):
