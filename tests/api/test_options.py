@@ -9,7 +9,7 @@ import pytest
 import suites
 
 import tflq
-from tflq.errors import InputError, OptionError, UnknownNameError
+from tflq.errors import InputError, LimitError, OptionError, UnknownNameError
 from tflq.profiles import PROFILES
 
 PATH = next((suites.ROOT / "golden" / "singleop").rglob("add_i8_0.tflite"))
@@ -76,6 +76,14 @@ def test_unknown_profile_names_those_there_are() -> None:
 def test_what_is_no_profile(profile: Any) -> None:
     with pytest.raises((UnknownNameError, TypeError)):
         tflq.Interpreter(str(PATH), profile=profile)
+
+
+def test_memory_limit() -> None:
+    interpreter = tflq.Interpreter(str(PATH), memory_limit=1000)
+    with pytest.raises(LimitError, match="1000 bytes"):
+        interpreter.allocate_tensors()
+    with pytest.raises(TypeError):
+        tflq.Interpreter(str(PATH), memory_limit="1 GiB")  # type: ignore[arg-type]
 
 
 def test_one_model_and_only_one() -> None:

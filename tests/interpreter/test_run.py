@@ -102,6 +102,13 @@ def test_errors_of_a_kernel_name_the_operator(op: str, words: str) -> None:
         run(plan, {0: ints(1, 2)})
 
 
+def test_numpy_scalars_become_arrays() -> None:
+    model = graph([tensor(), tensor(shape=())], [("SUM", [0], [1])], [0], [1])
+    total = run(make_plan(model, PROFILE), {0: ints(3, 4)}).values[1]
+    assert isinstance(total, np.ndarray)
+    assert (total.shape, int(total)) == ((), 7)
+
+
 def test_one_step_by_itself() -> None:
     """What an isolated comparison does: feed one operator values from elsewhere."""
     plan, state = make_plan(DYNAMIC, PROFILE), State()

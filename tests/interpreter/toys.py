@@ -100,6 +100,11 @@ def _optional(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((node.input(0).shape,), None, lambda data, x, y: x if y is None else x + y)
 
 
+def _sum(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Of all elements, as the NumPy scalar that a reduction gives."""
+    return Prepared(((),), None, lambda data, x: x.sum(dtype=x.dtype))
+
+
 def _broken_prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     raise KeyError("missing")
 
@@ -142,6 +147,7 @@ PROFILE = Profile(
             Kernel("WRONG_SHAPE", "any -> any", _wrong_shape),
             Kernel("WRONG_COUNT", "any -> any", _wrong_count),
             Kernel("HUGE", "any -> any", _huge),
+            Kernel("SUM", "any -> any", _sum),
             Kernel("VERSIONED", "int8 -> int8", _copy, versions=(2, 3)),
         )
     ),

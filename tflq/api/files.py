@@ -36,9 +36,11 @@ def load(source: Source | Model) -> Model:
 
 
 def _mapped(path: str | bytes) -> mmap.mmap | bytes:
-    """The bytes of a file: a read-only map, or plain bytes for what cannot be mapped (empty files, pipes)."""
+    """The bytes of a file: a read-only map, or plain bytes of what cannot be mapped (empty files, pipes)."""
     try:
         with open(path, "rb") as file:
+            if os.name == "nt":  # a map would keep the file from being replaced or removed
+                return file.read()
             try:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (ValueError, OSError):

@@ -20,6 +20,7 @@ from tflq.api.session import Session
 from tflq.api.signature import SignatureRunner, by_name
 from tflq.api.values import give
 from tflq.errors import InputError, ModelError, UnknownNameError
+from tflq.interpreter.memory import DEFAULT_MEMORY
 from tflq.ir import Model, SignatureDef
 from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
@@ -57,6 +58,7 @@ class Interpreter:
         custom_op_registerers: Sequence[object] | None = None,
         *,
         profile: str | Profile = "litert-ref",
+        memory_limit: int = DEFAULT_MEMORY,
     ) -> None:
         """Load a model from a path, or from the bytes of a file (or a Model) in `model_content`.
 
@@ -74,11 +76,13 @@ class Interpreter:
             experimental_force_delegate_node_profiling: Accepted; there are no delegates.
             custom_op_registerers: Refused unless empty.
             profile: Whose arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile.
+            memory_limit: Bytes of tensors, constants left out, that may be alive at the same time.
 
         Raises:
             FileAccessError: The path cannot be read.
             FormatError: The bytes are no valid `.tflite` file.
             OptionError: An option cannot be honoured.
+            ModelError: The graph refers to what it does not have.
         """
         self._profile = profile_by_name(profile)
         check_delegates(experimental_delegates, experimental_default_delegate_latest_features)
@@ -87,6 +91,7 @@ class Interpreter:
         check_resolver(experimental_op_resolver_type, self._profile)
         self._compress = experimental_compress_quantization_zero_points
         self._keep_all = bool(experimental_preserve_all_tensors)
+        self._memory_limit = operator.index(memory_limit)
         self._model = _model(model_path, model_content)
         self._sessions: dict[int, Session] = {}
         self._resources: dict[Hashable, Any] = {}
@@ -108,6 +113,7 @@ class Interpreter:
         Raises:
             UnsupportedError: The profile has no kernel for an operator; says which, and the nearest form it has.
             ModelError: An operator cannot accept its operands.
+            LimitError: The tensors take more than `memory_limit`.
         """
         self._session(0).allocate()
 
@@ -203,7 +209,7 @@ class Interpreter:
             if not 0 <= index < count:
                 raise UnknownNameError("subgraph", index, range(count))
             session = self._sessions[index] = Session(
-                self._model, self._profile, index, self._keep_all, self._resources
+                self._model, self._profile, index, self._keep_all, self._memory_limit, self._resources
             )
         return session
 

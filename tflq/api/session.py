@@ -25,9 +25,11 @@ class Session:
     """
 
     def __init__(
-        self, model: Model, profile: Profile, index: int, keep_all: bool, resources: dict[Hashable, Any]
+        self, model: Model, profile: Profile, index: int, keep_all: bool, memory_limit: int,
+        resources: dict[Hashable, Any],
     ) -> None:  # fmt: skip
-        self.model, self.profile, self.index, self.keep_all = model, profile, index, keep_all
+        self.model, self.profile, self.index = model, profile, index
+        self.keep_all, self.memory_limit = keep_all, memory_limit
         self.graph = model.subgraphs[index]
         check_indices(self.graph)
         self.plan: Plan | None = None
@@ -81,7 +83,7 @@ class Session:
         """Plan for the present input shapes, and give inputs and variables memory; nothing to do if that is done."""
         if self.plan is not None:
             return
-        plan = make_plan(self.model, self.profile, self.index, self._resized)
+        plan = make_plan(self.model, self.profile, self.index, self._resized, self.memory_limit)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
         self._state = State(resources=self._resources)
         self._trace, self._inputs, self.plan = None, inputs, plan

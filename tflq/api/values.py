@@ -26,8 +26,9 @@ def outside_type(type_: TensorType) -> type[np.generic]:
 
 def blank(type_: TensorType, shape: Shape) -> Array:
     """A writable array for a tensor that has no value yet: zeros, or empty strings."""
-    fill = b"" if type_ == TensorType.STRING else 0
-    return np.full(shape, fill, CARRIER[type_])
+    if type_ == TensorType.STRING:
+        return np.full(shape, b"", CARRIER[type_])
+    return np.zeros(shape, CARRIER[type_])
 
 
 def store(buffer: Array, type_: TensorType, value: object, name: str) -> None:
@@ -55,7 +56,9 @@ def give(value: Array, type_: TensorType) -> Array:
 def _received(value: object, name: str) -> Array:
     try:
         return np.asarray(value)
-    except (ValueError, OverflowError) as error:  # a ragged list
+    except MemoryError:
+        raise
+    except Exception as error:  # a ragged list, or whatever an object's own conversion raises
         raise InputError(f"no array: {error}", name=name) from error
 
 

@@ -120,10 +120,17 @@ def evaluate(
         raise
     except Exception as error:
         raise OperatorFailed(step.op, step.index, "eval", f"{type(error).__name__}: {error}") from error
-    results = result if isinstance(result, tuple) else (result,)
+    results = _arrays(result)
     if len(results) != len(step.outputs) + len(prepared.updates):
         raise OperatorFailed(step.op, step.index, "eval", f"made {len(results)} arrays")
     return results
+
+
+def _arrays(result: Any) -> tuple[Array, ...]:
+    """The arrays that an eval gave; NumPy makes scalars of what has no dimensions, so those are wrapped again."""
+    if isinstance(result, np.ndarray):
+        return (result,)
+    return tuple(map(np.asarray, result)) if isinstance(result, tuple) else (np.asarray(result),)
 
 
 def inputs_of(plan: Plan, step: Step, values: Mapping[int, Array]) -> list[Array | None]:
