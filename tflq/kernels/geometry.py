@@ -101,11 +101,14 @@ def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
 def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, first_channel: Int, out: Array) -> None:
     """Centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
 
-    `x` is N, H, W, C; output pixels count through N, out_h, out_w. The channels taken begin at `first_channel`; the
-    width of `out` says how many. Taps outside the image give 0.
+    `x` is N, H, W, C, contiguous; output pixels count through N, out_h, out_w. The channels taken begin at
+    `first_channel`; the width of `out` says how many. Taps outside the image give 0.
     """
     depth = out.shape[1] // (window.kernel_h * window.kernel_w)
     zero = out.dtype.type(zero_point)
+    pixels = x.reshape(x.shape[0], x.shape[1], x.shape[2] * x.shape[3])
+    # taps that lie side by side in memory are taken as one run of `step` taps
+    step = window.kernel_w if window.dilation_w == 1 and depth == x.shape[3] else 1
     for i in range(out.shape[0]):
         row = first_row + i
         ox = row % window.out_w
@@ -116,46 +119,54 @@ def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, firs
         at = 0
         for ky in range(window.kernel_h):
             y = top + ky * window.dilation_h
-            for kx in range(window.kernel_w):
+            for kx in range(0, window.kernel_w, step):
                 column = left + kx * window.dilation_w
-                if 0 <= y < window.height and 0 <= column < window.width:
-                    for c in range(depth):
-                        out[i, at + c] = out.dtype.type(x[n, y, column, first_channel + c]) - zero
-                else:
-                    for c in range(depth):
-                        out[i, at + c] = 0
-                at += depth
+                patch = out[i, at : at + step * depth]
+                at += step * depth
+                first, last = max(0, -column), min(step, window.width - column)  # taps of the run inside the image
+                if y < 0 or y >= window.height or first >= last:
+                    patch[:] = 0
+                    continue
+                if first > 0 or last < step:
+                    patch[:] = 0
+                inside = patch[first * depth : last * depth]
+                source = pixels[n, y, (column + first) * x.shape[3] + first_channel :]
+                for c in range(inside.size):
+                    inside[c] = out.dtype.type(source[c]) - zero
 
 
-def slab_rows(window: Window, rows: int) -> int:
-    """Image rows that `rows` output rows see, dilation and padding included."""
-    return (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
+def slab_shape(window: Window, rows: int) -> Shape:
+    """(rows, stride_w, columns) of the slab that `rows` output rows see, dilation and padding included.
 
-
-def slab_width(window: Window) -> int:
-    """Image columns that a row of output pixels sees, dilation and padding included."""
-    return max(0, window.out_w - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1
+    Columns whose numbers leave the same remainder by stride_w lie side by side: what a tap sees along an output row is
+    then contiguous, whatever the stride.
+    """
+    seen = (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
+    width = max(0, window.out_w - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1
+    return seen, window.stride_w, -(-width // window.stride_w)
 
 
 @compiled
 def slab_into(x: Array, zero_point: Int, window: Window, first_row: Int, times: Int, out: Array) -> None:
-    """Centred image rows from the first that output row `first_row` sees, padding as 0: out (rows, columns, C * times).
+    """Centred image rows from the first that output row `first_row` sees, padding as 0: out (*slab_shape, C * times).
 
     `x` is H, W, C; every channel is repeated `times` times.
     """
     zero = out.dtype.type(zero_point)
-    channels = out.shape[2]
+    channels = out.shape[3]
     top = first_row * window.stride_h - window.pad_top
-    inside = min(out.shape[1], window.width + window.pad_left)
     for r in range(out.shape[0]):
         y = top + r
         if y < 0 or y >= window.height:
             out[r] = 0
             continue
-        out[r, : window.pad_left] = 0
-        out[r, inside:] = 0
-        for column in range(window.pad_left, inside):
-            source, target = x[y, column - window.pad_left], out[r, column]
+        for column in range(out.shape[1] * out.shape[2]):
+            target = out[r, column % window.stride_w, column // window.stride_w]
+            at = column - window.pad_left
+            if at < 0 or at >= window.width:
+                target[:] = 0
+                continue
+            source = x[y, at]
             if times == 1:
                 for c in range(channels):
                     target[c] = out.dtype.type(source[c]) - zero

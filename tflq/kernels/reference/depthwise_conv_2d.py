@@ -34,11 +34,17 @@ from tflq.kernels.contraction import (
     stage_of,
     weights_read_as_int8,
 )
-from tflq.kernels.geometry import Window, slab_into, slab_rows, slab_width, window
+from tflq.kernels.geometry import Window, slab_into, slab_shape, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.ordered import convolve_depthwise
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
+from tflq.numerics.compiled import Int, compiled
+
+#: How many taps one pass over the channels takes; taps are filled up with weights of 0.
+_TAPS_AT_ONCE = 9
+
+#: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
+_RUN = 512
 
 #: Bytes of centred input and accumulators that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 18
@@ -54,7 +60,8 @@ class OpData:
     input_zero_point: int  # LSB of input
     weight_zero_point: int  # LSB of weights
     accumulator: np.dtype[Any]  # wide enough for every sum, or as wide as the source's own
-    weights: Array  # (KH, KW, C * M), centred, int16; empty where they are not constant
+    weights: Array  # (taps, pixels * C * M), centred, int16, see `weights`; empty where they are not constant
+    offsets: Array  # of the taps, in elements of the slab, int64
     output: Output
 
 
@@ -104,7 +111,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         input_zero_point=x.zero_point,
         weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else 0,
         accumulator=_narrowest(at, max(map(abs, code_span(x))), accumulator),
-        weights=np.zeros((0, 0, 0), np.int16),
+        weights=np.zeros((0, 0), np.int16),
+        offsets=tap_offsets(at, shape[3]),
         output=output(node, stage, y, None if bias is None else bias.value, shape[3], accumulator),
     )
     if w.value is None or (bias is not None and bias.value is None):
@@ -118,9 +126,20 @@ def _narrowest(at: Window, largest: int, accumulator: np.dtype[Any]) -> np.dtype
 
 
 def weights(data: OpData, w: Array) -> Array:
-    """(KH, KW, C * M), centred, int16."""
+    """(taps, pixels * C * M), centred, int16: filled up to whole passes, repeated over a run of pixels."""
     codes = weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w
-    return np.array(centred(codes[0], data.weight_zero_point), np.int16, order="C")
+    taps = np.zeros((len(data.offsets), data.shape[3]), np.int16)
+    taps[: data.window.taps] = centred(codes, data.weight_zero_point).reshape(-1, data.shape[3])
+    return np.tile(taps, (1, max(1, min(data.window.out_w, _RUN // data.shape[3]))))
+
+
+def tap_offsets(at: Window, channels: int) -> Array:
+    """Offsets of the taps from the first one, in elements of the slab, filled up to whole passes."""
+    _, phases, width = slab_shape(at, 1)
+    rows, columns = np.arange(at.kernel_h) * at.dilation_h, np.arange(at.kernel_w) * at.dilation_w
+    pixels = rows[:, None] * phases * width + columns % phases * width + columns // phases
+    offsets = pixels.reshape(-1) * channels
+    return np.pad(offsets, (0, -len(offsets) % _TAPS_AT_ONCE))
 
 
 def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -128,33 +147,52 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
     at, channels = data.window, data.shape[3]
     out = np.empty(data.shape, data.output.pipeline.dtype)
     x = np.ascontiguousarray(x)
-    width = slab_width(at)
-    rows = max(1, min(at.out_h, _CACHE_BYTES // (channels * (2 * width * at.stride_h + 4 * max(1, at.out_w)))))
-    slab = np.empty((slab_rows(at, rows), width, channels), np.int16)
-    sums = np.empty((rows, at.out_w, channels), data.accumulator)
+    rows = max(1, min(at.out_h, _CACHE_BYTES // _row_bytes(at, channels, data.accumulator)))
+    slab = np.empty((*slab_shape(at, rows), channels), np.int16)
+    sums = np.empty((rows, at.out_w * channels), data.accumulator)
+    values = slab.reshape(-1)
     for n in range(data.shape[0]):
         for start in range(0, at.out_h, rows):
             count = min(rows, at.out_h - start)
             slab_into(x[n], data.input_zero_point, at, start, data.times, slab)
-            accumulate(slab, data.weights, at, sums[:count])
+            accumulate(values, slab[0].size * at.stride_h, data.weights, data.offsets, sums[:count])
             data.output.into(sums[:count].reshape(-1, channels), out[n, start : start + count].reshape(-1, channels))
     return out
 
 
+def _row_bytes(at: Window, channels: int, accumulator: np.dtype[Any]) -> int:
+    _, phases, columns = slab_shape(at, 1)
+    return channels * (2 * phases * columns * at.stride_h + accumulator.itemsize * max(1, at.out_w))
+
+
 @compiled
-def accumulate(slab: Array, w: Array, window: Window, sums: Array) -> None:
-    """sums[oy, ox, c] = sum over taps of slab times w. `slab` holds the rows that these output rows see."""
-    channels = w.shape[2]
+def accumulate(slab: Array, row_step: Int, w: Array, offsets: Array, sums: Array) -> None:
+    """sums[oy, ox * C + c] = sum over taps of slab times w. `slab` is flat, `row_step` elements an output row.
+
+    Weights are repeated over several pixels, and nine taps go in one pass, so that the innermost loop is long. Nine
+    products fit int32; over passes, sums wrap in their own type.
+    """
+    run = w.shape[1]
     for oy in range(sums.shape[0]):
-        for ox in range(sums.shape[1]):
-            total = sums[oy, ox]
-            total[:] = 0
-            for ky in range(window.kernel_h):
-                row = slab[oy * window.stride_h + ky * window.dilation_h]
-                for kx in range(window.kernel_w):
-                    values, factors = row[ox * window.stride_w + kx * window.dilation_w], w[ky, kx]
-                    for c in range(channels):
-                        total[c] += np.int32(values[c]) * np.int32(factors[c])
+        for start in range(0, sums.shape[1], run):
+            total = sums[oy, start : start + run]
+            at = oy * row_step + start
+            for t in range(0, offsets.size, _TAPS_AT_ONCE):
+                x0, x1, x2 = slab[at + offsets[t] :], slab[at + offsets[t + 1] :], slab[at + offsets[t + 2] :]
+                x3, x4, x5 = slab[at + offsets[t + 3] :], slab[at + offsets[t + 4] :], slab[at + offsets[t + 5] :]
+                x6, x7, x8 = slab[at + offsets[t + 6] :], slab[at + offsets[t + 7] :], slab[at + offsets[t + 8] :]
+                w0, w1, w2, w3, w4, w5, w6, w7, w8 = (
+                    w[t], w[t + 1], w[t + 2], w[t + 3], w[t + 4], w[t + 5], w[t + 6], w[t + 7], w[t + 8],
+                )  # fmt: skip
+                for k in range(total.size):
+                    nine = (
+                        np.int32(x0[k]) * np.int32(w0[k]) + np.int32(x1[k]) * np.int32(w1[k])
+                        + np.int32(x2[k]) * np.int32(w2[k]) + np.int32(x3[k]) * np.int32(w3[k])
+                        + np.int32(x4[k]) * np.int32(w4[k]) + np.int32(x5[k]) * np.int32(w5[k])
+                        + np.int32(x6[k]) * np.int32(w6[k]) + np.int32(x7[k]) * np.int32(w7[k])
+                        + np.int32(x8[k]) * np.int32(w8[k])
+                    )  # fmt: skip
+                    total[k] = nine if t == 0 else total[k] + nine
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
