@@ -31,6 +31,8 @@ EXACT_FLOAT64 = 2**53
 _SHORTEST_RUN = 96
 #: Bytes of rows and accumulators that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 20
+#: BLAS packs the matrix anew for every block: with fewer rows that shows.
+_FEWEST_ROWS = 192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +64,8 @@ class Contraction:
 
     @property
     def block_rows(self) -> int:
-        """How many rows keep rows and accumulators of one block in cache."""
-        return max(16, _CACHE_BYTES // (self.real.itemsize * max(1, sum(self.shape))))
+        """How many rows keep rows and accumulators of one block in cache, yet outweigh the packing of the matrix."""
+        return max(_FEWEST_ROWS, _CACHE_BYTES // (self.real.itemsize * max(1, sum(self.shape))))
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Accumulators (R, N) of `rows` (R, K), of type `real`, unit stride along K. `out` is of type `accumulator`."""
