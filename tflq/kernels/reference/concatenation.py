@@ -29,6 +29,7 @@ from tflq.kernels.operands import (
 )
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import INT32_MAX
+from tflq.numerics.tables import look_up_8bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +96,7 @@ def round_half_away_float32(x: Array) -> Array:
 
 def eval_concatenation(data: OpData, *inputs: Array) -> Array:
     """Source: reference_ops::Concatenation, ConcatenationWithScaling."""
-    parts = [x if table is None else table[x] for x, table in zip(inputs, data.tables, strict=True)]
+    parts = [x if table is None else look_up_8bit(table, x) for x, table in zip(inputs, data.tables, strict=True)]
     return np.concatenate([x if x.ndim else x.reshape(1) for x in parts], data.axis)
 
 

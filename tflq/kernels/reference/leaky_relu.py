@@ -75,8 +75,8 @@ def eval_float(alpha: np.float32, x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("LEAKY_RELU", "float32 -> float32", prepare_float),
-    Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_quantized),
-    Kernel("LEAKY_RELU", "int8 -> int8", prepare_quantized),
-    Kernel("LEAKY_RELU", "int16 -> int16", prepare_quantized),
+    Kernel("LEAKY_RELU", "float32 -> float32", prepare_float, (1, 2)),
+    Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_quantized, (1, 2)),
+    Kernel("LEAKY_RELU", "int8 -> int8", prepare_quantized, (1, 2)),
+    Kernel("LEAKY_RELU", "int16 -> int16", prepare_quantized, (1, 2)),
 )
