@@ -150,26 +150,42 @@ def slab_shape(window: Window, rows: int) -> Shape:
 def slab_into(x: Array, zero_point: Int, window: Window, first_row: Int, times: Int, out: Array) -> None:
     """Centred image rows from the first that output row `first_row` sees, padding as 0: out (*slab_shape, C * times).
 
-    `x` is H, W, C; every channel is repeated `times` times.
+    `x` is H, W, C, contiguous; every channel is repeated `times` times.
     """
-    zero = out.dtype.type(zero_point)
-    channels = out.shape[3]
     top = first_row * window.stride_h - window.pad_top
     for r in range(out.shape[0]):
         y = top + r
         if y < 0 or y >= window.height:
             out[r] = 0
-            continue
-        for column in range(out.shape[1] * out.shape[2]):
-            target = out[r, column % window.stride_w, column // window.stride_w]
-            at = column - window.pad_left
-            if at < 0 or at >= window.width:
+        elif window.stride_w == 1 and times == 1:
+            _row_into(x[y].reshape(-1), zero_point, window.pad_left * x.shape[2], out[r, 0].reshape(-1))
+        else:
+            _columns_into(x[y], zero_point, window.pad_left, times, out[r])
+
+
+@compiled
+def _row_into(source: Array, zero_point: Int, before: Int, out: Array) -> None:
+    """A centred row, after `before` elements of padding: one run of memory."""
+    zero = out.dtype.type(zero_point)
+    out[:before] = 0
+    inside = out[before : before + source.size]
+    for k in range(inside.size):
+        inside[k] = out.dtype.type(source[k]) - zero
+    out[before + inside.size :] = 0
+
+
+@compiled
+def _columns_into(source: Array, zero_point: Int, before: Int, times: Int, out: Array) -> None:
+    """A centred row (W, C) as (strides, columns, C * times): columns by their number's remainder, channels repeated."""
+    zero = out.dtype.type(zero_point)
+    for phase in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            target = out[phase, i]
+            column = i * out.shape[0] + phase - before
+            if column < 0 or column >= source.shape[0]:
                 target[:] = 0
                 continue
-            source = x[y, at]
-            if times == 1:
-                for c in range(channels):
-                    target[c] = out.dtype.type(source[c]) - zero
-            else:
-                for c in range(channels):
-                    target[c] = out.dtype.type(source[c // times]) - zero
+            values = source[column]
+            for m in range(times):
+                for c in range(values.size):
+                    target[c * times + m] = out.dtype.type(values[c]) - zero

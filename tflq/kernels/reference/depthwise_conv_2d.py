@@ -44,7 +44,7 @@ from tflq.numerics.compiled import Int, compiled
 _TAPS_AT_ONCE = 9
 
 #: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
-_RUN = 512
+_RUN = 1024
 
 #: Bytes of centred input and accumulators that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 18
