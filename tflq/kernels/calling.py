@@ -12,14 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Callee, Node, Operand, Prepared, Session, Shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branches:
-    """Subgraphs of which one is called, by number."""
+    """Subgraphs of which one is called, by number; of each, whether LiteRT leaves an output unwritten."""
 
     subgraphs: tuple[int, ...]
+    unwritten: tuple[bool, ...]
 
 
 def present(node: Node, first: int = 0) -> tuple[Operand, ...]:
@@ -43,7 +45,9 @@ def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[
     for branch in called:
         for inner, outer in zip(branch.outputs, node.outputs, strict=True):
             _require_type(node, inner, outer)
-    return Branches(tuple(subgraphs)), agreed([branch.shapes for branch in called])
+    shapes = agreed([branch.shapes for branch in called])
+    fixed = None not in shapes
+    return Branches(tuple(subgraphs), tuple(fixed and _repeats_an_output(branch) for branch in called)), shapes
 
 
 def agreed(shapes: Sequence[tuple[Shape | None, ...]]) -> tuple[Shape | None, ...]:
@@ -65,7 +69,21 @@ def prepare_call(node: Node, subgraph: int) -> Prepared:
 
 def eval_call(data: Branches, session: Session, *values: Array) -> tuple[Array, ...]:
     """The only subgraph's outputs."""
-    return session.enter(data.subgraphs[0])(values)
+    return take(data, session, 0, values)
+
+
+def take(data: Branches, session: Session, branch: int, values: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of one branch, counted from 0."""
+    if data.unwritten[branch]:
+        raise UndefinedResultError("Eval_static", "one tensor is two outputs of the subgraph: LiteRT writes only one")
+    return session.enter(data.subgraphs[branch])(values)
+
+
+def _repeats_an_output(called: Callee) -> bool:
+    """Whether a tensor that the subgraph computes is more than one of its outputs."""
+    given = {operand.index for operand in called.inputs}
+    computed = [o.index for o in called.outputs if o.index not in given and not o.is_constant]
+    return len(computed) != len(set(computed))
 
 
 def _require_type(node: Node, inner: Operand, outer: Operand) -> None:

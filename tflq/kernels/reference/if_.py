@@ -12,7 +12,7 @@ Source: LiteRT 2.3, if.cc Prepare, Eval_static, Eval_dynamic.
 
 from __future__ import annotations
 
-from tflq.kernels.calling import Branches, prepare_branches, single_value
+from tflq.kernels.calling import Branches, prepare_branches, single_value, take
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -28,7 +28,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_if(data: Branches, session: Session, condition: Array, *values: Array) -> tuple[Array, ...]:
     """Source: if.cc Eval. Only the branch taken is run."""
-    return session.enter(data.subgraphs[0 if condition.flat[0] else 1])(values)
+    return take(data, session, 0 if condition.flat[0] else 1, values)
 
 
 KERNELS = (Kernel("IF", "bool any* -> any*", prepare, (1, 1), session=True, calls=_OPTIONS),)

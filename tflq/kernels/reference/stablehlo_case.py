@@ -14,7 +14,7 @@ Source: LiteRT 2.3, stablehlo_case.cc Prepare, Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.calling import Branches, callee, prepare_branches, present, single_value
+from tflq.kernels.calling import Branches, callee, prepare_branches, present, single_value, take
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import integers_option, require_same_quantization
 from tflq.numerics.arithmetic import Arithmetic
@@ -38,7 +38,7 @@ def eval_case(data: Branches, session: Session, index: Array, *values: Array) ->
     """Source: stablehlo_case.cc Eval. Only the branch taken is run."""
     chosen = int(index.flat[0])
     last = len(data.subgraphs) - 1
-    return session.enter(data.subgraphs[chosen if 0 <= chosen <= last else last])(values)
+    return take(data, session, chosen if 0 <= chosen <= last else last, values)
 
 
 KERNELS = (

@@ -93,9 +93,12 @@ def _holds(condition: Array) -> bool:
 
 def _copied_in_turn(data: OpData, carried: tuple[Array, ...], made: tuple[Array, ...]) -> tuple[Array, ...]:
     """The loop's values after the body: an output that is an input has what lies there when its turn comes."""
-    result = list(carried)
+    result = list(made)
     for i, source in enumerate(data.forwarded):
-        result[i] = made[i] if source < 0 or source >= i else result[source]
+        if source >= 0 and carried[source].shape != made[source].shape:
+            raise UndefinedResultError("while", f"output {i} is an input whose memory is given back before it is read")
+        if 0 <= source < i:
+            result[i] = result[source]
     return tuple(result)
 
 
