@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,6 +17,7 @@ from tflq.ir import CARRIER, TensorType
 from tflq.kernels.activation import code_range
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import compiled
 from tflq.numerics.contract import Contraction, Range, centred_range
 from tflq.numerics.stages import OutputPipeline, OutputStage, Reals, repeated, type_range
 
@@ -164,8 +165,81 @@ def centred(codes: Array, zero_point: int) -> Array:
     return wide
 
 
+class Product(Protocol):
+    """Rows of integers times one constant matrix: (R, K) -> (R, N)."""
+
+    @property
+    def real(self) -> np.dtype[Any]:
+        """Type in which rows are given."""
+        ...
+
+    @property
+    def accumulator(self) -> np.dtype[Any]:
+        """Type of the sums."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, N)."""
+        ...
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows to give at a time."""
+        ...
+
+    def __call__(self, rows: Array, out: Array) -> Array:
+        """Sums (R, N) of `rows` (R, K) in `out`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dots:
+    """One or two rows: dot products of 16-bit integers in the source's own accumulator, which wraps as it does there.
+
+    Reading the matrix is what takes time then, and 8-bit weights are a quarter of their floats.
+    """
+
+    weights: Array  # (N, K), centred, int8 or int16
+    accumulator: np.dtype[Any]  # int32 or int64
+
+    real: ClassVar[np.dtype[Any]] = np.dtype(np.int16)
+    block_rows: ClassVar[int] = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, N)."""
+        return self.weights.shape[1], self.weights.shape[0]
+
+    def __call__(self, rows: Array, out: Array) -> Array:
+        """As Product.__call__."""
+        dots_into(rows, self.weights, out)
+        return out
+
+
+@compiled
+def dots_into(rows: Array, weights: Array, out: Array) -> None:
+    """out[r, n] = rows[r] . weights[n], in the type of `out`."""
+    zero = out.dtype.type(0)
+    for r in range(rows.shape[0]):
+        row = rows[r]
+        for n in range(weights.shape[0]):
+            factors, total = weights[n], zero
+            for k in range(row.size):
+                total += np.int32(row[k]) * np.int32(factors[k])
+            out[r, n] = total
+
+
+def product(weights: Array, span: Range, rows: int, accumulator: np.dtype[Any]) -> Product:
+    """The way to multiply `rows` rows of values in `span` by centred `weights` (K, N)."""
+    if rows > Dots.block_rows:
+        return Contraction.of(weights, span)
+    narrow = np.int8 if weights.size and weights.min() >= -128 and weights.max() <= 127 else np.int16
+    return Dots(np.array(weights.T, narrow, order="C"), accumulator)
+
+
 def push_rows(
-    fill: Callable[[Array, int, int], None], rows: int, groups: Sequence[Contraction], target: Output, out: Array
+    fill: Callable[[Array, int, int], None], rows: int, groups: Sequence[Product], target: Output, out: Array
 ) -> None:  # fmt: skip
     """Contract `rows` rows block by block, each block small enough for the cache, and write their codes to `out`.
 

@@ -22,11 +22,13 @@ from tflq.ir import TensorType
 from tflq.kernels.activation import float_range
 from tflq.kernels.contraction import (
     Output,
+    Product,
     accumulator_16x8,
     centred,
     code_span,
     multipliers,
     output,
+    product,
     push_rows,
     require_symmetric,
     stage_of,
@@ -36,7 +38,7 @@ from tflq.kernels.geometry import Window, patches_into, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.ordered import convolve
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.contract import Contraction, Range, centre_into
+from tflq.numerics.contract import Range, centre_into
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +52,7 @@ class OpData:
     weight_zero_point: int  # LSB of weights
     span: Range  # of centred input values
     output: Output
-    groups: tuple[Contraction, ...]  # one per group; empty where the weights are not constant
+    groups: tuple[Product, ...]  # one per group; empty where the weights are not constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,15 +110,16 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     )
     if w.value is None or bias.value is None:
         return Prepared((shape,), data, eval_variable)
-    data = replace(data, groups=contractions(data, w.value))
+    data = replace(data, groups=products(data, w.value))
     return Prepared((shape,), data, eval_pointwise if at.is_pointwise and groups == 1 else eval_quantized)
 
 
-def contractions(data: OpData, w: Array) -> tuple[Contraction, ...]:
-    """One contraction a group, of (KH * KW * C/G, O/G) each."""
+def products(data: OpData, w: Array) -> tuple[Product, ...]:
+    """One matrix a group, of (KH * KW * C/G, O/G) each."""
     codes = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
     matrix = codes.reshape(codes.shape[0], -1).T
-    return tuple(Contraction.of(part, data.span) for part in np.split(matrix, data.group_count, axis=1))
+    rows, accumulator = int(np.prod(data.shape[:3])), data.output.bias.dtype
+    return tuple(product(part, data.span, rows, accumulator) for part in np.split(matrix, data.group_count, axis=1))
 
 
 def eval_quantized(data: OpData, x: Array, w: Array, bias: Array) -> Array:
@@ -149,7 +152,7 @@ def eval_pointwise(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
-    return eval_quantized(replace(data, groups=contractions(data, w), output=target), x, w, bias)
+    return eval_quantized(replace(data, groups=products(data, w), output=target), x, w, bias)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:

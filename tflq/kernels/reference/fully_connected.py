@@ -24,6 +24,7 @@ from tflq.ir import TensorType
 from tflq.kernels.activation import float_range, limits
 from tflq.kernels.contraction import (
     Output,
+    Product,
     accumulator_16x8,
     bias_of,
     centred,
@@ -31,6 +32,7 @@ from tflq.kernels.contraction import (
     float64_multipliers,
     output,
     per_tensor_multiplier,
+    product,
     push_rows,
     require_quantized,
     require_symmetric,
@@ -38,7 +40,7 @@ from tflq.kernels.contraction import (
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.ordered import multiply
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.contract import Contraction, Range, centre_into
+from tflq.numerics.contract import Range, centre_into
 from tflq.numerics.stages import OutputStage
 
 
@@ -51,7 +53,7 @@ class OpData:
     weight_zero_point: int  # LSB of weights
     span: Range  # of centred input values
     output: Output
-    groups: tuple[Contraction, ...]  # one; empty where the weights are not constant
+    groups: tuple[Product, ...]  # one; empty where the weights are not constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +110,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         return Prepared((shape,), data, eval_empty)
     if w.value is None or (bias is not None and bias.value is None):
         return Prepared((shape,), data, eval_variable)
-    return Prepared((shape,), replace(data, groups=(contraction(data, w.value),)), eval_quantized)
+    return Prepared((shape,), replace(data, groups=(matrix(data, w.value),)), eval_quantized)
 
 
 def _stage(
@@ -132,9 +134,10 @@ def _stage(
     return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
 
 
-def contraction(data: OpData, w: Array) -> Contraction:
+def matrix(data: OpData, w: Array) -> Product:
     """The weights (O, K), centred, as a matrix (K, O)."""
-    return Contraction.of(centred(w, data.weight_zero_point).T, data.span)
+    rows = int(np.prod(data.shape[:-1]))
+    return product(centred(w, data.weight_zero_point).T, data.span, rows, data.output.bias.dtype)
 
 
 def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -154,7 +157,7 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
     target = data.output.with_bias(bias, w.shape[0])
-    return eval_quantized(replace(data, groups=(contraction(data, w),), output=target), x, w)
+    return eval_quantized(replace(data, groups=(matrix(data, w),), output=target), x, w)
 
 
 def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
