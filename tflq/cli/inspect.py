@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.options import json_option, model_argument, profile_option
+from tflq.cli.output import say, say_document
 
 
 @click.command("inspect")
@@ -27,15 +26,14 @@ def inspect_command(model: str, profile: str, op: int | None, as_json: bool) -> 
     if op is not None and not 0 <= op < len(found.operators):
         raise UnknownNameError("operator", op, (f"0 to {len(found.operators) - 1}",))
     if as_json:
-        from tflq.report.json import dumps, inspect_document
+        from tflq.report.json import inspect_document
 
         document = inspect_document(found)
         if op is not None:
             document["operators"] = [document["operators"][op]]
-        click.echo(dumps(document))
+        say_document(document)
     else:
-        from tflq.report.layout import write
         from tflq.report.text import inspection_lines, operator_lines
 
-        write(inspection_lines(found) if op is None else operator_lines(found, op), sys.stdout)
+        say(inspection_lines(found) if op is None else operator_lines(found, op))
     return Exit.SAME

@@ -47,9 +47,6 @@ class Verbs(click.Group):
             code = super().main(words, prog_name or "tflq", **extra)
         except click.exceptions.Abort:
             code = Exit.INTERRUPTED
-        except BrokenPipeError:  # the reader of our output is gone; there is nobody to tell
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = Exit.SAME
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             if code is None:
@@ -60,11 +57,12 @@ class Verbs(click.Group):
 
 def _tell(error: BaseException, code: int, *, as_json: bool) -> None:
     if as_json:
-        from tflq.report.json import dumps, error_document
+        from tflq.cli.output import say_document
+        from tflq.report.json import error_document
 
         message = error.format_message() if isinstance(error, click.ClickException) else None
         document = error_document(error, code)
-        click.echo(dumps(document if message is None else {**document, "message": message}))
+        say_document(document if message is None else {**document, "message": message})
     elif isinstance(error, click.ClickException):
         error.show()
     elif code != Exit.INTERRUPTED:

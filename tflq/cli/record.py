@@ -8,6 +8,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.options import input_options, json_option, model_argument, python_option
+from tflq.cli.output import say, say_document
 
 
 @click.command("record")
@@ -30,15 +31,15 @@ def record_command(
 
     golden = record(model, against, inputs, all_tensors, output, samples, seed, python)
     if as_json:
-        from tflq.report.json import dumps, record_document
+        from tflq.report.json import record_document
 
-        click.echo(dumps(record_document(subject(model).facts, golden, output)))
+        say_document(record_document(subject(model).facts, golden, output))
         return Exit.SAME
+    from tflq.report.layout import Line
     from tflq.report.text import runtime_text
 
     what = "all tensors" if golden.tensors else "outputs"
-    click.echo(f"{output}: {what} of {len(golden.observations)} sample(s), {runtime_text(golden.runtime)}")
-    for note in golden.notes:
-        click.echo(f"note: {note}")
-    click.echo(f"Next: tflq verify {quote(model)} --golden {quote(output)}")
+    lines = [Line(f"{output}: {what} of {len(golden.observations)} sample(s), {runtime_text(golden.runtime)}")]
+    lines += [Line(f"note: {note}", "warning") for note in golden.notes]
+    say([*lines, Line(f"Next: tflq verify {quote(model)} --golden {quote(output)}", "strong")])
     return Exit.SAME

@@ -8,11 +8,15 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.options import input_options, json_option, model_argument, profile_option
+from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
     from tflq.interpreter import Trace
     from tflq.ir import Model
     from tflq.verification.inputs import Inputs
+
+#: Arrays up to this many elements are printed.
+SHOWN = 10
 
 
 @click.command("run")
@@ -89,15 +93,18 @@ def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, Any]:
 
 def _show(model: Any, profile: str, output: str, arrays: dict[str, Any], made: Inputs, *, as_json: bool) -> None:
     if as_json:
-        from tflq.report.json import dumps, run_document
+        from tflq.report.json import run_document
 
-        click.echo(dumps(run_document(model, profile, made.facts, output, arrays)))
+        say_document(run_document(model, profile, made.facts, output, arrays))
         return
+    from tflq.report.layout import Line
+
     facts = made.facts
     seed = "" if facts.seed is None else f", seed {facts.seed}"
-    click.echo(f"inputs: {facts.source}{seed}; profile {profile}")
+    lines = [Line(f"inputs: {facts.source}{seed}; profile {profile}")]
     for name, value in arrays.items():
-        values = "" if value.size > 10 else f" = {value.ravel().tolist()}"
-        click.echo(f"{name}: {value.dtype} {list(value.shape)}{values}")
+        values = "" if value.size > SHOWN else f" = {value.ravel().tolist()}"
+        lines.append(Line(f"{name}: {value.dtype} {list(value.shape)}{values}"))
     if output:
-        click.echo(f"written to {output}")
+        lines.append(Line(f"written to {output}"))
+    say(lines)

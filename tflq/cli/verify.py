@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import write_text
 from tflq.cli.options import input_options, json_option, model_argument, profile_option, python_option
+from tflq.cli.output import say, say_document
 
 
 @click.command("verify")
@@ -61,13 +61,12 @@ def verify_command(
 
         write_text(junit, junit_text(report))
     if as_json:
-        from tflq.report.json import dumps, verify_document
+        from tflq.report.json import verify_document
 
-        click.echo(dumps(verify_document(report)))
+        say_document(verify_document(report))
     else:
-        from tflq.report.layout import write
         from tflq.report.text import report_lines
 
-        write(report_lines(report, all_operators=all_operators), sys.stdout)
+        say(report_lines(report, all_operators=all_operators))
     codes = {Verdict.SAME: Exit.SAME, Verdict.DIFFERS: Exit.DIFFERS, Verdict.INCOMPLETE: Exit.UNSUPPORTED}
     return codes[report.verdict]

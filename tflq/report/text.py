@@ -117,7 +117,8 @@ def next_steps(report: Report) -> Iterator[str]:
 
 
 _OPERATOR_COLUMNS = (
-    ("#", ">"), ("operator", "<"), ("status", "<"), ("differing", ">"), ("largest", ">"), ("bias", ">"), ("tensor", "<"),
+    ("#", ">"), ("operator", "<"), ("status", "<"), ("differing", ">"), ("largest", ">"), ("bias", ">"),
+    ("tensor", "<"),
 )  # fmt: skip
 
 
