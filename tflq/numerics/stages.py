@@ -160,6 +160,7 @@ def _double_rounding_rows(
     right: Array, zero_point: Int, low: Int, high: Int, shifts_left: bool, is_short: bool,
 ) -> None:  # fmt: skip
     rows, columns = accumulator.shape
+    lowest, highest = np.int32(low), np.int32(high)  # half as wide, twice as many at a time
     period = mantissa.size
     for r in range(rows):
         for start in range(0, columns, period):
@@ -170,7 +171,7 @@ def _double_rounding_rows(
                 if shifts_left:
                     total = wrap_int32(total << left[k])
                 scaled = round_twice(total * np.int64(mantissa[k]), offset[k], below[k], right[k])
-                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
+                codes[k] = clamp(np.int32(wrap_int32(scaled + zero_point)), lowest, highest)
 
 
 @compiled
