@@ -1,0 +1,1 @@
+"""Recurrent operators: cells that make one step, and loops that feed them sequences."""

@@ -1,0 +1,33 @@
+"""Activation functions of recurrent cells, applied to float32 vectors.
+
+Source: LiteRT 2.3 tensor_utils.h ApplyActivationToVector; portable_tensor_utils.cc ApplyReluToVector and its kin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Node
+from tflq.numerics import eigen
+
+NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
+
+
+def function_of(node: Node) -> int:
+    """The node's fused activation function, a value of the schema's ActivationFunctionType."""
+    function = int(node.options.get("fused_activation_function", 0))
+    node.check(function <= SIGN_BIT, "fused activation function", expected="NONE to SIGN_BIT", got=function)
+    return function
+
+
+def activate(function: int, x: Array, present: Array | None = None) -> Array:
+    """`function` of `x`. NONE writes nothing: the result is what the destination holds, `present`, else `x` itself."""
+    if function == TANH:
+        return eigen.tanh(x)
+    if function == NONE:
+        return x if present is None else present
+    if function == SIGN_BIT:
+        return np.signbit(x).astype(np.float32)
+    low, high = {RELU: (0, None), RELU_N1_TO_1: (-1, 1), RELU6: (0, 6)}[function]
+    y = np.where(x > np.float32(low), x, np.float32(low))
+    return y if high is None else np.where(y < np.float32(high), y, np.float32(high))

@@ -1,0 +1,38 @@
+"""Weights as a step wants them: made once where the model holds them, at every run where it computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Node, Operand
+from tflq.numerics.dynamic_range import ByteMatrix
+
+Inputs = Sequence[Array | None]
+Weights = Array | ByteMatrix
+T = TypeVar("T")
+
+
+def bind(node: Node, positions: Sequence[int], build: Callable[[Inputs], T]) -> Callable[[Inputs], T]:
+    """`build(inputs)`, called now if all operands at `positions` are constant."""
+    operands = [node.optional(p) for p in positions]
+    if any(o is not None and not o.is_constant for o in operands):
+        return build
+    made = build([None if o is None else o.value for o in node.inputs])
+    return lambda inputs: made
+
+
+def matrix(operand: Operand, value: Array) -> Weights:
+    """Float weights as they are (C-contiguous), 8-bit ones with their scale."""
+    if value.dtype == np.float32:
+        return np.ascontiguousarray(value)
+    return ByteMatrix.of(value, operand.scale)
+
+
+def optional_matrix(node: Node, position: int, inputs: Inputs) -> Weights | None:
+    """The matrix at `position`, None where the operand is absent."""
+    operand = node.optional(position)
+    value = inputs[position] if operand is not None else None
+    return None if operand is None or value is None else matrix(operand, value)

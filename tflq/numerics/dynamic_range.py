@@ -1,0 +1,161 @@
+"""Float activations against 8-bit weights: rows quantized on the way, exact integer products, one scale at the end.
+
+What LiteRT's x86 build does in every resolver: NEON helpers through SSE for the quantization, SSE helpers for the
+products.
+
+Source: LiteRT 2.3 optimized/neon_tensor_utils.cc NeonSymmetricQuantizeFloats, NeonAsymmetricQuantizeFloats;
+optimized/sse_tensor_utils.cc SseMatrixBatchVectorMultiplyAccumulateImpl, SseReductionSumVector, as compiled with SSE4.1
+and without AVX2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.compiled import Array, Int, Real, compiled
+from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.rounding import float_to_int32, round_half_away
+
+Floats = NDArray[np.float32]
+Ints8 = NDArray[np.int8]
+Ints32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Quantized rows: x[b] = scale[b] * (codes[b] - zero_point[b])."""
+
+    codes: Ints8  # (B, K)
+    scale: Floats  # (B,)
+    zero_point: Ints32  # (B,); zeros where quantized symmetrically
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether every zero point is 0."""
+        return not self.zero_point.any()
+
+
+def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
+    """Each row of `x` (B, K) by itself. Source: BatchQuantizeFloats."""
+    rows = Rows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.zeros(len(x), np.int32))
+    source = np.ascontiguousarray(x)
+    if asymmetric:
+        _quantize_asymmetric(source, rows.codes, rows.scale, rows.zero_point)
+    else:
+        _quantize_symmetric(source, rows.codes, rows.scale)
+    return rows
+
+
+@compiled
+def round_in_float32(x: Real) -> Int:
+    """trunc(x + 1/2), or x - 1/2 below 0, the sum rounded to float32: the helper's round to nearest.
+
+    Source: RoundToNearest before ARMv8. The largest float32 below 1/2 gives 1.
+    """
+    half = np.float32(-0.5) if x < np.float32(0) else np.float32(0.5)
+    return float_to_int32(np.trunc(np.float64(half + x)))
+
+
+@compiled
+def _quantize_symmetric(x: Floats, codes: Ints8, scale: Floats) -> None:
+    """Groups of eight and the rest round differently."""
+    rows, depth = x.shape
+    whole = depth & ~7
+    for b in range(rows):
+        largest = np.float32(0)
+        for k in range(depth):
+            largest = max(largest, abs(x[b, k]))
+        if largest == 0:
+            scale[b] = np.float32(1)
+            codes[b, :] = 0
+            continue
+        scale[b] = largest / np.float32(127)
+        inverse = np.float32(127) / largest
+        for k in range(depth):
+            real = x[b, k] * inverse
+            code = round_in_float32(real) if k < whole else float_to_int32(round_half_away(np.float64(real)))
+            codes[b, k] = min(max(code, -127), 127)
+
+
+@compiled
+def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
+    """The range includes 0; its width is a float32 difference, the zero point float64 arithmetic."""
+    rows, depth = x.shape
+    whole = depth & ~7
+    for b in range(rows):
+        low = np.float32(0)
+        high = np.float32(0)
+        for k in range(depth):
+            low = min(low, x[b, k])
+            high = max(high, x[b, k])
+        if low == high:
+            scale[b] = np.float32(1)
+            zero_point[b] = 0
+            codes[b, :] = 0
+            continue
+        step = np.float64(high - low) / 255.0
+        from_low = np.float64(low) / step
+        from_high = np.float64(high) / step
+        zero = -128.0 - from_low if 128.0 + abs(from_low) < 127.0 + abs(from_high) else 127.0 - from_high
+        zero = min(max(round_half_away(zero), -128.0), 127.0)
+        scale[b] = np.float32(step)
+        zero_point[b] = np.int32(zero)
+        inverse = np.float32(0) if scale[b] == 0 else np.float32(1.0 / np.float64(scale[b]))
+        for k in range(depth):
+            real = x[b, k] * inverse
+            code = round_in_float32(real) if k < whole else float_to_int32(round_half_away(np.float64(real)))
+            codes[b, k] = min(max(code + np.int64(zero), -128), 127)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByteMatrix:
+    """Constant 8-bit weights (N, K), their scale, and what the helpers make of them."""
+
+    scale: np.float32
+    products: Contraction
+    row_sums: Ints32  # (N,): sums over K as the helper has them
+    lowest: Contraction | None  # 256 where a weight is -128 and its sign gets lost; None where there is none
+
+    @classmethod
+    def of(cls, weights: Array, scale: np.float32) -> ByteMatrix:
+        """`weights` are read as int8, whatever their type."""
+        codes = np.ascontiguousarray(weights).view(np.int8)
+        grouped = codes.shape[1] & ~15
+        lost = (codes == -128) & (np.arange(codes.shape[1]) < grouped)
+        return cls(
+            scale=scale,
+            products=Contraction.of(codes.T, (-128, 127)),
+            row_sums=row_sums(codes),
+            lowest=Contraction.of(lost.T * np.int16(256), (-128, 0)) if lost.any() else None,
+        )
+
+    def accumulate(self, rows: Rows, out: Floats) -> None:
+        """out (B, N) += rows times the weights: an int32 sum, converted to float32, times the product of the scales."""
+        source = rows.codes.astype(self.products.real)
+        sums = accumulators_int32(self.products(source))
+        if self.lowest is not None:
+            # |x| * -128 instead of x * -128 where x is negative, in whole groups of sixteen
+            negative = np.minimum(rows.codes, 0).astype(self.lowest.real)
+            sums += accumulators_int32(self.lowest(negative))
+        if not rows.is_centred:
+            sums -= rows.zero_point[:, None] * self.row_sums
+        scale = rows.scale * self.scale
+        out += sums.astype(np.float32) * scale[:, None]
+
+
+def row_sums(codes: Ints8) -> Ints32:
+    """Sums over the rows of `codes` (N, K), eight lanes of which are 16 bits wide and wrap.
+
+    Source: SseReductionSumVector. Whole groups of sixteen add pairs, a group of eight adds singles, the rest in int32.
+    """
+    units, depth = codes.shape
+    wide = codes.astype(np.int32)
+    pairs, singles = depth & ~15, depth & ~7
+    lanes = wide[:, :pairs].reshape(units, -1, 8, 2).sum(axis=(1, 3))
+    if singles > pairs:
+        lanes = lanes + wide[:, pairs:singles]
+    wrapped = lanes.astype(np.int16).astype(np.int32)
+    return np.asarray(wrapped.sum(axis=1) + wide[:, singles:].sum(axis=1), np.int32)

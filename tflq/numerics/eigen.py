@@ -1,0 +1,303 @@
+"""Float32 matrix products and activations in the order in which Eigen computes them on x86 with SSE.
+
+LiteRT's recurrent operators call Eigen even in the reference resolver. Which partial sums a product has depends on its
+sizes only (and, beyond a depth of 680, on the first-level cache), so it can be reproduced bit by bit: four lanes, every
+product and every sum rounded, no fused multiply-add.
+
+Source: Eigen 5 (the pin of LiteRT 2.3): GeneralProduct.h, products/GeneralMatrixVector.h, GeneralBlockPanelKernel.h,
+Redux.h, InnerProduct.h, functors/UnaryFunctors.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.libm import expf
+
+Floats = NDArray[np.float32]
+
+#: Products whose depth, rows and columns add up to less are made coefficient by coefficient.
+_COEFFICIENT_BASED = 20
+#: Products that are nowhere as large as this are not blocked.
+_UNBLOCKED = 48
+
+
+def product(weights: Floats, x: Floats) -> Floats:
+    """x times weights transposed: `weights` (N, K), `x` (B, K), result (B, N). All C-contiguous.
+
+    Source: GemmImplUsingEigen::Run, bias and clamp left out.
+    """
+    units, depth = weights.shape
+    rows = x.shape[0]
+    out = np.zeros((rows, units), np.float32)
+    if not (out.size and depth):
+        return out
+    if rows == 1 and units == 1:
+        _inner_product(weights, x, out)
+    elif rows == 1 or units == 1:
+        _matrix_vector(weights, x, out)
+    elif depth + units + rows < _COEFFICIENT_BASED:
+        _coefficients(weights, x, out)
+    else:
+        _blocked(weights, x, _depth_block(depth, units, rows), out)
+    return out
+
+
+def _depth_block(depth: int, units: int, rows: int) -> int:
+    """How many k go into one panel. Source: evaluateProductBlockingSizesHeuristic (mr 8, nr 4, one thread)."""
+    if max(depth, units, rows) < _UNBLOCKED:
+        return depth
+    largest = max(((_first_level_cache() - 8 * 4 * 4) // (8 * 4 + 4 * 4)) & ~7, 1)
+    if depth <= largest:
+        return depth
+    rest = depth % largest
+    return largest if rest == 0 else largest - 8 * ((largest - 1 - rest) // (8 * (depth // largest + 1)))
+
+
+def _first_level_cache() -> int:
+    """Bytes of this machine's first-level data cache; 32 KiB where it does not say."""
+    try:
+        return os.sysconf("SC_LEVEL1_DCACHE_SIZE") or 32768
+    except (ValueError, OSError, AttributeError):
+        return 32768
+
+
+@compiled
+def across(a: Real, b: Real, c: Real, d: Real) -> Real:
+    """The sum of four lanes: (a + c) + (b + d). Source: predux<Packet4f>."""
+    return (a + c) + (b + d)
+
+
+@compiled
+def _matrix_vector(weights: Floats, x: Floats, out: Floats) -> None:
+    """One side has a single row. Lanes over k, then across, then what is left of k in order."""
+    units, depth = weights.shape
+    packets = depth & ~3
+    for b in range(x.shape[0]):
+        for n in range(units):
+            l0 = np.float32(0)
+            l1 = np.float32(0)
+            l2 = np.float32(0)
+            l3 = np.float32(0)
+            for k in range(0, packets, 4):
+                l0 = weights[n, k] * x[b, k] + l0
+                l1 = weights[n, k + 1] * x[b, k + 1] + l1
+                l2 = weights[n, k + 2] * x[b, k + 2] + l2
+                l3 = weights[n, k + 3] * x[b, k + 3] + l3
+            total = across(l0, l1, l2, l3)
+            for k in range(packets, depth):
+                total += weights[n, k] * x[b, k]
+            out[b, n] = np.float32(0) + total
+
+
+@compiled
+def _coefficients(weights: Floats, x: Floats, out: Floats) -> None:
+    """Each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear, vectorized)."""
+    units, depth = weights.shape
+    packets = depth & ~3
+    pairs = depth & ~7
+    lanes = np.zeros((2, 4), np.float32)
+    for b in range(x.shape[0]):
+        for n in range(units):
+            if packets == 0:
+                total = weights[n, 0] * x[b, 0]
+                for k in range(1, depth):
+                    total += weights[n, k] * x[b, k]
+                out[b, n] = total
+                continue
+            for i in range(4):
+                lanes[0, i] = weights[n, i] * x[b, i]
+            if packets > 4:
+                for i in range(4):
+                    lanes[1, i] = weights[n, 4 + i] * x[b, 4 + i]
+                for k in range(8, pairs, 4):
+                    for i in range(4):
+                        lanes[(k >> 2) & 1, i] += weights[n, k + i] * x[b, k + i]
+                for i in range(4):
+                    lanes[0, i] += lanes[1, i]
+                if packets > pairs:
+                    for i in range(4):
+                        lanes[0, i] += weights[n, pairs + i] * x[b, pairs + i]
+            total = across(lanes[0, 0], lanes[0, 1], lanes[0, 2], lanes[0, 3])
+            for k in range(packets, depth):
+                total += weights[n, k] * x[b, k]
+            out[b, n] = total
+
+
+@compiled
+def _inner_product(weights: Floats, x: Floats, out: Floats) -> None:
+    """One row times one row: packets in four alternating accumulators. Source: inner_product_impl."""
+    depth = weights.shape[1]
+    packets = depth >> 2
+    if packets == 0:
+        total = weights[0, 0] * x[0, 0]
+        for k in range(1, depth):
+            total = weights[0, k] * x[0, k] + total
+        out[0, 0] = np.float32(0) + total
+        return
+    lanes = np.zeros((4, 4), np.float32)
+    for p in range(packets):
+        for i in range(4):
+            value = weights[0, 4 * p + i] * x[0, 4 * p + i]
+            lanes[p & 3, i] = value if p < 4 else value + lanes[p & 3, i]
+    for i in range(4):
+        if packets >= 4:
+            lanes[2, i] += lanes[3, i]
+        if packets >= 3:
+            lanes[1, i] += lanes[2, i]
+        if packets >= 2:
+            lanes[0, i] += lanes[1, i]
+    total = across(lanes[0, 0], lanes[0, 1], lanes[0, 2], lanes[0, 3])
+    for k in range(4 * packets, depth):
+        total = weights[0, k] * x[0, k] + total
+    out[0, 0] = np.float32(0) + total
+
+
+@compiled
+def _blocked(weights: Floats, x: Floats, block: Int, out: Floats) -> None:
+    """Panels of `block` k, added up in `out`. Units in groups of 8, of 4, then alone; rows of x in groups of 4.
+
+    Within a panel a sum runs over k in order, but for units in a group of 4 or alone that meet a whole group of rows:
+    these use two and four accumulators. Source: gebp_kernel.
+    """
+    units, depth = weights.shape
+    rows = x.shape[0]
+    whole_units = units & ~7
+    half_units = units & ~3
+    whole_rows = rows & ~3
+    for first in range(0, depth, block):
+        last = min(first + block, depth)
+        for b in range(rows):
+            for n in range(units):
+                if n < whole_units or b >= whole_rows:
+                    out[b, n] += _in_order(weights[n], x[b], first, last)
+                elif n < half_units:
+                    out[b, n] += _even_and_odd(weights[n], x[b], first, last)
+                else:
+                    out[b, n] += _by_four(weights[n], x[b], first, last)
+
+
+@compiled
+def _in_order(w: Floats, x: Floats, first: Int, last: Int) -> Real:
+    total = np.float32(0)
+    for k in range(first, last):
+        total += w[k] * x[k]
+    return total
+
+
+@compiled
+def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
+    """Even and odd k apart over whole groups of eight, the rest in order."""
+    even = np.float32(0)
+    odd = np.float32(0)
+    whole = first + ((last - first) & ~7)
+    for k in range(first, whole, 2):
+        even += w[k] * x[k]
+        odd += w[k + 1] * x[k + 1]
+    total = even + odd
+    for k in range(whole, last):
+        total += w[k] * x[k]
+    return total
+
+
+@compiled
+def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
+    """k modulo 4 apart over whole groups of four, the rest in order."""
+    c0 = np.float32(0)
+    c1 = np.float32(0)
+    c2 = np.float32(0)
+    c3 = np.float32(0)
+    whole = first + ((last - first) & ~3)
+    for k in range(first, whole, 4):
+        c0 += w[k] * x[k]
+        c1 += w[k + 1] * x[k + 1]
+        c2 += w[k + 2] * x[k + 2]
+        c3 += w[k + 3] * x[k + 3]
+    total = (c0 + c1) + (c2 + c3)
+    for k in range(whole, last):
+        total += w[k] * x[k]
+    return total
+
+
+def tanh(x: Floats) -> Floats:
+    """tanh by a rational function, the same for packets and single elements. Any shape.
+
+    Source: ptanh_float without fused multiply-add.
+    """
+    out = np.empty(x.shape, np.float32)
+    _tanh_into(np.ascontiguousarray(x).reshape(-1), out.reshape(-1))
+    return out
+
+
+@compiled
+def _tanh_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = _tanh(x[i])
+
+
+@compiled
+def _tanh(value: Real) -> Real:
+    clamp = np.float32(7.90738964080810547)
+    x = min(max(value, -clamp), clamp)
+    x2 = x * x
+    p = np.float32(1.394553628e-8) * x2 + np.float32(2.102733560e-5)
+    p = p * x2 + np.float32(3.520756727e-3)
+    p = p * x2 + np.float32(1.340216100e-1)
+    q = np.float32(8.015776984e-7) * x2 + np.float32(3.326951409e-4)
+    q = q * x2 + np.float32(2.597254514e-2)
+    q = q * x2 + np.float32(4.673548340e-1)
+    q = q * x2 + np.float32(1.0)
+    return (x2 * x * p + x) / q
+
+
+def logistic(x: Floats, offset: int = 0) -> Floats:
+    """1 / (1 + exp(-x)) of `x`, as written to memory `offset` elements behind a 16-byte boundary. Any shape.
+
+    Whole aligned groups of four go through a polynomial; what lies before and behind them, through the C library.
+    Source: dense_assignment_loop_impl, scalar_logistic_op<float>.
+    """
+    flat = np.ascontiguousarray(x).reshape(-1)
+    out = np.empty(flat.shape, np.float32)
+    head = min(-offset % 4, flat.size)
+    tail = head + ((flat.size - head) & ~3)
+    _logistic_into(flat[head:tail], out[head:tail])
+    for part in (slice(0, head), slice(tail, None)):
+        e = expf(np.minimum(flat[part], np.float32(_LARGEST_EXPONENT)))
+        out[part] = e / (np.float32(1) + e)
+    return out.reshape(x.shape)
+
+
+#: Where the logistic function is 1 in float32.
+_LARGEST_EXPONENT = 16.6355324
+
+
+@compiled
+def _logistic_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = _logistic(x[i])
+
+
+@compiled
+def _logistic(value: Real) -> Real:
+    """exp(x / 2) squared over one plus itself: half of x reduced by multiples of log 2, then a polynomial."""
+    if value < np.float32(-104.0):
+        return np.float32(0)
+    if value != value:
+        return value
+    half = np.float32(0.5)
+    x = min(value, np.float32(_LARGEST_EXPONENT)) * half
+    m = np.floor(x * np.float32(1.44269504088896341) + half)
+    r = m * np.float32(-0.693359375) + x
+    r = m * np.float32(2.12194440e-4) + r
+    r2 = r * r
+    even = r2 * np.float32(4.1898667812347412109375e-2) + np.float32(0.49999141693115234375)
+    odd = r2 * np.float32(8.33471305668354034423828125e-3) + np.float32(0.16666877269744873046875)
+    p = r * odd + even
+    p = r2 * p + (r + np.float32(1))
+    e = p * np.float32(2.0**m)
+    e = e * e
+    return e / (np.float32(1) + e)

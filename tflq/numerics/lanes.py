@@ -1,0 +1,90 @@
+"""Float32 sums in four lanes: LiteRT's NEON helpers, which its x86 build runs through SSE in every resolver.
+
+Lane i adds the elements 4k + i in order; the lanes are then added from left to right, and what is left of the elements
+follows in order. Every product and every sum is rounded; nothing is fused.
+
+Source: LiteRT 2.3 optimized/neon_tensor_utils.cc, without __aarch64__.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.compiled import Int, compiled
+
+Floats = NDArray[np.float32]
+
+
+@compiled
+def add_products(weights: Floats, x: Floats, out: Floats) -> None:
+    """out (B, N) += x (B, K) times `weights` (N, K) transposed. The rest of K is added to `out` one by one.
+
+    Source: NeonMatrixBatchVectorMultiplyAccumulate (float).
+    """
+    units, depth = weights.shape
+    whole = depth & ~3
+    for b in range(x.shape[0]):
+        for n in range(units):
+            l0 = np.float32(0)
+            l1 = np.float32(0)
+            l2 = np.float32(0)
+            l3 = np.float32(0)
+            for k in range(0, whole, 4):
+                l0 += weights[n, k] * x[b, k]
+                l1 += weights[n, k + 1] * x[b, k + 1]
+                l2 += weights[n, k + 2] * x[b, k + 2]
+                l3 += weights[n, k + 3] * x[b, k + 3]
+            total = out[b, n] + (((l0 + l1) + l2) + l3)
+            for k in range(whole, depth):
+                total += weights[n, k] * x[b, k]
+            out[b, n] = total
+
+
+@compiled
+def dot_rows(a: Floats, b: Floats, out: Floats) -> None:
+    """out[r] = a[r] . b[r], both (R, K). Source: BatchVectorBatchVectorDotProduct, NeonVectorVectorDotProduct."""
+    rows, depth = a.shape
+    whole = depth & ~3
+    for r in range(rows):
+        l0 = np.float32(0)
+        l1 = np.float32(0)
+        l2 = np.float32(0)
+        l3 = np.float32(0)
+        for k in range(0, whole, 4):
+            l0 += a[r, k] * b[r, k]
+            l1 += a[r, k + 1] * b[r, k + 1]
+            l2 += a[r, k + 2] * b[r, k + 2]
+            l3 += a[r, k + 3] * b[r, k + 3]
+        total = ((l0 + l1) + l2) + l3
+        for k in range(whole, depth):
+            total += a[r, k] * b[r, k]
+        out[r] = total
+
+
+@compiled
+def sum_groups(x: Floats, size: Int, out: Floats) -> None:
+    """out[i] = the sum of the i-th group of `size` elements. Source: NeonReductionSumVector (float)."""
+    whole = size & ~3
+    for i in range(out.size):
+        first = i * size
+        l0 = np.float32(0)
+        l1 = np.float32(0)
+        l2 = np.float32(0)
+        l3 = np.float32(0)
+        for k in range(first, first + whole, 4):
+            l0 += x[k]
+            l1 += x[k + 1]
+            l2 += x[k + 2]
+            l3 += x[k + 3]
+        total = ((l0 + l1) + l2) + l3
+        for k in range(first + whole, first + size):
+            total += x[k]
+        out[i] = total
+
+
+def is_zero(x: Floats) -> bool:
+    """Whether all elements are zero. NaN counts as zero inside whole groups of four. Source: NeonIsZeroVector."""
+    flat = x.reshape(-1)
+    whole = flat.size & ~3
+    return not (np.any(np.abs(flat[:whole]) > 0) or np.any(flat[whole:] != 0))
