@@ -86,6 +86,31 @@ def test_a_computed_shape_is_the_one_the_file_expects() -> None:
     assert made.samples[0][0].tolist() == [2, 3]
 
 
+@pytest.mark.parametrize(
+    ("op", "position", "shape", "wanted"),
+    [
+        ("FILL", 0, (3,), [1, 2, 3]),
+        ("MEAN", 1, (2,), [0, 0]),
+        ("PAD", 1, (2, 2), [[0, 0], [0, 0]]),
+        ("SLICE", 2, (2,), [-1, -1]),
+        ("TRANSPOSE", 1, (3,), [0, 1, 2]),
+        ("TILE", 1, (2,), [1, 1]),
+        ("TOPK_V2", 1, (), 1),
+    ],
+)
+def test_what_says_where_or_how_much_is_harmless(
+    op: str, position: int, shape: tuple[int, ...], wanted: object
+) -> None:
+    specs = (
+        TensorSpec("where", TensorType.INT64, shape),
+        TensorSpec("x", TensorType.INT8, (2, 3)),
+        TensorSpec("y", TensorType.INT8, (2, 3)),
+    )
+    operands = tuple(0 if i == position else 1 for i in range(3))
+    value = make_inputs(model(*specs, operators=((op, operands, (2,)),), inputs=1)).samples[0][0]
+    assert (value.dtype, value.tolist()) == (np.int64, wanted)
+
+
 def test_arrays_by_name_and_by_position() -> None:
     image, sound = np.zeros((1, 16, 16, 3), np.uint8), np.ones((1, 400), np.int16)
     for given in ({"sound": sound, "image": image}, [image, sound]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +13,8 @@ import suites
 
 import tflq
 from tflq.errors import GoldenError, OptionError, UnknownNameError, UnsupportedError
-from tflq.runtimes import by_name
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
+from tflq.runtimes import Description, Execution, Sample, by_name
 from tflq.verification import Golden, Status, Verdict, load_golden, record, verify
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
@@ -212,3 +214,43 @@ def test_variable_tensors_are_followed() -> None:
 def test_a_runtime_object_is_taken_as_it_is() -> None:
     runtime = by_name("litert-ref", threads=2)
     assert verify(MODEL, runtime).against.threads == 2
+
+
+class Observed:
+    """A runtime that gives other outputs when its tensors are read, as a delegate may that fuses operators."""
+
+    name = "observed"
+
+    def __init__(self, golden: Golden) -> None:
+        self.golden = golden
+
+    def describe(self) -> Description:
+        return self.golden.runtime
+
+    def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> Execution:
+        plain = [o.outputs for o in self.golden.observations]
+        seen = [tuple(o.tensors.values()) for o in self.golden.observations]
+        changed = [(*values[:-1], values[-1] ^ np.int8(1)) for values in seen]
+        return Execution(self.describe(), (tuple(plain), tuple(changed))[: len(models)])
+
+
+def test_an_observation_that_changes_the_result_is_said(golden: Golden) -> None:
+    graph = tflq.load(MODEL).subgraphs[0]
+    assert graph.outputs == (list(golden.observations[0].tensors)[-1],)  # the fault is planted in the output
+    runtime = Observed(golden)
+    report = verify(MODEL, runtime, samples=2)
+    assert any("changed 2 output" in note for note in report.notes)
+    assert not record(MODEL, runtime, samples=2).notes
+
+
+def test_strings_travel_to_the_runtime_and_back() -> None:
+    specs = (
+        TensorSpec("dims", TensorType.INT32, (2,)),
+        TensorSpec("value", TensorType.STRING, ()),
+        TensorSpec("y", TensorType.STRING, (2, 2)),
+    )
+    fill = Operator(0, (0, 1), (2,), Record("FillOptions", {}))
+    model = Model(3, (OperatorCode(94, "FILL"),), (Subgraph(specs, (0, 1), (2,), (fill,)),), (Buffer(),))
+    word = np.array(b"nul\0 and gr\xc3\xbcn", object)
+    golden = record(model, inputs=[np.int32([2, 2]), word])
+    assert golden.observations[0].outputs[0].tolist() == [[word.item()] * 2] * 2

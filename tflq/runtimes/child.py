@@ -153,12 +153,20 @@ def run_desktop(
     interpreter.allocate_tensors()
     for detail, value in zip(details, values):
         if value.size:
-            interpreter.set_tensor(detail["index"], value)
+            interpreter.set_tensor(detail["index"], settable(value))
     stage("invoking")
     interpreter.invoke()
     stage("reading the outputs")
     made = [read(interpreter, detail) for detail in interpreter.get_output_details()]
     return made, partitions(interpreter)
+
+
+def settable(value: Any) -> Any:
+    """`value` as set_tensor reads it rightly: of a scalar of objects it would take the pointer for the string."""
+    if value.dtype == object and value.ndim == 0:
+        word = value.item()
+        return np.array(word, f"S{max(len(word), 1)}")
+    return value
 
 
 def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045

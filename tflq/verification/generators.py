@@ -105,9 +105,9 @@ def _value(model: Model, tensor: int, spec: TensorSpec, generator: Generator, st
     if spec.type in (TensorType.COMPLEX64, TensorType.COMPLEX128):
         real, imaginary = (generator(spec.shape, Range(-1, 1, False), stream) for _ in range(2))
         return (real + 1j * imaginary).astype(CARRIER[TensorType(spec.type)])
-    shape = _forced_shape(model, tensor, spec)
-    if shape is not None:
-        return shape
+    value = _structural(model, tensor, spec)
+    if value is not None:
+        return value
     range_ = _range(model, tensor, spec)
     return np.ascontiguousarray(generator(spec.shape, range_, stream).astype(CARRIER[TensorType(spec.type)]))
 
@@ -136,14 +136,56 @@ def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
     return Range(max(low, 0) if type_ in (TensorType.UINT32, TensorType.UINT64) else low, high, True)
 
 
-def _forced_shape(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
-    """The one sensible value of a computed RESHAPE's shape operand: the shape that the file expects."""
-    if spec.type != TensorType.INT32:
+def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
+    """The harmless value of an input that says where or how much: an axis, paddings, a shape, a permutation."""
+    if spec.type not in (TensorType.INT32, TensorType.INT64):
         return None
     for op, operator in _consumers(model, tensor):
-        if op == "RESHAPE" and len(operator.inputs) > 1 and operator.inputs[1] == tensor:
-            return np.array(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.int32).reshape(spec.shape)
+        for position, kind in _STRUCTURE.get(op, {}).items():
+            if position < len(operator.inputs) and operator.inputs[position] == tensor:
+                value = _STRUCTURES[kind](spec.shape, model.subgraphs[0].tensors[operator.outputs[0]].shape)
+                return value.astype(CARRIER[TensorType(spec.type)])
     return None
+
+
+def _output_shape(shape: tuple[int, ...], output: tuple[int, ...]) -> Array:
+    """The shape that the file expects of the output, or its last sizes where fewer are asked for."""
+    count = math.prod(shape)
+    return np.array(([1] * count + list(output))[len(output) :][-count:] if count else []).reshape(shape)
+
+
+#: Structural values by name: (shape of the input, shape of the operator's output) -> value.
+_STRUCTURES: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], Array]] = MappingProxyType(
+    {
+        "zeros": lambda shape, output: np.zeros(shape),
+        "ones": lambda shape, output: np.ones(shape),
+        "rest": lambda shape, output: np.full(shape, -1),
+        "order": lambda shape, output: np.arange(math.prod(shape)).reshape(shape),
+        "shape": _output_shape,
+    }
+)
+_REDUCTIONS = ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
+#: Operator -> operand position -> what it takes there.
+_STRUCTURE: Mapping[str, Mapping[int, str]] = MappingProxyType(
+    {
+        **{op: {1: "zeros"} for op in (*_REDUCTIONS, "EXPAND_DIMS", "ARG_MAX", "ARG_MIN", "CUMSUM", "REVERSE_V2")},
+        **{op: {1: "zeros"} for op in ("PAD", "PADV2", "MIRROR_PAD")},
+        **{op: {1: "zeros"} for op in ("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN", "UNSORTED_SEGMENT_SUM")},
+        "BATCH_TO_SPACE_ND": {1: "ones", 2: "zeros"},
+        "BROADCAST_TO": {1: "shape"},
+        "FILL": {0: "shape"},
+        "RESHAPE": {1: "shape"},
+        "SCATTER_ND": {0: "zeros", 2: "shape"},
+        "SLICE": {1: "zeros", 2: "rest"},
+        "SPACE_TO_BATCH_ND": {1: "ones", 2: "zeros"},
+        "SPLIT": {0: "zeros"},
+        "STRIDED_SLICE": {1: "zeros", 2: "ones", 3: "ones"},
+        "TILE": {1: "ones"},
+        "TOPK_V2": {1: "ones"},
+        "TRANSPOSE": {1: "order"},
+        "TRANSPOSE_CONV": {0: "shape"},
+    }
+)
 
 
 def _float_range(model: Model, tensor: int, spec: TensorSpec) -> Range:
