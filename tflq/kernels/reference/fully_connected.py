@@ -106,7 +106,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         output=output(node, stage, y, None if bias is None else bias.value, w.shape[0], accumulator),
         groups=(),
     )
-    if w.shape[1] == 0:
+    if w.shape[1] == 0 or 0 in shape:
         return Prepared((shape,), data, eval_empty)
     if w.value is None or (bias is not None and bias.value is None):
         return Prepared((shape,), data, eval_variable)
@@ -161,7 +161,7 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
 
 
 def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights without columns: the source zeroes the output's bytes and looks at nothing else."""
+    """Nothing to add up or nothing to make: the source zeroes the output's bytes and looks at nothing else."""
     dtype = np.dtype(np.float32) if isinstance(data, FloatData) else data.output.pipeline.dtype
     return np.zeros(data.shape, dtype)
 
@@ -172,7 +172,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     w = node.input(1)
     low, high = float_range(node)
     data = FloatData(shape, low, high, np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value))
-    if w.shape[1] == 0:
+    if w.shape[1] == 0 or 0 in shape:
         return Prepared((shape,), data, eval_empty)
     return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
 
