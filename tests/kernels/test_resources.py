@@ -121,6 +121,9 @@ def test_reading_what_is_not_there() -> None:
     ])  # fmt: skip
     with pytest.raises(UndefinedResultError, match="4 elements"):
         run_here(build(small), [[np.zeros(2, np.float32)]])
+    strings = Graph([T("string", (2,)), T("resource", ()), T("string", (2,))], (0,), (2,), small.ops)
+    with pytest.raises(UndefinedResultError, match="strings"):
+        run_here(build(strings), [[texts(["a", "bc"])]])
 
 
 TABLES: dict[str, list[Any]] = {

@@ -3,10 +3,11 @@
 | operand | shape                                                            | types           | quantization |
 |---------|------------------------------------------------------------------|-----------------|--------------|
 | handle  | one element                                                      | resource, int32 | none         |
-| y       | as the file has it; where that is a scalar, as the variable's    | any             | its own      |
+| y       | as the file has it; where that is a scalar, as the variable's    | any but string  | its own      |
 
 An output whose shape the file gives takes the variable's bytes, whatever its shape is; LiteRT reads beyond a variable
-that has fewer, which is refused. Without a value, or with one of another type, the run fails.
+that has fewer, which is refused, and crashes on strings, which are refused too. Without a value, or with one of another
+type, the run fails.
 Source: LiteRT 2.3, read_variable.cc Prepare, Eval.
 """
 
@@ -47,6 +48,8 @@ def eval_read(data: OpData, session: Session, handle: Array) -> Array:
         raise LookupError("the variable has no value yet")
     if value.dtype != data.dtype:
         raise TypeError(f"the variable holds {value.dtype}, not {data.dtype}")
+    if value.dtype == object:
+        raise UndefinedResultError("read_variable", "LiteRT copies strings as plain bytes, to memory that is not there")
     if data.shape is None or data.shape == value.shape:
         return value
     count = prod(data.shape)

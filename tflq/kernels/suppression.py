@@ -1,0 +1,111 @@
+"""Choosing boxes: the float32 arithmetic that NON_MAX_SUPPRESSION and TFLite_Detection_PostProcess share.
+
+Boxes are (y1, x1, y2, x2), one row each.
+Source: LiteRT 2.3, reference/non_max_suppression.h ComputeIntersectionOverUnion, NonMaxSuppression.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.numerics.compiled import Array, Int, Real, compiled
+
+
+@compiled
+def _overlap(boxes: Array, i: Int, j: Int) -> Real:
+    """Intersection over union of two boxes whose corners may be in any order; 0 where either is empty. float32."""
+    i_top, i_bottom = min(boxes[i, 0], boxes[i, 2]), max(boxes[i, 0], boxes[i, 2])
+    i_left, i_right = min(boxes[i, 1], boxes[i, 3]), max(boxes[i, 1], boxes[i, 3])
+    j_top, j_bottom = min(boxes[j, 0], boxes[j, 2]), max(boxes[j, 0], boxes[j, 2])
+    j_left, j_right = min(boxes[j, 1], boxes[j, 3]), max(boxes[j, 1], boxes[j, 3])
+    i_area = (i_bottom - i_top) * (i_right - i_left)
+    j_area = (j_bottom - j_top) * (j_right - j_left)
+    if i_area <= 0 or j_area <= 0:
+        return np.float32(0)
+    height = max(min(i_bottom, j_bottom) - max(i_top, j_top), np.float32(0))
+    width = max(min(i_right, j_right) - max(i_left, j_left), np.float32(0))
+    area = height * width
+    return area / (i_area + j_area - area)
+
+
+@compiled
+def _sift_up(scores: Array, heap: Array, position: Int, moved: Int) -> None:
+    """Put `moved` at `position` or as far above as its score takes it."""
+    while position > 0:
+        parent = (position - 1) // 2
+        if not scores[heap[parent]] < scores[moved]:
+            break
+        heap[position] = heap[parent]
+        position = parent
+    heap[position] = moved
+
+
+@compiled
+def _pop(scores: Array, heap: Array, size: Int) -> Int:
+    """Take the top out of a heap of `size` candidates.
+
+    The hole sinks to the bottom along the better children, of equal ones the right; then the last candidate fills it.
+    """
+    top, last = heap[0], heap[size - 1]
+    size -= 1
+    hole = 0
+    while 2 * hole + 2 < size:
+        child = 2 * hole + 2
+        if scores[heap[child]] < scores[heap[child - 1]]:
+            child -= 1
+        heap[hole] = heap[child]
+        hole = child
+    if 2 * hole + 2 == size:
+        heap[hole] = heap[2 * hole + 1]
+        hole = 2 * hole + 1
+    if size > 0:
+        _sift_up(scores, heap, hole, last)
+    return top
+
+
+@compiled
+def suppress(
+    boxes: Array, scores: Array, count: Int, iou_threshold: Real, score_threshold: Real, scale: Real, indices: Array,
+    selected_scores: Array,
+) -> Int:  # fmt: skip
+    """Select at most `count` boxes by falling score; those that overlap a selected one too much are left out.
+
+    `scale` (0: no decay) makes the score of a box fall with its overlap, by exp(scale * iou * iou). `scores` is worked
+    upon. Fills `indices` and `selected_scores`, and gives how many were selected. Ties are as the heap has them.
+    """
+    heap = np.empty(len(scores), np.int64)
+    begin = np.zeros(len(scores), np.int64)
+    size = 0
+    for i in range(len(scores)):
+        if scores[i] > score_threshold:
+            _sift_up(scores, heap, size, i)
+            size += 1
+    wanted = min(size, count)
+    selected = 0
+    while selected < wanted and size > 0:
+        candidate = _pop(scores, heap, size)
+        size -= 1
+        original = scores[candidate]
+        dropped = False
+        for j in range(selected - 1, begin[candidate] - 1, -1):
+            iou = _overlap(boxes, candidate, indices[j])
+            if iou >= iou_threshold:
+                dropped = True
+                break
+            if scale != 0:
+                scores[candidate] = scores[candidate] * np.float32(math.exp(scale * iou * iou))
+            if scores[candidate] <= score_threshold:
+                break
+        begin[candidate] = selected
+        if dropped:
+            continue
+        if scores[candidate] == original:
+            indices[selected] = candidate
+            selected_scores[selected] = original
+            selected += 1
+        if scores[candidate] > score_threshold:
+            _sift_up(scores, heap, size, candidate)
+            size += 1
+    return selected
