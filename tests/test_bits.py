@@ -14,6 +14,7 @@ import tflq
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 INDEX = json.loads((SINGLE / "index.json").read_text())
+RECORDED = sorted((suites.ROOT / "golden" / "recorded").glob("*.npz"))
 REAL = [case for case in suites.suite_models("real") if case.entry["kind"] == "quantized"]
 ZIP = [case for case in suites.suite_models("zip") if case.entry["kind"] in ("int8", "int16x8")]
 
@@ -47,6 +48,12 @@ def _bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
 @pytest.mark.parametrize("entry", INDEX, ids=[Path(e["model"]).stem for e in INDEX])
 def test_single_operators(entry: dict[str, str]) -> None:
     assert_same_bits(SINGLE / entry["model"], SINGLE / entry["golden"])
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_trained_networks(path: Path) -> None:
+    report = tflq.verify(suites.ROOT / "golden" / "models" / f"{path.stem}.tflite", against=path)
+    assert report.verdict.value == "same", report.first_divergent or report.outputs
 
 
 @pytest.mark.parametrize("case", REAL, ids=[case.id for case in REAL])

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,10 @@ from tflq.verification.generators import GENERATORS, generate
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
-#: A generator's name, a path, one sample by name or by position, or None for the random generator.
-InputSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | Sequence[ArrayLike] | None"
+#: One sample: arrays by input name, or in input order.
+SampleSource: TypeAlias = "Mapping[str, ArrayLike] | Sequence[ArrayLike]"
+#: A generator's name, a path, one sample, a list of samples (dicts, lists or tuples), or None for the random generator.
+InputSource: TypeAlias = "str | os.PathLike[str] | SampleSource | Sequence[SampleSource] | None"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +48,14 @@ def make_inputs(model: Model, source: InputSource = None, samples: int = 1, seed
     if isinstance(source, (str, os.PathLike)):
         read = _from_file(model, Path(source))
         return Inputs(InputFacts(os.fspath(source), None, len(read)), read)
-    given = _by_name(model, source) if isinstance(source, Mapping) else _by_position(model, source)
-    return Inputs(InputFacts("arrays", None, 1), (given,))
+    given = source if _is_many(source) else (cast(SampleSource, source),)
+    read = tuple(_by_name(model, one) if isinstance(one, Mapping) else _by_position(model, one) for one in given)
+    return Inputs(InputFacts("arrays", None, len(read)), read)
+
+
+def _is_many(source: SampleSource | Sequence[SampleSource]) -> TypeGuard[Sequence[SampleSource]]:
+    """Whether this is a list of samples: its elements are then dicts, lists or tuples, never arrays."""
+    return not isinstance(source, Mapping) and all(isinstance(one, (Mapping, list, tuple)) for one in source)
 
 
 def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]]) -> Inputs:
