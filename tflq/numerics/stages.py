@@ -66,7 +66,9 @@ def _as_reals(real: ArrayLike) -> Reals:
 
 def quantize_multipliers(real: Reals, quantize: QuantizeMultiplier = quantize_multiplier) -> tuple[Ints32, Ints32]:
     """QuantizeMultiplier over an array: mantissas (Q31) and shifts, each int32 of the same length."""
-    pairs = [quantize(float(r)) for r in real]
+    reals = real.tolist()
+    known = {r: quantize(r) for r in set(reals)}  # often one and the same for all channels
+    pairs = [known[r] for r in reals]
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
 
 
