@@ -47,7 +47,7 @@ def test_against_litert(op: str, constant: bool, count: int) -> None:
             for coarse in (False, True):
                 run = [
                     *boxes_and_scores(rng, count, coarse),
-                    *np.float32([rng.choice([0.1, 0.5, 1.0]), rng.choice([0, 0.4])]),
+                    *np.array([rng.choice([0.1, 0.5, 1.0]), rng.choice([0, 0.4])], np.float32),
                 ]
                 run += [np.array(sigma, np.float32)] if soft else []
                 run += [] if constant else [np.array(most, np.int32)]

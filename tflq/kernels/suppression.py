@@ -1,7 +1,8 @@
 """Choosing boxes: the float32 arithmetic that NON_MAX_SUPPRESSION and TFLite_Detection_PostProcess share.
 
 Boxes are (y1, x1, y2, x2), one row each.
-Source: LiteRT 2.3, reference/non_max_suppression.h ComputeIntersectionOverUnion, NonMaxSuppression.
+Source: LiteRT 2.3, reference/non_max_suppression.h ComputeIntersectionOverUnion, NonMaxSuppression;
+detection_postprocess.cc NonMaxSuppressionSingleClassHelper.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import math
 
 import numpy as np
 
+from tflq.kernels.heap import pop, push
 from tflq.numerics.compiled import Array, Int, Real, compiled
 
 
 @compiled
-def _overlap(boxes: Array, i: Int, j: Int) -> Real:
+def overlap(boxes: Array, i: Int, j: Int) -> Real:
     """Intersection over union of two boxes whose corners may be in any order; 0 where either is empty. float32."""
     i_top, i_bottom = min(boxes[i, 0], boxes[i, 2]), max(boxes[i, 0], boxes[i, 2])
     i_left, i_right = min(boxes[i, 1], boxes[i, 3]), max(boxes[i, 1], boxes[i, 3])
@@ -28,41 +30,6 @@ def _overlap(boxes: Array, i: Int, j: Int) -> Real:
     width = max(min(i_right, j_right) - max(i_left, j_left), np.float32(0))
     area = height * width
     return area / (i_area + j_area - area)
-
-
-@compiled
-def _sift_up(scores: Array, heap: Array, position: Int, moved: Int) -> None:
-    """Put `moved` at `position` or as far above as its score takes it."""
-    while position > 0:
-        parent = (position - 1) // 2
-        if not scores[heap[parent]] < scores[moved]:
-            break
-        heap[position] = heap[parent]
-        position = parent
-    heap[position] = moved
-
-
-@compiled
-def _pop(scores: Array, heap: Array, size: Int) -> Int:
-    """Take the top out of a heap of `size` candidates.
-
-    The hole sinks to the bottom along the better children, of equal ones the right; then the last candidate fills it.
-    """
-    top, last = heap[0], heap[size - 1]
-    size -= 1
-    hole = 0
-    while 2 * hole + 2 < size:
-        child = 2 * hole + 2
-        if scores[heap[child]] < scores[heap[child - 1]]:
-            child -= 1
-        heap[hole] = heap[child]
-        hole = child
-    if 2 * hole + 2 == size:
-        heap[hole] = heap[2 * hole + 1]
-        hole = 2 * hole + 1
-    if size > 0:
-        _sift_up(scores, heap, hole, last)
-    return top
 
 
 @compiled
@@ -80,17 +47,17 @@ def suppress(
     size = 0
     for i in range(len(scores)):
         if scores[i] > score_threshold:
-            _sift_up(scores, heap, size, i)
+            push(scores, heap, size, i)
             size += 1
     wanted = min(size, count)
     selected = 0
     while selected < wanted and size > 0:
-        candidate = _pop(scores, heap, size)
+        candidate = pop(scores, heap, size)
         size -= 1
         original = scores[candidate]
         dropped = False
         for j in range(selected - 1, begin[candidate] - 1, -1):
-            iou = _overlap(boxes, candidate, indices[j])
+            iou = overlap(boxes, candidate, indices[j])
             if iou >= iou_threshold:
                 dropped = True
                 break
@@ -106,6 +73,27 @@ def suppress(
             selected_scores[selected] = original
             selected += 1
         if scores[candidate] > score_threshold:
-            _sift_up(scores, heap, size, candidate)
+            push(scores, heap, size, candidate)
             size += 1
     return selected
+
+
+@compiled
+def choose(boxes: Array, order: Array, limit: Int, iou_threshold: Real, chosen: Array) -> Int:
+    """Walk through the boxes in `order`; take each that no box taken before overlaps by more than the threshold.
+
+    Fills `chosen` with at most `limit` of them and gives how many there are.
+    """
+    active = np.ones(len(order), np.bool_)
+    count = 0
+    for i in range(len(order)):
+        if count >= limit:
+            break
+        if not active[i]:
+            continue
+        chosen[count] = order[i]
+        count += 1
+        for j in range(i + 1, len(order)):
+            if active[j] and overlap(boxes, order[i], order[j]) > iou_threshold:
+                active[j] = False
+    return count

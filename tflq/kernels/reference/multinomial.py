@@ -13,7 +13,6 @@ Source: LiteRT 2.3, random_ops.cc PrepareMultinomial, GenerateMultinomialNumbers
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +21,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import require_rank
 from tflq.kernels.randomness import Generator, generator
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.libm_double import exp
 from tflq.numerics.philox import WORDS, unit_doubles
 
 #: Blocks that the generator goes on by for each sample, rounded up to four of them, whatever is drawn.
@@ -66,8 +66,7 @@ def cumulative(logits: Array) -> Array:
     if not finite.any():
         return np.zeros(len(logits))
     shifted = logits.astype(np.float64) - np.float64(logits[finite].max())
-    powers = np.fromiter(map(math.exp, np.where(finite, shifted, 0.0).tolist()), np.float64, len(logits))
-    return np.cumsum(np.where(finite, powers, 0.0))
+    return np.cumsum(np.where(finite, exp(np.where(finite, shifted, 0.0)), 0.0))
 
 
 KERNELS = (Kernel("MULTINOMIAL", "float32 int32 -> int32|int64", prepare, (1, 1), session=True),)

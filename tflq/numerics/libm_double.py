@@ -1,0 +1,41 @@
+"""The host's float64 functions, over arrays: those of Python's math module, which calls the C library.
+
+NumPy's own may be vectorised and differ in the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+
+_LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
+
+
+def exp(x: Doubles) -> Doubles:
+    """The exponential; infinity where it overflows."""
+    powers = _each(math.exp, np.minimum(x, _LARGEST_EXPONENT))
+    return np.where(x > _LARGEST_EXPONENT, np.inf, powers)
+
+
+def log(x: Doubles) -> Doubles:
+    """The natural logarithm of positive numbers."""
+    return _each(math.log, x)
+
+
+def log1p(x: Doubles) -> Doubles:
+    """log(1 + x) of numbers above -1."""
+    return _each(math.log1p, x)
+
+
+def cos(x: Doubles) -> Doubles:
+    """The cosine of finite numbers."""
+    return _each(math.cos, x)
+
+
+def _each(function: Callable[[float], float], x: Doubles) -> Doubles:
+    return np.fromiter(map(function, x.reshape(-1).tolist()), np.float64, x.size).reshape(x.shape)
