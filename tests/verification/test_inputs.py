@@ -119,6 +119,12 @@ def test_arrays_by_name_and_by_position() -> None:
     assert made.facts.samples == 1
 
 
+def test_several_samples() -> None:
+    images = [np.full((1, 16, 16, 3), k, np.uint8) for k in range(3)]
+    for given in ([{"image": v} for v in images], [[v] for v in images], [(v,) for v in images]):
+        assert [s[0].max() for s in make_inputs(model(IMAGE), given).samples] == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [

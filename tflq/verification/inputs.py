@@ -55,7 +55,9 @@ def make_inputs(model: Model, source: InputSource = None, samples: int = 1, seed
 
 def _is_many(source: SampleSource | Sequence[SampleSource]) -> TypeGuard[Sequence[SampleSource]]:
     """Whether this is a list of samples: its elements are then dicts, lists or tuples, never arrays."""
-    return not isinstance(source, Mapping) and all(isinstance(one, (Mapping, list, tuple)) for one in source)
+    if isinstance(source, Mapping) or len(source) == 0:  # an empty list is one sample for a model without inputs
+        return False
+    return all(isinstance(one, (Mapping, list, tuple)) for one in source)
 
 
 def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]]) -> Inputs:
