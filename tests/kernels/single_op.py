@@ -126,6 +126,11 @@ def tflq(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     return _run(Interpreter(model_content=model), inputs)
 
 
+def allocate(model: bytes) -> None:
+    """Prepare a model under tflq's default profile without running it."""
+    Interpreter(model_content=model).allocate_tensors()
+
+
 def litert(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     """Outputs of LiteRT's reference kernels, in this process: a model that makes it abort ends the test run."""
     runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")

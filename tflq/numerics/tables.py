@@ -31,16 +31,17 @@ def table_8bit(
     """256 output codes of an int8 or uint8 function, in the order of the input code's bits (0..127, then -128..-1).
 
     Everything in float32: transform(scale * (code - zero point)) times the *reciprocal* of the output scale, rounded
-    half away, plus the zero point, to int32 as x86 converts, clamped. Source: LUTPopulateInt8.
+    half away, plus the zero point, clamped. The source converts to int32 before it clamps; what lies beyond int32 comes
+    out of the wheels clamped all the same. Source: LUTPopulateInt8.
     """
     codes = np.arange(256, dtype=np.uint8).view(np.dtype(dtype))
+    limits = np.iinfo(codes.dtype)
     with np.errstate(all="ignore"):
         reciprocal = np.float32(1) / np.float32(output_scale)
         real = np.float32(input_scale) * (codes.astype(np.int32) - np.int32(input_zero_point)).astype(np.float32)
         rounded = nearest_half_away(transform(real) * reciprocal)
-        quantized = floats_to_int32(rounded + np.float32(output_zero_point))
-    limits = np.iinfo(codes.dtype)
-    return np.clip(quantized, limits.min, limits.max).astype(codes.dtype)
+        held = np.clip(rounded + np.float32(output_zero_point), limits.min, limits.max)
+    return floats_to_int32(np.where(np.isnan(held), np.float32(limits.min), held)).astype(codes.dtype)
 
 
 def look_up_8bit(table: Array, x: Array) -> Array:
