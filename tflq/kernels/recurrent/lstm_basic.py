@@ -1,0 +1,149 @@
+"""LSTM of kernel type BASIC: one product makes all gates, in the order input, cell, forget, output.
+
+Source: LiteRT 2.3 lstm.cc basic; optimized_ops.h LstmCell (float; uint8 with int16 gates and state).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Node, Prepared, Shape
+from tflq.kernels.recurrent.binding import Inputs, bind
+from tflq.numerics import eigen
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.elementary import logistic, tanh
+from tflq.numerics.fixedpoint import doubling_high_mul, rescale, saturating_add, saturating_rounding_doubling_high_mul
+from tflq.numerics.multiplier import quantize_multiplier
+from tflq.numerics.rounding import clamp, divide_by_pot_half_away, divide_by_pot_half_up, wrap_int32
+from tflq.numerics.scaling import checked_log2
+
+X, ACTIVATION, WEIGHTS, BIASES, STATE = range(5)
+#: The integer bits of the only state that the source takes.
+_STATE_BITS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatData:
+    """Constants of the float form."""
+
+    weights: Callable[[Inputs], Array]  # (4 C, I + C)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuantizedData:
+    """Constants of the 8-bit form."""
+
+    products: Callable[[Inputs], Contraction]  # centred weights
+    mantissa: int  # LSB of products -> Q3.12, Q31
+    shift: int  # to the left
+
+
+def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
+    """The four outputs' shapes; those of the inputs checked."""
+    x, activation, weights, biases, state = (node.input(p) for p in range(5))
+    node.check(int(node.options.get("kernel_type", 0)) == 1, "kernel_type", expected="BASIC with 5 inputs")
+    node.check(len(node.outputs) == 4, "number of outputs", expected=4, got=len(node.outputs))
+    for operand in (x, activation, weights, state):
+        node.check(len(operand.shape) == 2, "number of dimensions", operand, expected=2, got=len(operand.shape))
+    batches, inputs = x.shape
+    cells = activation.shape[1]
+    for operand, shape in (
+        (activation, (batches, cells)), (weights, (4 * cells, inputs + cells)), (biases, (4 * cells,)),
+        (state, (batches, cells)),
+    ):  # fmt: skip
+        node.check(operand.shape == shape, "shape", operand, expected=list(shape), got=list(operand.shape))
+    for operand in (activation, state):
+        node.check(not operand.is_constant, "is written to, and must not be constant", operand)
+    return (batches, cells), (batches, cells), (batches, inputs + cells), (batches, 4 * cells)
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Nothing but the weights, contiguous."""
+    shapes = _shapes(node)
+    data = FloatData(bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]))))
+    return Prepared(shapes, data, evaluate_float, (ACTIVATION, STATE))
+
+
+def evaluate_float(data: FloatData, *inputs: Array | None) -> tuple[Array, ...]:
+    """Source: LstmCell (float). Eigen assigns row by row, aligned to the outputs' addresses."""
+    x, activation, _, biases, state = (_present(value) for value in inputs)
+    joined = np.concatenate((x, activation), axis=1)
+    gates = eigen.product(data.weights(inputs), joined) + biases
+    enter, update, forget, leave = np.split(gates, 4, axis=1)
+    new_state = _logistic(enter) * eigen.tanh(update) + _logistic(forget) * state
+    output = _logistic(leave) * eigen.tanh(new_state)
+    return output, new_state, joined, gates, output, new_state
+
+
+def _logistic(gate: Array) -> Array:
+    cells = gate.shape[1]
+    return np.stack([eigen.logistic(row, b * cells) for b, row in enumerate(gate)])
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The multiplier is 2**12 times the biases' scale. x and activation have zero point 128 whatever the file says."""
+    shapes = _shapes(node)
+    weights, state = node.input(WEIGHTS), node.outputs[1]
+    log2, is_pot = checked_log2(state.scale)
+    node.check(is_pot, "scale must be a power of two", state, got=state.scale)
+    node.check(15 + log2 == _STATE_BITS, "scale", state, expected=2.0 ** (_STATE_BITS - 15), got=state.scale)
+
+    def build(inputs: Inputs) -> Contraction:
+        centred = _present(inputs[WEIGHTS]).astype(np.int16) - np.int16(weights.zero_point)
+        return Contraction.of(centred.T, (-128, 127))
+
+    mantissa, shift = quantize_multiplier(float(np.float64(4096) * np.float64(node.input(BIASES).scale)))
+    return Prepared(
+        shapes, QuantizedData(bind(node, (WEIGHTS,), build), mantissa, shift), evaluate_quantized, (ACTIVATION, STATE)
+    )
+
+
+def evaluate_quantized(data: QuantizedData, *inputs: Array | None) -> tuple[Array, ...]:
+    """Source: LstmCell<4>. Overflow: accumulators wrap int32; gates, state and activation saturate."""
+    x, activation, _, biases, state = (_present(value) for value in inputs)
+    joined = np.concatenate((x, activation), axis=1)
+    products = data.products(inputs)
+    sums = accumulators_int32(products((joined.astype(np.int16) - np.int16(128)).astype(products.real)))
+    gates = np.empty(sums.shape, np.int16)
+    _scale(sums, np.array(biases), data.mantissa, data.shift, gates)
+    new_state, output = np.empty(state.shape, np.int16), np.empty(state.shape, np.uint8)
+    _update(gates, np.array(state), new_state, output)
+    return output, new_state, joined, gates, output, new_state
+
+
+def _present(value: Array | None) -> Array:
+    assert value is not None
+    return value
+
+
+@compiled
+def _scale(sums: Array, biases: Array, mantissa: Int, shift: Int, gates: Array) -> None:
+    """Q3.12 of int32 accumulators. Rounding: half up, twice. Source: the AVX kernels of ruy, which make the product."""
+    left, right = max(shift, 0), max(-shift, 0)
+    for b in range(sums.shape[0]):
+        for i in range(sums.shape[1]):
+            total = wrap_int32(np.int64(sums[b, i]) + np.int64(biases[i]))
+            high = saturating_rounding_doubling_high_mul(wrap_int32(total << np.int64(left)), mantissa)
+            gates[b, i] = clamp(divide_by_pot_half_up(high, right), -32768, 32767)
+
+
+@compiled
+def _update(gates: Array, state: Array, new_state: Array, output: Array) -> None:
+    """Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128."""
+    cells = state.shape[1]
+    for b in range(state.shape[0]):
+        for i in range(cells):
+            enter = logistic(np.int64(gates[b, i]), 3, 16)
+            update = tanh(np.int64(gates[b, cells + i]), 3, 16)
+            forget = logistic(np.int64(gates[b, 2 * cells + i]), 3, 16)
+            leave = logistic(np.int64(gates[b, 3 * cells + i]), 3, 16)
+            entered = rescale(doubling_high_mul(enter, update, 16), 0, _STATE_BITS, 16)
+            total = saturating_add(entered, doubling_high_mul(forget, np.int64(state[b, i]), 16), 16)
+            new_state[b, i] = total
+            active = doubling_high_mul(leave, tanh(rescale(total, _STATE_BITS, 3, 16), 3, 16), 16)
+            output[b, i] = 128 + clamp(divide_by_pot_half_away(active, 8), -128, 127)
