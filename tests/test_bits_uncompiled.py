@@ -1,0 +1,29 @@
+"""The compiled code is the readable code: kernels give the goldens' bits when nothing is compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import suites
+
+RUN = """
+import sys
+sys.modules["numba"] = None  # any attempt to compile fails
+import pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/test_bits.py::test_single_operators"]))
+"""
+
+
+def test_single_operators_without_compiling() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        cwd=suites.ROOT,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "209 passed" in done.stdout
