@@ -1,0 +1,105 @@
+"""EMBEDDING_LOOKUP_SPARSE: rows of a table, weighted and added up as a sparse tensor of row numbers says.
+
+| operand | shape                     | types   | quantization |
+|---------|---------------------------|---------|--------------|
+| ids     | (M)                       | int32   | none         |
+| indices | (M, R), without the last: where each id goes | int32 | none |
+| shape   | (R)                       | int32   | none         |
+| weights | (M)                       | float32 | none         |
+| table   | (rows, ...)               | float32 | none         |
+| y       | shape[:-1] + table[1:]    | float32 | none         |
+
+Options: combiner: SUM, MEAN (divided by the sum of the weights), SQRTN (by the root of the sum of their squares). Sums
+are divided whenever the place changes, so indices should be in order. An id outside the table fails the run; an index
+outside the shape is refused, as LiteRT then divides memory that is not its own.
+Source: LiteRT 2.3, embedding_lookup_sparse.cc Eval, FinalizeAggregation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.ir.schema import enum
+from tflq.kernels.indexing import check_positions
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.operands import integers, require_rank, require_size
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, Real, compiled
+
+_SUM, _MEAN, _SQRTN = (enum("CombinerType")[name] for name in ("SUM", "MEAN", "SQRTN"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """`strides` turns an index into a place, in rows of the output."""
+
+    combiner: int
+    places: int
+    strides: Array
+    shape: Shape
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Ids, indices and weights must be as many."""
+    ids, indices, shape, weights, table = (node.input(position) for position in range(5))
+    for operand, rank in ((ids, 1), (indices, 2), (shape, 1), (weights, 1)):
+        require_rank(node, operand, rank)
+    node.check(len(table.shape) >= 2, "number of dimensions", table, expected="at least 2", got=len(table.shape))
+    for operand in (indices, weights):
+        node.check(operand.shape[0] == ids.shape[0], "entries", operand, expected=ids.shape[0], got=operand.shape[0])
+    node.check(shape.shape[0] == indices.shape[1], "rank", shape, expected=indices.shape[1], got=shape.shape[0])
+    node.check(shape.shape[0] >= 1, "rank", shape, expected="at least 1", got=0)
+    kept = integers(node, 2)[:-1]
+    require_size(node, node.outputs[0], kept)
+    strides = np.array([prod(kept[i + 1 :]) for i in range(len(kept))], np.int64)
+    made = kept + table.shape[1:]
+    return Prepared((made,), OpData(int(node.options["combiner"]), prod(kept), strides, made), eval_sparse)
+
+
+def eval_sparse(data: OpData, ids: Array, indices: Array, _: Array, weights: Array, table: Array) -> Array:
+    """float32, one product and one sum for each element, in the order of the entries."""
+    check_positions("embedding_lookup_sparse", ids, len(table))
+    places = indices[:, :-1].astype(np.int64) @ data.strides
+    if np.any((places < 0) | (places >= data.places)):
+        raise UndefinedResultError("embedding_lookup_sparse", f"an index lies outside {list(data.shape)}")
+    rows = np.ascontiguousarray(table).reshape(len(table), -1)
+    out = np.zeros((data.places, rows.shape[1]), np.float32)
+    _combine(np.ascontiguousarray(ids), places, np.ascontiguousarray(weights), rows, data.combiner, out)
+    return out.reshape(data.shape)
+
+
+@compiled
+def _combine(ids: Array, places: Array, weights: Array, rows: Array, combiner: Int, out: Array) -> None:
+    place, count = 0, 0
+    total, squares = np.float32(0), np.float32(0)
+    for i in range(len(ids)):
+        if places[i] != place:
+            _finish(combiner, count, total, squares, out, place)
+            place, count = places[i], 0
+            total, squares = np.float32(0), np.float32(0)
+        count += 1
+        squares += weights[i] * weights[i]
+        total += weights[i]
+        for k in range(rows.shape[1]):
+            out[place, k] += rows[ids[i], k] * weights[i]
+    _finish(combiner, count, total, squares, out, place)
+
+
+@compiled
+def _finish(combiner: Int, count: Int, total: Real, squares: Real, out: Array, place: Int) -> None:
+    if combiner == _SUM or count == 0:
+        return
+    divisor: Real = np.float32(1)
+    if combiner == _MEAN:
+        divisor = total
+    elif combiner == _SQRTN:
+        divisor = np.sqrt(squares)
+    for k in range(out.shape[1]):
+        out[place, k] /= divisor
+
+
+KERNELS = (Kernel("EMBEDDING_LOOKUP_SPARSE", "int32 int32 int32 float32 float32 -> float32", prepare, (1, 1), (2,)),)
