@@ -142,7 +142,7 @@ def test_reciprocal_is_close_and_normalised(x, digits):
     value = Fraction(int(mantissa), 2**31) / Fraction(2) ** int(over_unit)
     exact = 1 / Fraction(x, 2 ** (31 - digits))
     assert 2**30 - 4 <= mantissa <= 2**31 - 1
-    assert abs(value / exact - 1) < Fraction(1, 2**28)
+    assert abs(value / exact - 1) < Fraction(1, 2**27)
 
 
 @given(st.integers(2, 2**31 - 1))
