@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from single_op import Array, T, _run, build
+
+from tflq.numerics import eigen
+
+
+def _live(model: bytes, x: Array) -> Array:
+    """LiteRT's kernel that calls Eigen, without delegates."""
+    runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    resolver = runtime.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=resolver)
+    return np.asarray(_run(interpreter, [x])[0])
+
+
+def _dense(weights: Array, x: Array) -> bytes:
+    inputs = [T("float32", x.shape), T("float32", weights.shape, value=weights), None]
+    return build(
+        "FULLY_CONNECTED", inputs, [T("float32", (len(x), len(weights)))], ("FullyConnectedOptions", {})
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 7, 9])
+@pytest.mark.parametrize("units", [1, 3, 4, 7, 8, 13, 40])
+def test_product(rows: int, units: int) -> None:
+    """Every way that a product can take, by its sizes; the deepest two are cut into panels."""
+    rng = np.random.default_rng([rows, units])
+    for depth in (1, 3, 4, 7, 8, 11, 12, 20, 33, 129, 700, 1501):
+        weights = rng.standard_normal((units, depth)).astype(np.float32)
+        x = rng.standard_normal((rows, depth)).astype(np.float32)
+        np.testing.assert_array_equal(eigen.product(weights, x), _live(_dense(weights, x), x), f"depth {depth}")
+
+
+@pytest.mark.parametrize(("op", "function"), [("TANH", eigen.tanh), ("LOGISTIC", eigen.logistic)])
+def test_functions(op: str, function: Callable[[Array], Array]) -> None:
+    """Over a dense range with its ends, and for sizes that leave elements over."""
+    dense = np.concatenate([np.linspace(-20, 20, 40001), [-200, -104, -103.9, 0, -0.0, 1e-30, 16.7, np.inf, -np.inf]])
+    for size in (1, 2, 3, 5, 7, len(dense)):
+        x = dense[-size:].astype(np.float32)
+        want = _live(build(op, [T("float32", x.shape)], [T("float32", x.shape)]), x)
+        np.testing.assert_array_equal(function(x).view(np.uint32), want.view(np.uint32))
+
+
+@pytest.mark.parametrize("offset", range(4))
+def test_logistic_of_unaligned_memory(offset: int) -> None:
+    """Elements outside aligned groups of four come from the C library, and only they."""
+    x = np.linspace(-8, 8, 1001, dtype=np.float32)
+    together, alone = eigen.logistic(x, offset), np.concatenate([eigen.logistic(v, 1) for v in x.reshape(-1, 1)])
+    inside = (np.arange(1001) + offset) // 4
+    whole = (inside > 0 if offset else inside >= 0) & (inside < (1001 + offset) // 4)
+    np.testing.assert_array_equal(together[~whole], alone[~whole])
+    assert (together[whole] != alone[whole]).any()
