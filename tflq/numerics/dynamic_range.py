@@ -114,14 +114,14 @@ def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Int
 class ByteMatrix:
     """Constant 8-bit weights (N, K), their scale, and what the helpers make of them."""
 
-    scale: np.float32
+    scale: np.float32 | Floats  # one, or one a row
     products: Contraction
     row_sums: Ints32  # (N,): sums over K as the helper has them
     lowest: Contraction | None  # 256 where a weight is -128 and its sign gets lost; None where there is none
 
     @classmethod
-    def of(cls, weights: Array, scale: np.float32) -> ByteMatrix:
-        """`weights` are read as int8, whatever their type."""
+    def of(cls, weights: Array, scale: np.float32 | Floats, keeps_signs: bool = False) -> ByteMatrix:
+        """`weights` are read as int8, whatever their type. `keeps_signs` where products are not the helpers'."""
         codes = np.ascontiguousarray(weights).view(np.int8)
         grouped = codes.shape[1] & ~15
         lost = (codes == -128) & (np.arange(codes.shape[1]) < grouped)
@@ -129,21 +129,24 @@ class ByteMatrix:
             scale=scale,
             products=Contraction.of(codes.T, (-128, 127)),
             row_sums=row_sums(codes),
-            lowest=Contraction.of(lost.T * np.int16(256), (-128, 0)) if lost.any() else None,
+            lowest=Contraction.of(lost.T * np.int16(256), (-128, 0)) if lost.any() and not keeps_signs else None,
         )
+
+    def sums(self, codes: Ints8) -> Ints32:
+        """Sums of products (B, N) of `codes` (B, K), as the helper has them."""
+        sums = accumulators_int32(self.products(codes.astype(self.products.real)))
+        if self.lowest is not None:
+            # |x| * -128 instead of x * -128 where x is negative, in whole groups of sixteen
+            negative = np.minimum(codes, 0).astype(self.lowest.real)
+            sums += accumulators_int32(self.lowest(negative))
+        return sums
 
     def accumulate(self, rows: Rows, out: Floats) -> None:
         """out (B, N) += rows times the weights: an int32 sum, converted to float32, times the product of the scales."""
-        source = rows.codes.astype(self.products.real)
-        sums = accumulators_int32(self.products(source))
-        if self.lowest is not None:
-            # |x| * -128 instead of x * -128 where x is negative, in whole groups of sixteen
-            negative = np.minimum(rows.codes, 0).astype(self.lowest.real)
-            sums += accumulators_int32(self.lowest(negative))
+        sums = self.sums(rows.codes)
         if not rows.is_centred:
             sums -= rows.zero_point[:, None] * self.row_sums
-        scale = rows.scale * self.scale
-        out += sums.astype(np.float32) * scale[:, None]
+        out += sums.astype(np.float32) * (rows.scale[:, None] * self.scale)
 
 
 def row_sums(codes: Ints8) -> Ints32:

@@ -44,7 +44,8 @@ class FloatData:
     adjoint: tuple[bool, bool]  # of x, of y
 
 
-def _shapes(node: Node) -> tuple[Shape, tuple[bool, bool], int]:
+def shapes(node: Node) -> tuple[Shape, tuple[bool, bool], int]:
+    """Shape of the output, which operands are adjoint, and the inner length, checked."""
     x, y = node.input(0), node.input(1)
     for operand in (x, y):
         rank = len(operand.shape)
@@ -69,7 +70,7 @@ def _leading(node: Node, x: Operand, y: Operand) -> Shape:
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The product of the scales is rounded to float32. 16-bit operands accumulate in int64."""
-    shape, adjoint, length = _shapes(node)
+    shape, adjoint, length = shapes(node)
     x, y, out = node.input(0), node.input(1), node.outputs[0]
     dtype = CARRIER[out.type]
     wide = x.type == TensorType.INT16
@@ -90,7 +91,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def prepare_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No scales, no zero points: sums of products of codes."""
-    shape, adjoint, length = _shapes(node)
+    shape, adjoint, length = shapes(node)
     codes = type_range(np.int8)
     data = OpData(shape, adjoint, (0, 0), PairContraction.of(length, codes, codes), None)
     return Prepared((shape,), data, eval_sums)
@@ -121,7 +122,7 @@ def eval_quantized(data: OpData, x: Array, y: Array) -> Array:
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but geometry."""
-    shape, adjoint, _ = _shapes(node)
+    shape, adjoint, _ = shapes(node)
     return Prepared((shape,), FloatData(shape, adjoint), eval_float)
 
 

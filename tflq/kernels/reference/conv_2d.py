@@ -67,7 +67,8 @@ class FloatData:
     weights: Array  # (KH, KW, C/G, O), or empty where they are not constant
 
 
-def _shapes(node: Node) -> tuple[Window, Shape, int]:
+def shapes(node: Node) -> tuple[Window, Shape, int]:
+    """Window, shape of the output and number of groups, checked."""
     x, w, bias = node.input(0), node.input(1), node.input(2)
     for operand in (x, w):
         node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))
@@ -87,7 +88,7 @@ def _shapes(node: Node) -> tuple[Window, Shape, int]:
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
-    at, shape, groups = _shapes(node)
+    at, shape, groups = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     accumulator = np.dtype(np.int32)
     require_symmetric(node, bias)
@@ -157,7 +158,7 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but geometry, clamp and the weights with output channels innermost."""
-    at, shape, groups = _shapes(node)
+    at, shape, groups = shapes(node)
     low, high = float_range(node)
     w = node.input(1)
     constant = np.zeros((0, 0, 0, 0), np.float32) if w.value is None else channels_last(w.value)

@@ -75,7 +75,8 @@ class FloatData:
     high: np.float32
 
 
-def _shapes(node: Node) -> tuple[Window, Shape, int]:
+def shapes(node: Node) -> tuple[Window, Shape, int]:
+    """Window, shape of the output and how many output channels an input channel has, checked."""
     x, w = node.input(0), node.input(1)
     for operand in (x, w):
         node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))
@@ -93,7 +94,7 @@ def _shapes(node: Node) -> tuple[Window, Shape, int]:
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
-    at, shape, times = _shapes(node)
+    at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     wide = x.type == TensorType.INT16
     require_symmetric(node, bias)
@@ -203,7 +204,7 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but geometry and clamp."""
-    at, shape, _ = _shapes(node)
+    at, shape, _ = shapes(node)
     return Prepared((shape,), FloatData(at, shape, *float_range(node)), eval_float)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import float_range, limits
+from tflq.kernels.activation import float_range
 from tflq.kernels.contraction import (
     Output,
     Product,
@@ -66,10 +66,10 @@ class FloatData:
     weights: Array  # (K, O), or empty where they are not constant
 
 
-def _shape(node: Node) -> Shape:
+def output_shape(node: Node) -> Shape:
+    """Shape of the output, checked against weights and bias."""
     node.check(int(node.options.get("weights_format", 0)) == 0, "shuffled weights are not supported")
     x, w, bias = node.input(0), node.input(1), node.optional(2)
-    limits(node)
     node.check(len(w.shape) == 2, "rank", w, expected=2, got=len(w.shape))
     units, length = w.shape
     keep = bool(node.options.get("keep_num_dims", 0))
@@ -87,7 +87,7 @@ def _shape(node: Node) -> Shape:
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Multipliers of the dense stage are evaluated in float64 throughout; weights of 16 bits have their own stage."""
-    shape = _shape(node)
+    shape = output_shape(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     require_quantized(node, x, w)
     if w.type in (TensorType.INT4, TensorType.INT2):
@@ -168,7 +168,7 @@ def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but the clamp and the weights with units innermost."""
-    shape = _shape(node)
+    shape = output_shape(node)
     w = node.input(1)
     low, high = float_range(node)
     data = FloatData(shape, low, high, np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value))

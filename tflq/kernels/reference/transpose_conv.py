@@ -66,7 +66,8 @@ class FloatData:
     high: np.float32
 
 
-def _shapes(node: Node) -> tuple[Window, Shape]:
+def shapes(node: Node) -> tuple[Window, Shape]:
+    """Window of the convolution that is transposed and shape of the output, checked."""
     wanted, w, x = node.input(0), node.input(1), node.input(2)
     node.check(len(wanted.shape) == 1, "rank", wanted, expected=1, got=len(wanted.shape))
     for operand in (x, w):
@@ -91,7 +92,7 @@ def _shapes(node: Node) -> tuple[Window, Shape]:
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
-    at, shape = _shapes(node)
+    at, shape = shapes(node)
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     accumulator = np.dtype(np.int32)
     if x.type != TensorType.UINT8:
@@ -172,7 +173,7 @@ def eval_variable(data: OpData, wanted: Array, w: Array, x: Array, bias: Array |
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but geometry and clamp."""
-    at, shape = _shapes(node)
+    at, shape = shapes(node)
     return Prepared((shape,), FloatData(at, shape, *float_range(node)), eval_float)
 
 

@@ -1,0 +1,67 @@
+"""Float activations against narrow weights: the bodies that hybrid operators share.
+
+The input is quantized when the operator runs, one scale for each row or image; sums of products are exact integers,
+turned to float32 and scaled.
+Source: LiteRT 2.3, EvalHybrid and EvalHybridPerChannel of the operators; tensor_utils AsymmetricQuantizeFloats,
+SymmetricQuantizeFloats.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.kernel import Array, Node, Operand
+from tflq.numerics.dynamic_range import Rows, quantize_rows
+
+
+def read_as_int8(w: Array) -> Array:
+    """Weights as every hybrid kernel reads them: as int8, whatever their type."""
+    return np.ascontiguousarray(w).view(np.int8)
+
+
+def has_affine_scales(w: Operand) -> bool:
+    """Whether the source sees scales: it has no eye for them where others are kept in tensors of their own."""
+    q = w.quantization
+    return q is not None and len(q.scale) > 0 and not is_blockwise(w)
+
+
+def is_blockwise(w: Operand) -> bool:
+    """Whether the scales are in tensors of their own."""
+    q = w.quantization
+    return (
+        q is not None
+        and q.details is not None
+        and q.details.table in ("BlockwiseQuantization", "MultiAxisQuantization")
+    )
+
+
+def tensor_scale(w: Operand) -> np.float32:
+    """The one scale of the weights; 0 where the source finds none."""
+    return w.scale if has_affine_scales(w) else np.float32(0)
+
+
+def channel_scales(node: Node, w: Operand, channels: int) -> Array:
+    """One scale a channel, float32. Refused where the source would read beyond those that there are."""
+    q = w.quantization
+    assert q is not None  # callers have seen scales
+    dimension, count = q.quantized_dimension, len(q.scale)
+    size = w.shape[dimension] if 0 <= dimension < len(w.shape) else None
+    node.check(size == count, "number of weight scales", w, expected=size, got=count)
+    if count < channels:
+        raise UndefinedResultError(node.op, f"{count} weight scales for {channels} output channels")
+    return q.scale[:channels].astype(np.float32)
+
+
+def quantize_images(x: Array, asymmetric: bool) -> Rows:
+    """Every image of `x` (N, H, W, C) as one row. Source: the loop over batches in EvalHybridPerChannel."""
+    return quantize_rows(np.ascontiguousarray(x, np.float32).reshape(x.shape[0], math.prod(x.shape[1:])), asymmetric)
+
+
+def centred_images(x: Array) -> tuple[Array, Array]:
+    """Code minus zero point (int16, the shape of `x`) and the scale of every image, quantized asymmetrically."""
+    rows = quantize_images(x, asymmetric=True)
+    centred = rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]
+    return centred.reshape(x.shape), rows.scale

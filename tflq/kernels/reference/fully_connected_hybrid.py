@@ -1,0 +1,87 @@
+"""FULLY_CONNECTED, hybrid: rows of floats, quantized on the way, times narrow weights.
+
+| operand | shape                | types                    | quantization                               |
+|---------|----------------------|--------------------------|--------------------------------------------|
+| x       | any, >= B * K values | float32                  | none                                       |
+| w       | O, K                 | int8, uint8, int4, int2  | per tensor or along O; 4, 2 bits: symmetric |
+| bias    | O, optional          | float32                  |                                            |
+| y       | B, O, or x's and O   | float32                  | none                                       |
+
+Options: keep_num_dims, asymmetric_quantize_inputs, fused activation (all of the schema's, TANH and SIGN_BIT too).
+Weights are read as int8; their zero points are not looked at. Weights without scales, and those with scales for every
+block, have scale 0 here: the output is the bias.
+Source: LiteRT 2.3, fully_connected.cc PrepareImpl, EvalHybridDense. Sums of the weights' rows are those of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.contraction import require_symmetric
+from tflq.kernels.hybrid import channel_scales, has_affine_scales, tensor_scale
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.recurrent.activation import activate, function_of
+from tflq.kernels.recurrent.binding import Inputs, bind
+from tflq.kernels.reference.fully_connected import output_shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
+from tflq.numerics.lanes import is_zero
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    shape: Shape  # of the output
+    length: int  # K
+    matrix: Callable[[Inputs], ByteMatrix]
+    asymmetric: bool
+    activation: int
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """One scale a unit where there are several."""
+    shape = output_shape(node)
+    w = node.input(1)
+    if w.type in (TensorType.INT4, TensorType.INT2):
+        require_symmetric(node, w)
+    scale: np.float32 | Array = tensor_scale(w)
+    if has_affine_scales(w) and w.quantization is not None and len(w.quantization.scale) > 1:
+        scale = channel_scales(node, w, w.shape[0])
+
+    def build(inputs: Inputs) -> ByteMatrix:
+        weights = inputs[1]
+        assert weights is not None
+        return ByteMatrix.of(weights, scale)
+
+    asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
+    if w.shape[1] == 0:
+        return Prepared((shape,), shape, eval_empty)
+    data = OpData(shape, w.shape[1], bind(node, (1,), build), asymmetric, function_of(node))
+    return Prepared((shape,), data, evaluate)
+
+
+def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Source: EvalHybridDense. Rounding: sum to float32, times the product of the scales, added to the bias."""
+    out = np.zeros(data.shape, np.float32)
+    if bias is not None:
+        out[...] = bias.reshape(-1)
+    units = data.shape[-1]
+    if out.size and not is_zero(x):
+        rows = np.ascontiguousarray(x).reshape(-1)[: out.size // units * data.length].reshape(-1, data.length)
+        data.matrix((x, w, bias)).accumulate(quantize_rows(rows, data.asymmetric), out.reshape(-1, units))
+    return activate(data.activation, out, out)
+
+
+def eval_empty(shape: Shape, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Weights without columns: the source zeroes the output and looks at nothing else."""
+    return np.zeros(shape, np.float32)
+
+
+KERNELS = (
+    Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14)),
+)  # fmt: skip

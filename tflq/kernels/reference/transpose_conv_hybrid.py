@@ -1,0 +1,109 @@
+"""TRANSPOSE_CONV, hybrid: float images, quantized on the way, spread through int8 filters.
+
+| operand | shape        | types   | quantization             |
+|---------|--------------|---------|--------------------------|
+| shape   | 4            | int32   | none; it may be computed |
+| w       | O, KH, KW, C | int8    | per tensor or along O    |
+| x       | N, H, W, C   | float32 | none                     |
+| bias    | O, optional  | float32 |                          |
+| y       | N, OH, OW, O | float32 | none                     |
+
+Options: padding, strides, fused activation. Every image is quantized asymmetrically with one scale. Weight zero points
+are not looked at.
+Source: LiteRT 2.3, transpose_conv.cc Prepare, EvalHybrid; reference/transpose_conv.h HybridTransposeConv.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.activation import float_range
+from tflq.kernels.contraction import bias_of, require_quantized
+from tflq.kernels.geometry import Window
+from tflq.kernels.hybrid import centred_images, channel_scales, is_blockwise
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.ordered import finish
+from tflq.kernels.reference.transpose_conv import shapes
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Real, compiled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    window: Window  # of the convolution that is transposed: image is the output here, pixels
+    shape: Shape  # of the output
+    scale: Array  # of the filters, one a channel, float32
+    low: np.float32
+    high: np.float32
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """One scale is repeated along the quantized dimension."""
+    at, shape = shapes(node)
+    w = node.input(1)
+    node.check(shape[0] > 0, "no images", node.input(2))
+    require_quantized(node, w)
+    node.check(not is_blockwise(w), "quantization", w, expected="per tensor or along O", got="scales of blocks")
+    return Prepared((shape,), OpData(at, shape, scales(node, w, shape[3]), *float_range(node)), evaluate)
+
+
+def scales(node: Node, w: Operand, channels: int) -> Array:
+    """One scale a channel."""
+    q = w.quantization
+    assert q is not None  # require_quantized saw to it
+    if len(q.scale) > 1 or w.shape[q.quantized_dimension] == 1:
+        return channel_scales(node, w, channels)
+    if w.shape[q.quantized_dimension] < channels:
+        raise UndefinedResultError(node.op, f"a scale repeated {w.shape[q.quantized_dimension]} times for {channels}")
+    return np.full(channels, w.scale, np.float32)
+
+
+def evaluate(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+    """Source: HybridTransposeConv. Rounding: every product to float32, times both scales in turn, added in order."""
+    codes, image_scales = centred_images(x)
+    out = np.zeros(data.shape, np.float32)
+    weights = np.array(w.transpose(1, 2, 3, 0), order="C")
+    added = bias_of(bias, data.shape[3], np.float32)
+    spread(codes, weights, data.scale, image_scales, data.window, out)
+    finish_pixels(out.reshape(-1, data.shape[3]), added, data.low, data.high)
+    return out
+
+
+@compiled
+def spread(x: Array, w: Array, scale: Array, image_scales: Array, window: Window, out: Array) -> None:
+    """Centred `x` (N, H, W, C) through `w` (KH, KW, C, O), over y, x of the input and its channels in order."""
+    depth, channels = w.shape[2], w.shape[3]
+    for n in range(x.shape[0]):
+        image_scale = image_scales[n]
+        for y in range(window.out_h):
+            for column in range(window.out_w):
+                for ky in range(window.kernel_h):
+                    oy = y * window.stride_h - window.pad_top + ky
+                    if oy < 0 or oy >= window.height:
+                        continue
+                    for kx in range(window.kernel_w):
+                        ox = column * window.stride_w - window.pad_left + kx
+                        if ox < 0 or ox >= window.width:
+                            continue
+                        sums = out[n, oy, ox]
+                        for c in range(depth):
+                            value = np.int32(x[n, y, column, c])
+                            weights = w[ky, kx, c]
+                            for o in range(channels):
+                                product = np.float32(value * np.int32(weights[o]))
+                                sums[o] += np.float32(product * scale[o]) * image_scale
+
+
+@compiled
+def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
+    """sums[i] = clamp(sums[i] + bias), pixel by pixel."""
+    for i in range(sums.shape[0]):
+        finish(sums[i], bias, low, high, sums[i])
+
+
+KERNELS = (Kernel("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", prepare, (1, 5), (0,)),)
