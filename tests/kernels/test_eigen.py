@@ -32,7 +32,9 @@ def test_product(rows: int, units: int) -> None:
     for depth in (1, 3, 4, 7, 8, 11, 12, 20, 33, 129, 700, 1501):
         weights = rng.standard_normal((units, depth)).astype(np.float32)
         x = rng.standard_normal((rows, depth)).astype(np.float32)
-        np.testing.assert_array_equal(eigen.product(weights, x), _live(_dense(weights, x), x), f"depth {depth}")
+        np.testing.assert_array_equal(
+            eigen.product(np.ascontiguousarray(weights.T), x), _live(_dense(weights, x), x), f"depth {depth}"
+        )
 
 
 @pytest.mark.parametrize(("op", "function"), [("TANH", eigen.tanh), ("LOGISTIC", eigen.logistic)])

@@ -26,24 +26,24 @@ _COEFFICIENT_BASED = 20
 _UNBLOCKED = 48
 
 
-def product(weights: Floats, x: Floats) -> Floats:
-    """x times weights transposed: `weights` (N, K), `x` (B, K), result (B, N). All C-contiguous.
+def product(columns: Floats, x: Floats) -> Floats:
+    """x (B, K) times `columns` (K, N), the weights transposed: (B, N). Both C-contiguous.
 
     Source: GemmImplUsingEigen::Run, bias and clamp left out.
     """
-    units, depth = weights.shape
+    depth, units = columns.shape
     rows = x.shape[0]
     out = np.zeros((rows, units), np.float32)
     if not (out.size and depth):
         return out
     if rows == 1 and units == 1:
-        _inner_product(weights, x, out)
+        _inner_product(columns, x, out)
     elif rows == 1 or units == 1:
-        _matrix_vector(weights, x, out)
+        _matrix_vector(columns, x, out)
     elif depth + units + rows < _COEFFICIENT_BASED:
-        _coefficients(weights, x, out)
+        _coefficients(columns, x, out)
     else:
-        _blocked(weights, x, _depth_block(depth, units, rows), out)
+        _blocked(columns, x, _depth_block(depth, units, rows), out)
     return out
 
 
@@ -73,76 +73,78 @@ def across(a: Real, b: Real, c: Real, d: Real) -> Real:
 
 
 @compiled
-def _matrix_vector(weights: Floats, x: Floats, out: Floats) -> None:
-    """One side has a single row. Lanes over k, then across, then what is left of k in order."""
-    units, depth = weights.shape
-    packets = depth & ~3
-    for b in range(x.shape[0]):
-        for n in range(units):
-            l0 = np.float32(0)
-            l1 = np.float32(0)
-            l2 = np.float32(0)
-            l3 = np.float32(0)
-            for k in range(0, packets, 4):
-                l0 = weights[n, k] * x[b, k] + l0
-                l1 = weights[n, k + 1] * x[b, k + 1] + l1
-                l2 = weights[n, k + 2] * x[b, k + 2] + l2
-                l3 = weights[n, k + 3] * x[b, k + 3] + l3
-            total = across(l0, l1, l2, l3)
-            for k in range(packets, depth):
-                total += weights[n, k] * x[b, k]
-            out[b, n] = np.float32(0) + total
+def add_row(row: Floats, factor: Real, out: Floats) -> None:
+    """out += row * factor, both 1-D."""
+    for n in range(out.size):
+        out[n] += row[n] * factor
 
 
 @compiled
-def _coefficients(weights: Floats, x: Floats, out: Floats) -> None:
+def _matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
+    """One side has a single row. Lanes over k, then across, then what is left of k in order."""
+    depth, units = columns.shape
+    lanes = np.empty((4, units), np.float32)
+    for b in range(x.shape[0]):
+        lanes[:] = 0
+        for k in range(depth & ~3):
+            add_row(columns[k], x[b, k], lanes[k & 3])
+        for n in range(units):
+            out[b, n] = across(lanes[0, n], lanes[1, n], lanes[2, n], lanes[3, n])
+        for k in range(depth & ~3, depth):
+            add_row(columns[k], x[b, k], out[b])
+        for n in range(units):
+            out[b, n] = np.float32(0) + out[b, n]
+
+
+@compiled
+def _coefficients(columns: Floats, x: Floats, out: Floats) -> None:
     """Each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear, vectorized)."""
-    units, depth = weights.shape
+    depth, units = columns.shape
     packets = depth & ~3
     pairs = depth & ~7
     lanes = np.zeros((2, 4), np.float32)
     for b in range(x.shape[0]):
         for n in range(units):
             if packets == 0:
-                total = weights[n, 0] * x[b, 0]
+                total = columns[0, n] * x[b, 0]
                 for k in range(1, depth):
-                    total += weights[n, k] * x[b, k]
+                    total += columns[k, n] * x[b, k]
                 out[b, n] = total
                 continue
             for i in range(4):
-                lanes[0, i] = weights[n, i] * x[b, i]
+                lanes[0, i] = columns[i, n] * x[b, i]
             if packets > 4:
                 for i in range(4):
-                    lanes[1, i] = weights[n, 4 + i] * x[b, 4 + i]
+                    lanes[1, i] = columns[4 + i, n] * x[b, 4 + i]
                 for k in range(8, pairs, 4):
                     for i in range(4):
-                        lanes[(k >> 2) & 1, i] += weights[n, k + i] * x[b, k + i]
+                        lanes[(k >> 2) & 1, i] += columns[k + i, n] * x[b, k + i]
                 for i in range(4):
                     lanes[0, i] += lanes[1, i]
                 if packets > pairs:
                     for i in range(4):
-                        lanes[0, i] += weights[n, pairs + i] * x[b, pairs + i]
+                        lanes[0, i] += columns[pairs + i, n] * x[b, pairs + i]
             total = across(lanes[0, 0], lanes[0, 1], lanes[0, 2], lanes[0, 3])
             for k in range(packets, depth):
-                total += weights[n, k] * x[b, k]
+                total += columns[k, n] * x[b, k]
             out[b, n] = total
 
 
 @compiled
-def _inner_product(weights: Floats, x: Floats, out: Floats) -> None:
+def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
     """One row times one row: packets in four alternating accumulators. Source: inner_product_impl."""
-    depth = weights.shape[1]
+    depth = columns.shape[0]
     packets = depth >> 2
     if packets == 0:
-        total = weights[0, 0] * x[0, 0]
+        total = columns[0, 0] * x[0, 0]
         for k in range(1, depth):
-            total = weights[0, k] * x[0, k] + total
+            total = columns[k, 0] * x[0, k] + total
         out[0, 0] = np.float32(0) + total
         return
     lanes = np.zeros((4, 4), np.float32)
     for p in range(packets):
         for i in range(4):
-            value = weights[0, 4 * p + i] * x[0, 4 * p + i]
+            value = columns[4 * p + i, 0] * x[0, 4 * p + i]
             lanes[p & 3, i] = value if p < 4 else value + lanes[p & 3, i]
     for i in range(4):
         if packets >= 4:
@@ -153,40 +155,34 @@ def _inner_product(weights: Floats, x: Floats, out: Floats) -> None:
             lanes[0, i] += lanes[1, i]
     total = across(lanes[0, 0], lanes[0, 1], lanes[0, 2], lanes[0, 3])
     for k in range(4 * packets, depth):
-        total = weights[0, k] * x[0, k] + total
+        total = columns[k, 0] * x[0, k] + total
     out[0, 0] = np.float32(0) + total
 
 
 @compiled
-def _blocked(weights: Floats, x: Floats, block: Int, out: Floats) -> None:
+def _blocked(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
     """Panels of `block` k, added up in `out`. Units in groups of 8, of 4, then alone; rows of x in groups of 4.
 
     Within a panel a sum runs over k in order, but for units in a group of 4 or alone that meet a whole group of rows:
     these use two and four accumulators. Source: gebp_kernel.
     """
-    units, depth = weights.shape
+    depth, units = columns.shape
     rows = x.shape[0]
-    whole_units = units & ~7
-    half_units = units & ~3
-    whole_rows = rows & ~3
+    panel = np.empty(units, np.float32)
     for first in range(0, depth, block):
         last = min(first + block, depth)
         for b in range(rows):
-            for n in range(units):
-                if n < whole_units or b >= whole_rows:
-                    out[b, n] += _in_order(weights[n], x[b], first, last)
-                elif n < half_units:
-                    out[b, n] += _even_and_odd(weights[n], x[b], first, last)
+            ordered = units & ~7 if b < rows & ~3 else units
+            panel[:ordered] = 0
+            for k in range(first, last):
+                add_row(columns[k, :ordered], x[b, k], panel[:ordered])
+            for n in range(ordered, units):
+                if n < units & ~3:
+                    panel[n] = _even_and_odd(columns[:, n], x[b], first, last)
                 else:
-                    out[b, n] += _by_four(weights[n], x[b], first, last)
-
-
-@compiled
-def _in_order(w: Floats, x: Floats, first: Int, last: Int) -> Real:
-    total = np.float32(0)
-    for k in range(first, last):
-        total += w[k] * x[k]
-    return total
+                    panel[n] = _by_four(columns[:, n], x[b], first, last)
+            for n in range(units):
+                out[b, n] += panel[n]
 
 
 @compiled
@@ -265,9 +261,11 @@ def logistic(x: Floats, offset: int = 0) -> Floats:
     head = min(-offset % 4, flat.size)
     tail = head + ((flat.size - head) & ~3)
     _logistic_into(flat[head:tail], out[head:tail])
-    for part in (slice(0, head), slice(tail, None)):
-        e = expf(np.minimum(flat[part], np.float32(_LARGEST_EXPONENT)))
-        out[part] = e / (np.float32(1) + e)
+    if head or tail < flat.size:
+        rest = np.concatenate((flat[:head], flat[tail:]))
+        e = expf(np.minimum(rest, np.float32(_LARGEST_EXPONENT)))
+        e /= np.float32(1) + e
+        out[:head], out[tail:] = e[:head], e[head:]
     return out.reshape(x.shape)
 
 

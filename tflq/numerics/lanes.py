@@ -12,33 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.eigen import add_row
 
 Floats = NDArray[np.float32]
 
 
 @compiled
-def add_products(weights: Floats, x: Floats, out: Floats) -> None:
-    """out (B, N) += x (B, K) times `weights` (N, K) transposed. The rest of K is added to `out` one by one.
+def add_products(columns: Floats, x: Floats, out: Floats) -> None:
+    """out (B, N) += x (B, K) times `columns` (K, N), the weights transposed.
 
-    Source: NeonMatrixBatchVectorMultiplyAccumulate (float).
+    What is left of K is added to `out` one by one. Source: NeonMatrixBatchVectorMultiplyAccumulate (float).
     """
-    units, depth = weights.shape
-    whole = depth & ~3
+    depth, units = columns.shape
+    lanes = np.empty((4, units), np.float32)
     for b in range(x.shape[0]):
+        lanes[:] = 0
+        for k in range(depth & ~3):
+            add_row(columns[k], x[b, k], lanes[k & 3])
         for n in range(units):
-            l0 = np.float32(0)
-            l1 = np.float32(0)
-            l2 = np.float32(0)
-            l3 = np.float32(0)
-            for k in range(0, whole, 4):
-                l0 += weights[n, k] * x[b, k]
-                l1 += weights[n, k + 1] * x[b, k + 1]
-                l2 += weights[n, k + 2] * x[b, k + 2]
-                l3 += weights[n, k + 3] * x[b, k + 3]
-            total = out[b, n] + (((l0 + l1) + l2) + l3)
-            for k in range(whole, depth):
-                total += weights[n, k] * x[b, k]
-            out[b, n] = total
+            out[b, n] += ((lanes[0, n] + lanes[1, n]) + lanes[2, n]) + lanes[3, n]
+        for k in range(depth & ~3, depth):
+            add_row(columns[k], x[b, k], out[b])
 
 
 @compiled

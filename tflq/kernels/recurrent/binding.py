@@ -25,9 +25,9 @@ def bind(node: Node, positions: Sequence[int], build: Callable[[Inputs], T]) -> 
 
 
 def matrix(operand: Operand, value: Array) -> Weights:
-    """Float weights as they are (C-contiguous), 8-bit ones with their scale."""
+    """Weights (units, depth): float ones transposed, as loops over units want them, 8-bit ones with their scale."""
     if value.dtype == np.float32:
-        return np.ascontiguousarray(value)
+        return np.ascontiguousarray(value.T)
     return ByteMatrix.of(value, operand.scale)
 
 

@@ -30,7 +30,7 @@ _PLACE_CIFG = {CELL: 0, FORGET: 1, OUTPUT: 2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
-    """One gate's weights; matrices are (cells, depth), vectors (cells,) float32."""
+    """One gate's weights; float matrices are (depth, cells), vectors (cells,) float32."""
 
     weights: Weights
     auxiliary: Weights | None

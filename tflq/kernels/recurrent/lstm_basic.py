@@ -31,7 +31,7 @@ _STATE_BITS = 4
 class FloatData:
     """Constants of the float form."""
 
-    weights: Callable[[Inputs], Array]  # (4 C, I + C)
+    weights: Callable[[Inputs], Array]  # (I + C, 4 C)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,9 +63,9 @@ def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the weights, contiguous."""
+    """Nothing but the weights, transposed."""
     shapes = _shapes(node)
-    data = FloatData(bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]))))
+    data = FloatData(bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]).T)))
     return Prepared(shapes, data, evaluate_float, (ACTIVATION, STATE))
 
 

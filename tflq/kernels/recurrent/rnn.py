@@ -21,7 +21,7 @@ from tflq.numerics.lanes import add_products, is_zero
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One cell. Matrices are (units, depth), float32 or 8-bit."""
+    """One cell. Float matrices are (depth, units)."""
 
     weights: Weights
     auxiliary: Weights | None

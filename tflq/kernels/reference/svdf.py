@@ -43,7 +43,7 @@ X, FEATURES, TIME, BIAS, STATE = range(5)
 class FloatData:
     """Constants of the forms with a float state."""
 
-    weights: Callable[[Inputs], tuple[Weights, Array]]  # features (F, I), time (F, M) as float32
+    weights: Callable[[Inputs], tuple[Weights, Array]]  # features (float: I, F), time (F, M) as float32
     rank: int
     activation: int
     asymmetric: bool
