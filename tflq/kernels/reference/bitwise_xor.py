@@ -1,10 +1,9 @@
 """BITWISE_XOR: bit by bit, whether two integers differ.
 
-| operand | shape                                | types                                      |
-|---------|--------------------------------------|--------------------------------------------|
-| a, b    | equal, or broadcast up to 4          | int8, uint8, int16, uint16, int32, uint32  |
-|         | dimensions                           |                                            |
-| y       | broadcast                            | as a                                       |
+| operand | shape             | types                                      |
+|---------|-------------------|--------------------------------------------|
+| a, b    | any, broadcasting | int8, uint8, int16, uint16, int32, uint32  |
+| y       | broadcast         | as a                                       |
 
 Source: LiteRT 2.3, bitwise_xor.cc.
 """

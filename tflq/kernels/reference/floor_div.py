@@ -6,6 +6,8 @@
 | y       | broadcast         | as a                         |
 
 Quantization takes no part. Division by zero raises when run, for float32 too, as the source's Eval returns an error.
+Refused: the lowest int8 or int16 divided by -1. The source converts a float64 that its type cannot hold, which is
+undefined: LiteRT's build saturates where it computes several elements at once and wraps elsewhere.
 Source: LiteRT 2.3, floor_div.cc EvalImpl; reference/floor_div.h FloorDiv.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.binary import prepare_plain
 from tflq.kernels.kernel import Array, Kernel
 from tflq.kernels.reference.div import refuse_zero
@@ -20,10 +23,14 @@ from tflq.numerics.rounding import floats_to_int32
 
 
 def floor_divide(a: Array, b: Array) -> Array:
-    """Through float64. Rounding: down. Overflow: int32 as x86 converts, narrower types wrap."""
+    """Through float64. Rounding: down. Overflow: int32 as x86 converts, narrower types refuse it."""
     refuse_zero("FloorDiv", b)
     quotient = np.floor(np.asarray(a.astype(np.float64) / b.astype(np.float64)))
-    return quotient.astype(np.float32) if a.dtype == np.float32 else floats_to_int32(quotient).astype(a.dtype)
+    if a.dtype == np.float32:
+        return quotient.astype(np.float32)
+    if a.dtype != np.int32 and (quotient > np.iinfo(a.dtype).max).any():
+        raise UndefinedResultError("FloorDiv", f"the lowest {a.dtype} divided by -1 does not fit its type")
+    return floats_to_int32(quotient).astype(a.dtype)
 
 
 KERNELS = tuple(

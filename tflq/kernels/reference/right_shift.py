@@ -1,10 +1,9 @@
 """RIGHT_SHIFT: a / 2**b, rounded down.
 
-| operand | shape                                | types                                      |
-|---------|--------------------------------------|--------------------------------------------|
-| a, b    | equal, or broadcast up to 4          | int8, uint8, int16, uint16, int32, uint32  |
-|         | dimensions                           |                                            |
-| y       | broadcast                            | as a                                       |
+| operand | shape             | types                                      |
+|---------|-------------------|--------------------------------------------|
+| a, b    | any, broadcasting | int8, uint8, int16, uint16, int32, uint32  |
+| y       | broadcast         | as a                                       |
 
 Shifts are held between 0 and the type's width - 1.
 Source: LiteRT 2.3, right_shift.cc RightShift.

@@ -1,0 +1,118 @@
+"""Run a case in tflq and in LiteRT, and say how the two results go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from fuzz.case import Array, Case
+from fuzz.live import Ended, Live, Ran, Refused, Result
+from fuzz.worker import invoke
+from tflq.api.interpreter import Interpreter
+from tflq.errors import OperatorFailed, TflqError, UndefinedResultError
+
+
+class Verdict(Enum):
+    """How the results of tflq and of LiteRT go together."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    BOTH_REFUSED = "refused by both"
+    TFLQ_REFUSED = "refused by tflq only"
+    LIVE_REFUSED = "refused by LiteRT only"
+    UNDEFINED = "undefined"  # tflq says that LiteRT's result is not defined
+    LIVE_ENDED = "LiteRT aborted"
+    TFLQ_FAILED = "tflq failed"  # an error that is no refusal
+
+
+#: Verdicts that need an explanation.
+WRONG = frozenset({Verdict.DIFFERENT, Verdict.TFLQ_REFUSED, Verdict.LIVE_REFUSED, Verdict.TFLQ_FAILED})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdict on one case. `elements` were compared; `varies`: some output does not always hold one value."""
+
+    verdict: Verdict
+    note: str = ""
+    resolver: str = ""
+    elements: int = 0
+    varies: bool = False
+
+
+def run_tflq(case: Case) -> Result:
+    """Run one case in tflq under its default profile."""
+    try:
+        interpreter = Interpreter(model_content=case.model())
+        interpreter.allocate_tensors()
+        return Ran([invoke(interpreter, sample) for sample in case.samples])
+    except OperatorFailed as error:
+        return Ended(f"OperatorFailed: {error}")
+    except TflqError as error:
+        return Refused(f"{type(error).__name__}: {error}", isinstance(error, UndefinedResultError))
+    except Exception as error:
+        return Ended(f"{type(error).__name__}: {error}")
+
+
+def judge(case: Case, live: Live) -> Outcome:
+    """Run one case in both."""
+    ours, theirs = run_tflq(case), live.run(case)
+    if isinstance(ours, Ended):
+        return Outcome(Verdict.TFLQ_FAILED, f"tflq: {ours.reason}; LiteRT: {_brief(theirs)}")
+    if isinstance(theirs, Ended):
+        return Outcome(Verdict.LIVE_ENDED, f"LiteRT: {theirs.reason}; tflq: {_brief(ours)}")
+    if isinstance(ours, Ran) and isinstance(theirs, Ran):
+        return compare(ours, theirs)
+    if isinstance(ours, Refused) and isinstance(theirs, Refused):
+        return Outcome(Verdict.BOTH_REFUSED, f"tflq: {ours.reason}; LiteRT: {theirs.reason}")
+    if isinstance(ours, Refused):
+        return Outcome(Verdict.UNDEFINED if ours.undefined else Verdict.TFLQ_REFUSED, f"tflq: {ours.reason}")
+    return Outcome(Verdict.LIVE_REFUSED, f"LiteRT: {_brief(theirs)}")
+
+
+def compare(ours: Ran, theirs: Ran) -> Outcome:
+    """Compare all outputs of all samples bit by bit; NaN equals NaN."""
+    elements = 0
+    for s, (mine, real) in enumerate(zip(ours.outputs, theirs.outputs, strict=True)):
+        for o, (got, want) in enumerate(zip(mine, real, strict=True)):
+            difference = difference_of(got, want)
+            if difference:
+                return Outcome(Verdict.DIFFERENT, f"sample {s}, output {o}: {difference}", theirs.resolver)
+            elements += want.size
+    return Outcome(Verdict.SAME, "", theirs.resolver, elements, _varies(theirs.outputs))
+
+
+def difference_of(got: Array, want: Array) -> str:
+    """The first difference in words; empty where there is none."""
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
+        return f"got {got.dtype} {list(got.shape)}, LiteRT {want.dtype} {list(want.shape)}"
+    same = np.asarray(bits(got) == bits(want))
+    if got.dtype.kind in "fc":
+        same = same | (np.isnan(got) & np.isnan(want))
+    if same.all():
+        return ""
+    place = np.unravel_index(int(np.argmin(same)), same.shape)
+    return (
+        f"{np.count_nonzero(~same)} of {same.size} differ, first at {[int(i) for i in place]}: "
+        f"got {got[place]!r}, LiteRT {want[place]!r}"
+    )
+
+
+def bits(x: Array) -> Array:
+    """An array whose elements are equal where the bits of `x` are."""
+    unsigned = {"f": f"u{x.dtype.itemsize}", "c": f"V{x.dtype.itemsize}"}.get(x.dtype.kind)
+    return np.ascontiguousarray(x).view(unsigned).reshape(x.shape) if unsigned else x
+
+
+def _varies(outputs: list[list[Array]]) -> bool:
+    for arrays in zip(*outputs, strict=True):
+        flat = [bits(a).reshape(-1) for a in arrays]
+        if len({a.shape for a in arrays}) > 1 or len({v.tobytes() for a in flat for v in a}) > 1:
+            return True
+    return False
+
+
+def _brief(result: Result) -> str:
+    return "ran" if isinstance(result, Ran) else result.reason

@@ -1,0 +1,24 @@
+"""What can be drawn: operator -> function(draw, operator) -> case. One file a family of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fuzz.case import Case
+from fuzz.draw import Draw
+from fuzz.families import binary, contracting, reducing, unary
+
+Spec = Callable[[Draw, str], Case]
+
+
+def _joined(*tables: Mapping[str, Spec]) -> dict[str, Spec]:
+    joined: dict[str, Spec] = {}
+    for table in tables:
+        for op, spec in table.items():
+            if op in joined:
+                raise ValueError(f"two ways to draw {op}")
+            joined[op] = spec
+    return dict(sorted(joined.items()))
+
+
+SPECS: Mapping[str, Spec] = _joined(unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS)

@@ -1,0 +1,89 @@
+"""LiteRT in a child process that outlives many cases; when a case ends it, that is the case's result."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from fuzz.case import Array, Case
+from fuzz.worker import serve
+
+SECONDS = 60.0  # for one case
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What an interpreter gave: `outputs[sample][output]`."""
+
+    outputs: list[list[Array]]
+    resolver: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An interpreter raised its own kind of error; `undefined` where it says that there is no defined result."""
+
+    reason: str
+    undefined: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The process ended, hung, or an error came up that is no refusal."""
+
+    reason: str
+
+
+Result = Ran | Refused | Ended
+
+
+class Live:
+    """LiteRT, out of this process."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["fuzz.worker", "ai_edge_litert.interpreter"])
+        self._process: Any = None
+        self._connection: Any = None
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, case: Case) -> Result:
+        """Run one case."""
+        if self._process is None:
+            self._start()
+        self._connection.send((case.model(), case.samples))
+        try:
+            if not self._connection.poll(SECONDS):
+                self.close()
+                return Ended(f"no end after {SECONDS:g} s")
+            kind, resolver, got = self._connection.recv()
+        except (EOFError, ConnectionResetError):
+            self._process.join()
+            code = self._process.exitcode
+            self.close()
+            return Ended(signal.Signals(-code).name if code < 0 else f"exit status {code}")
+        return Ran(got, resolver) if kind == "ran" else Refused(got)
+
+    def close(self) -> None:
+        """End the child."""
+        if self._process is not None:
+            self._connection.close()
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+    def _start(self) -> None:
+        self._connection, theirs = self._context.Pipe()
+        self._process = self._context.Process(target=serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()

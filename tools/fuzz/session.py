@@ -1,0 +1,125 @@
+"""A run: cases drawn one after the other from a seed, judged, counted by operator."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from fuzz import known
+from fuzz.case import Case
+from fuzz.compare import WRONG, Outcome, Verdict, judge
+from fuzz.draw import Draw
+from fuzz.families import SPECS
+from fuzz.live import Live
+
+#: Operators whose outputs can hardly vary: drawn in one round of ten.
+DULL = frozenset({"RANK", "SHAPE", "ZEROS_LIKE", "REDUCE_ANY", "REDUCE_ALL"})
+#: Operators with many options: drawn three times a round.
+RICH = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "STRIDED_SLICE"})
+#: A run says something only if so many of its models ran with outputs that vary.
+HONEST = 0.9
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One case of a run. `reason`: why a difference is meant, empty where there is none or it is not."""
+
+    number: int
+    case: Case
+    outcome: Outcome
+    reason: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether this is an unexplained difference."""
+        return self.outcome.verdict in WRONG and not self.reason
+
+
+@dataclass
+class Tally:
+    """What a run came to."""
+
+    verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
+    constant: Counter[str] = field(default_factory=Counter)
+    explained: Counter[str] = field(default_factory=Counter)
+    wrong: list[Judged] = field(default_factory=list)
+    elements: int = 0
+
+    def add(self, judged: Judged) -> None:
+        """Count one case."""
+        op, outcome = judged.case.op, judged.outcome
+        self.verdicts.setdefault(op, Counter())[outcome.verdict] += 1
+        self.constant[op] += outcome.verdict == Verdict.SAME and not outcome.varies
+        self.elements += outcome.elements
+        if judged.reason:
+            self.explained[judged.reason] += 1
+        if judged.wrong:
+            self.wrong.append(judged)
+
+    @property
+    def models(self) -> int:
+        """How many models were judged."""
+        return sum(sum(counts.values()) for counts in self.verdicts.values())
+
+    @property
+    def varied(self) -> float:
+        """The share of models that ran in both with outputs that vary."""
+        same = sum(counts[Verdict.SAME] for counts in self.verdicts.values())
+        return (same - self.constant.total()) / max(1, self.models)
+
+
+def operators(patterns: Sequence[str]) -> tuple[str, ...]:
+    """The operators that can be drawn and match one of the patterns (all where there is none)."""
+    return tuple(op for op in SPECS if not patterns or any(fnmatch.fnmatch(op, p.upper()) for p in patterns))
+
+
+def draw_case(seed: int, number: int) -> Case:
+    """The case of that number; the same for the same seed and the same ways of drawing."""
+    op = operator_of(seed, number)
+    return SPECS[op](Draw(np.random.default_rng([seed, number])), op)
+
+
+def operator_of(seed: int, number: int) -> str:
+    """The operator of the case of that number: they take turns, in an order that the seed gives."""
+    ops = _turns()
+    round_, place = divmod(number, len(ops))
+    return ops[int(_order(seed, round_)[place])]
+
+
+@cache
+def _turns() -> tuple[str, ...]:
+    """Ten rounds of all operators."""
+    return tuple(op for op in SPECS for _ in range(1 if op in DULL else 30 if op in RICH else 10))
+
+
+@lru_cache(maxsize=4)
+def _order(seed: int, round_: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng([seed, round_, 0]).permutation(len(_turns()))
+
+
+def numbers(seed: int, ops: Sequence[str], start: int = 0) -> Iterator[int]:
+    """The numbers of the cases of these operators, without end."""
+    wanted, number = frozenset(ops), start
+    while True:
+        if operator_of(seed, number) in wanted:
+            yield number
+        number += 1
+
+
+def judged(seed: int, chosen: Iterator[int] | Sequence[int], live: Live) -> Iterator[Judged]:
+    """Judge the cases of these numbers."""
+    for number in chosen:
+        case = draw_case(seed, number)
+        outcome = judge(case, live)
+        yield Judged(number, case, outcome, known.reason(case, outcome) if outcome.verdict in WRONG else "")
+
+
+def undrawn(table: Mapping[str, object]) -> tuple[str, ...]:
+    """The operators of a kernel table that this fuzzer cannot draw."""
+    return tuple(op for op in table if op not in SPECS)
