@@ -53,6 +53,7 @@ def test_outputs_alone_are_told_too() -> None:
 
 
 def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[" in text_of(REPORT)
     monkeypatch.setenv("NO_COLOR", "1")
