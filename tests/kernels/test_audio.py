@@ -49,3 +49,28 @@ def test_mfcc_refusals() -> None:
         interpreter.set_tensor(1, np.array([8000], np.int32))
         with pytest.raises(ModelError, match=match):
             interpreter.invoke()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 16, 31, 40, 64, 100, 256, 480, 512, 1000, 2048, 5000, 16384])
+@pytest.mark.parametrize("squared", [False, True])
+def test_audio_spectrogram(size: int, squared: bool) -> None:
+    """Transforms of all sizes from 2 to 16384."""
+    rng = np.random.default_rng(size)
+    for stride, channels in [(1 + size // 2, 1), (size + 3, 2)]:
+        samples = size + 2 * stride + 1
+        options = {"window_size": size, "stride": stride, "magnitude_squared": squared}
+        op = Op("AudioSpectrogram", (0,), (1,), custom=bytes(flexbuffers.Dumps(options)))
+        model = build(Graph([T("float32", (samples, channels)), T("float32", ())], (0,), (1,), [op]))
+        noise = rng.normal(0, 0.1, (samples, channels))
+        tone = 0.5 * np.sin(np.arange(samples) * 0.3)[:, None] + 0 * noise
+        inputs: list[Array] = [x.astype(np.float32) for x in (noise, tone, np.round(noise * 128) / 128)]
+        assert_runs(model, [[x] for x in inputs])
+
+
+def test_audio_spectrogram_refusals() -> None:
+    wrong: dict[str, dict[str, Any]] = {"window_size": {"window_size": 1, "stride": 1}, "stride": {"window_size": 4}}
+    for match, options in wrong.items():
+        op = Op("AudioSpectrogram", (0,), (1,), custom=bytes(flexbuffers.Dumps(options)))
+        model = build(Graph([T("float32", (9, 1)), T("float32", ())], (0,), (1,), [op]))
+        with pytest.raises(ModelError, match=match):
+            Interpreter(model_content=model).allocate_tensors()

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
+Doubles = NDArray[np.floating[Any]]
 
 _LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
 
@@ -35,6 +36,11 @@ def log1p(x: Doubles) -> Doubles:
 def cos(x: Doubles) -> Doubles:
     """The cosine of finite numbers."""
     return _each(math.cos, x)
+
+
+def sin(x: Doubles) -> Doubles:
+    """The sine of finite numbers."""
+    return _each(math.sin, x)
 
 
 def _each(function: Callable[[float], float], x: Doubles) -> Doubles:

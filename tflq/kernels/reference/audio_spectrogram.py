@@ -1,0 +1,70 @@
+"""AudioSpectrogram: (squared) magnitudes of the spectra of windows that slide along each channel.
+
+| operand | shape                       | types   | quantization |
+|---------|-----------------------------|---------|--------------|
+| x       | (samples, channels)         | float32 | none         |
+| y       | (channels, windows, F + 1)  | float32 | none         |
+
+Options: window_size (from 2), stride (from 1), magnitude_squared. Windows are weighted by a periodic Hann function
+and padded with zeros to 2 F samples, a power of two; what does not fill a window at the end is left out. All arithmetic
+is float64; squares are rounded to float32 before the root is taken.
+Exactness: exact on the same libm (cos and sin of float64).
+Source: LiteRT 2.3, audio_spectrogram.cc; internal/spectrogram.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.custom_options import flag, integer, options_of
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.operands import require_rank
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.libm_double import cos
+from tflq.numerics.split_radix import real_transform
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """`length` samples are transformed at a time, those of the window and zeros behind them."""
+
+    window: Array
+    stride: int
+    length: int
+    squared: bool
+    shape: Shape
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Windows begin at every stride."""
+    x, options = node.input(0), options_of(node)
+    require_rank(node, x, 2)
+    size, stride = integer(options, "window_size"), integer(options, "stride")
+    node.check(size >= 2, "window_size", expected="at least 2", got=size)
+    node.check(stride >= 1, "stride", expected="at least 1", got=stride)
+    samples, channels = x.shape
+    windows = 1 + (samples - size) // stride if samples >= size else 0
+    length = 1 << (size - 1).bit_length()
+    shape = (channels, windows, 1 + length // 2)
+    pi = math.atan(1.0) * 4.0
+    hann = 0.5 - 0.5 * cos(2.0 * pi * np.arange(size) / size)
+    return Prepared((shape,), OpData(hann, stride, length, flag(options, "magnitude_squared"), shape), eval_spectrogram)
+
+
+def eval_spectrogram(data: OpData, x: Array) -> Array:
+    """Source: Spectrogram::ComputeSquaredMagnitudeSpectrogram."""
+    if 0 in data.shape:
+        return np.zeros(data.shape, np.float32)
+    size = len(data.window)
+    slices = np.lib.stride_tricks.sliding_window_view(x.T, size, axis=1)[:, :: data.stride]
+    padded = np.zeros((*data.shape[:2], data.length))
+    padded[..., :size] = slices * data.window
+    re, im = real_transform(padded)
+    squares = (re * re + im * im).astype(np.float32)
+    return squares if data.squared else np.sqrt(squares)
+
+
+KERNELS = (Kernel("AudioSpectrogram", "float32 -> float32", prepare),)
