@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
@@ -250,6 +251,58 @@ def table(*groups: Iterable[Kernel]) -> KernelTable:
             raise ValueError(f"two kernels for {kernel.op} {kernel.types}")
         known.append(kernel)
     return MappingProxyType({op: tuple(kernels) for op, kernels in rows.items()})
+
+
+class Catalogue(Mapping[str, tuple[Kernel, ...]]):
+    """A table of kernel files that are imported when one of their operators is first asked for.
+
+    `files` says for each operator which modules of `package` hold its rows in their KERNELS, in order of preference.
+    """
+
+    def __init__(self, package: str, files: Mapping[str, str]) -> None:
+        self._package, self._files = package, files
+        self._loaded: dict[str, tuple[Kernel, ...]] = {}
+
+    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
+        if op not in self._loaded:
+            modules = [import_module(f"{self._package}.{name}") for name in self._files[op].split()]
+            rows = table(*([kernel for kernel in module.KERNELS if kernel.op == op] for module in modules))
+            self._loaded[op] = rows[op]
+        return self._loaded[op]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+class Overlay(Mapping[str, tuple[Kernel, ...]]):
+    """`base` with some operators' rows put before its own, and some operators left out.
+
+    A row of `ours` replaces those rows of `base` that have the same types.
+    """
+
+    def __init__(self, base: KernelTable, ours: KernelTable, without: Collection[str] = ()) -> None:
+        self._base, self._ours, self._without = base, ours, frozenset(without)
+
+    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
+        if op in self._without:
+            raise KeyError(op)
+        ours = self._ours.get(op, ())
+        kept = self._base.get(op, ())
+        replaced = {kernel.types for kernel in ours}
+        rows = (*ours, *(kernel for kernel in kept if kernel.types not in replaced))
+        if not rows:
+            raise KeyError(op)
+        return rows
+
+    def __iter__(self) -> Iterator[str]:
+        names = dict.fromkeys((*self._base, *self._ours))
+        return (name for name in names if name not in self._without)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def find(
