@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +170,26 @@ def test_integer(seed: int, sequence: bool) -> None:
     model = build(name, [given, *inputs], [output], (table, options), 3, between)
     runs = [[rng.integers(-128, 128, given.shape).astype(np.int8)] for _ in range(3)]
     assert_same_runs(model, runs, (s, options))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_integer_with_narrow_products(seed: int) -> None:
+    """Twelve intermediates; what the source reads beyond an array is a shift, which all but removes that product."""
+    rng = np.random.default_rng([7, seed])
+    s = Shape.draw(rng, cells=int(rng.integers(2, 40)), projected=True, biased=True, normalised=True)
+    s = replace(s, outputs=min(s.outputs, s.cells))
+    x, inputs, y, _ = _integer_operands(rng, s)
+    inputs[18] = state("int16", s.batch, s.cells, scale=2.0**-15)
+    between = []
+    for _ in range(4):
+        parts = [T("int8", (1,), power(rng, -6, -4), int(rng.integers(-60, 60))) for _ in range(2)]
+        between += [T("int8", (1,), power(rng, -13, -10)), *parts]
+    options = {"fused_activation_function": 4, "cell_clip": float(rng.choice([0, 0.3, 2]))}
+    options["proj_clip"] = float(rng.choice([0, 0.2]))
+    given = T("int8", (s.batch, s.depth), x.scale, x.zero_point)
+    output = T("int8", (s.batch, s.outputs), y.scale, y.zero_point)
+    model = build("LSTM", [given, *inputs], [output], ("LSTMOptions", options), 3, between)
+    assert_same_runs(model, [[rng.integers(-128, 128, given.shape).astype(np.int8)] for _ in range(3)], (s, options))
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -17,7 +17,7 @@ Kernel type BASIC: gates come from one product, in the order input, cell, forget
 | gates before their f | N, 4 C     | float32    | int16                                                          |
 
 Options: kernel_type, cell_clip, proj_clip, fused_activation_function (FULL), asymmetric_quantize_inputs (FULL).
-Refused: 8-bit activations with twelve intermediates, which read scales beyond their array.
+8-bit activations of kernel type FULL with twelve intermediates instead of five have 8-bit products: lstm_narrow.py.
 Source: LiteRT 2.3 lstm.cc full, basic; lstm_eval.cc; optimized_ops.h LstmCell.
 Exactness: float forms are exact on the same libm, and beyond a depth of 680 on the same first-level cache.
 """
@@ -27,10 +27,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.recurrent import lstm_basic, lstm_integer
+from tflq.kernels.recurrent import lstm_basic, lstm_integer, lstm_narrow
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.recurrent.lstm import Cell
 from tflq.kernels.recurrent.lstm_operands import FORMS, SINGLE, Sizes, check
@@ -58,7 +57,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     shapes, updates = ((x.shape[0], sizes.outputs),), (SINGLE.output_state, SINGLE.cell_state)
     if x.type == TensorType.INT8:
         if len(node.intermediates) == 12:
-            raise UndefinedResultError("LstmStepInteger8x8_8", "the output gate's scale is read beyond its array")
+            return Prepared(shapes, lstm_narrow.bind(node, arithmetic, sizes), evaluate_narrow, updates)
         return Prepared(shapes, lstm_integer.bind(node, arithmetic, sizes, time_major=True), evaluate_integer, updates)
     data = OpData(bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs)), sizes)
     return Prepared(shapes, data, evaluate, updates)
@@ -78,6 +77,13 @@ def evaluate_integer(data: lstm_integer.OpData, *inputs: Array) -> tuple[Array, 
     """Source: EvalInteger8x8_16: a sequence of one."""
     out, state, cell = lstm_integer.run(data, inputs[0][None], inputs[SINGLE.output_state], inputs[SINGLE.cell_state])
     return out[0], state, cell
+
+
+def evaluate_narrow(data: lstm_narrow.OpData, *inputs: Array) -> tuple[Array, Array, Array]:
+    """Source: EvalInteger8x8_8."""
+    state, cell = inputs[SINGLE.output_state], inputs[SINGLE.cell_state]
+    out, memory = lstm_narrow.step(data, inputs[0], state, cell)
+    return out, out.reshape(state.shape), memory
 
 
 KERNELS = (
