@@ -1,0 +1,113 @@
+"""RFFT2D: the two-dimensional Fourier transform of reals; half of the spectrum is given.
+
+| operand    | shape                   | types     | quantization |
+|------------|-------------------------|-----------|--------------|
+| x          | ..., H, W               | float32   | none         |
+| fft_length | 2                       | int32     | none         |
+| y          | ..., FH, FW / 2 + 1     | complex64 | none         |
+
+Options: none. fft_length = FH, FW: powers of two; the image is cut or padded with zeros at its far ends.
+Where FW is 1, columns are not transformed, as in the source.
+Exactness: exact on the same libm (cos and sin in float64).
+Source: LiteRT 2.3 rfft2d.cc; fft2d 1.0 fftsg2d.c rdft2d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.operands import integers, require_rank
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.fourier import Points, leaf_turns, real_turns, transform_columns, transform_rows, turns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Sizes in elements and the factors of both directions."""
+
+    height: int
+    width: int
+    shape: Shape  # of the output
+    rows: Points
+    reals: Points
+    columns: Points
+    leaf: Points
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse lengths that are no powers of two."""
+    x, length = node.input(0), node.input(1)
+    node.check(len(x.shape) >= 2, "number of dimensions", x, expected="at least 2", got=len(x.shape))
+    require_rank(node, length, 1)
+    values = integers(node, 1)
+    node.check(
+        len(values) == 2 and all(v > 0 and v & (v - 1) == 0 for v in values), "fft_length", length,
+        expected="two powers of two", got=list(values),
+    )  # fmt: skip
+    height, width = values
+    shape = (*x.shape[:-2], height, width // 2 + 1)
+    data = OpData(height, width, shape, turns(width // 2), real_turns(width), turns(height), leaf_turns())
+    return Prepared((shape,), data, evaluate)
+
+
+def evaluate(data: OpData, x: Array, fft_length: Array) -> Array:
+    """Source: Rfft2dHelper. Rounding: float64 throughout, float32 at the end."""
+    images = x.reshape(prod(x.shape[:-2]), *x.shape[-2:])[:, : data.height, : data.width]
+    out = np.empty((len(images), data.height, data.width // 2 + 1), np.complex64)
+    for image, target in zip(images, out, strict=True):
+        a = np.zeros((data.height, data.width + 2))
+        a[: image.shape[0], : image.shape[1]] = image
+        _transform(data, a)
+        _untangle(a)
+        _unpack(a)
+        spread = a[:, : 2 * target.shape[1]]
+        target.real, target.imag = spread[:, ::2], -spread[:, 1::2]
+    return out.reshape(data.shape)
+
+
+def _transform(data: OpData, a: Array) -> None:
+    """Source: rdft2d."""
+    if data.width == 1:
+        a[:, 1] = a[:, 0]
+        a[:, 0] += 0.0  # takes the sign off a zero
+        return
+    z = a.view(np.complex128)
+    transform_rows(z[:, :-1], data.rows, data.leaf, data.reals)
+    transform_columns(z, data.width // 2, data.columns, data.leaf)
+
+
+def _mirrored(a: Array) -> tuple[Array, Array]:
+    """Rows 1 to half, and those that hold the negative frequencies of each."""
+    half = a.shape[0] // 2
+    return a[1:half], a[:half:-1][: max(half - 1, 0)]
+
+
+def _untangle(a: Array) -> None:
+    """Frequencies 0 and FW/2 went through the columns as one complex number. Source: rdft2d_sub."""
+    low, high = _mirrored(a)
+    high[:, 0] = 0.5 * (low[:, 0] - high[:, 0])
+    low[:, 0] -= high[:, 0]
+    high[:, 1] = 0.5 * (low[:, 1] + high[:, 1])
+    low[:, 1] -= high[:, 1]
+
+
+def _unpack(a: Array) -> None:
+    """Give frequency FW/2 its own column, and every row its value. Source: Rfft2dReorder, but for the last signs."""
+    half, last = a.shape[0] // 2, a.shape[1] - 2
+    low, high = _mirrored(a)
+    real, imaginary = high[:, 0].copy(), high[:, 1].copy()
+    high[:, last], high[:, last + 1] = imaginary, real
+    low[:, last], low[:, last + 1] = imaginary, -real
+    high[:, 0], high[:, 1] = low[:, 0], -low[:, 1]
+    nyquist = a[0, 1]
+    a[0, last + 1] = a[0, 1] = 0
+    a[half, last] = a[half, 1]
+    a[half, last + 1] = a[half, 1] = 0
+    a[0, last] = nyquist
+
+
+KERNELS = (Kernel("RFFT2D", "float32 int32 -> complex64", prepare, shape_operands=(1,)),)

@@ -1,0 +1,360 @@
+"""The discrete Fourier transform of fft2d (Takuya Ooura), operation by operation: the rounding of every sum counts.
+
+A transform of N = 2**k points, y[f] = sum of x[j] * exp(+2*pi*i*f*j/N), in float64. Blocks are cut in quarters until 16
+or 8 points are left: a *plain* block into plain, shifted, plain, plain; a *shifted* block (frequencies half a step
+further) into plain, shifted, plain, shifted. Frequencies then lie bit-reversed.
+
+Source: fft2d 1.0 fftsg.c cdft, rdft, makewt, makect (split radix); fftsg2d.c rdft2d. Factors that are 1, i or
+exp(i*pi/4) have shorter forms, which round differently: each is written where it is used.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import atan, cos, sin
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.compiled import Int, Real, compiled
+
+Points = NDArray[np.complex128]
+#: A complex128 scalar of compiled code.
+Complex = Any
+
+_QUARTER_PI = atan(1.0)
+#: cos(pi/4)
+_HALF_ROOT = cos(_QUARTER_PI)
+
+#: Columns of a table of turns: of plain blocks, then of shifted ones.
+_PLAIN_1, _PLAIN_3, _EVEN_1, _ODD_1, _EVEN_3, _ODD_3 = 0, 1, 2, 3, 4, 5
+
+
+@cache
+def turns(count: int) -> Points:
+    """The factors of every pass over `count` points, pass after pass, one row for every quadruple of points."""
+    tables = [np.zeros((0, 6), np.complex128)]
+    size = count
+    while size > 16:
+        table = np.zeros((size // 4, 6), np.complex128)
+        _fill_plain(table, _interpolated(size) if size == count else _direct(size))
+        _fill_shifted(table, size)
+        tables.append(table)
+        size //= 4
+    return np.concatenate(tables)
+
+
+@cache
+def leaf_turns() -> Points:
+    """exp(i*pi/8), exp(i*pi/16), exp(3*i*pi/16)."""
+    step = _QUARTER_PI / 16
+    return np.array([_turn(_QUARTER_PI / 4 * 2), _turn(step * 4), _turn(3 * step * 4)])
+
+
+@cache
+def real_turns(count: int) -> Points:
+    """What a transform of `count` reals multiplies differences by, for frequencies 1 to count/4 - 1."""
+    quarter = count // 4
+    half = quarter // 2
+    values = np.zeros(quarter + 1)
+    if quarter > 1:
+        step = _QUARTER_PI / half
+        values[half] = 0.5 * cos(step * half)
+        for j in range(1, half):
+            values[j], values[quarter - j] = 0.5 * cos(step * j), 0.5 * sin(step * j)
+    k = np.arange(1, max(quarter, 1))
+    return (0.5 - values[quarter - k]) + 1j * values[k]
+
+
+def _turn(angle: float) -> complex:
+    return complex(cos(angle), sin(angle))
+
+
+def _swapped(z: complex) -> complex:
+    return complex(z.imag, z.real)
+
+
+def _group(step: float, k: int) -> tuple[complex, complex]:
+    """exp(i*a) and exp(-3*i*a) for a = step * k. 3 * step is rounded before it is multiplied."""
+    return _turn(step * k), _turn(3 * step * k).conjugate()
+
+
+def _direct(size: int) -> list[tuple[complex, complex]]:
+    """Factors of the first eighth of a pass that is not the first, from its element 1 on."""
+    step = _QUARTER_PI / (size // 2)
+    return [_group(step, 4 * e) for e in range(1, size // 8)]
+
+
+def _interpolated(size: int) -> list[tuple[complex, complex]]:
+    """The same for the first pass: a table of half the length, odd elements from their two neighbours."""
+    step = _QUARTER_PI / (size // 4)
+    one, three = 0.5 / cos(step * 2), 0.5 / cos(step * 6)
+    known = [(1 + 0j, 1 + 0j), *(_group(step, 4 * i) for i in range(1, size // 16))]
+    known.append((complex(_HALF_ROOT, _HALF_ROOT), complex(-_HALF_ROOT, -_HALF_ROOT)))
+    found = []
+    for i in range(size // 16):
+        (a, b), (c, d) = known[i], known[i + 1]
+        found.append((_scaled(one, a + c), _scaled(three, b + d)))
+        found.append(known[i + 1])
+    return found[:-1]
+
+
+def _scaled(factor: float, z: complex) -> complex:
+    return complex(factor * z.real, factor * z.imag)
+
+
+def _fill_plain(table: Points, first: list[tuple[complex, complex]]) -> None:
+    """Rows of plain blocks: those of the second eighth are the first, mirrored."""
+    for e, (one, three) in enumerate(first, 1):
+        table[e, _PLAIN_1], table[e, _PLAIN_3] = one, three
+        table[-e, _PLAIN_1], table[-e, _PLAIN_3] = _swapped(one), _swapped(three)
+
+
+def _fill_shifted(table: Points, size: int) -> None:
+    """Rows of shifted blocks."""
+    step = _QUARTER_PI / size
+    for e in range(1, size // 8):
+        even_1, even_3 = _group(step, 4 * e)
+        far_1, far_3 = _group(step, size - 4 * e)
+        table[e, _EVEN_1:] = even_1, _swapped(far_1), even_3, _swapped(far_3)
+        table[-e, _EVEN_1:] = far_1, _swapped(even_1), far_3, _swapped(even_3)
+    table[size // 8, _EVEN_1] = _group(step, size // 2)[0]
+
+
+@compiled
+def _times_i(z: Complex) -> Complex:
+    return complex(-z.imag, z.real)
+
+
+@compiled
+def _flipped(z: Complex) -> Complex:
+    return complex(z.imag, z.real)
+
+
+@compiled
+def _conjugate(z: Complex) -> Complex:
+    return complex(z.real, -z.imag)
+
+
+@compiled
+def _times_eighth(c: Real, z: Complex) -> Complex:
+    """z * exp(i*pi/4), where c = cos(pi/4)."""
+    return complex(c * (z.real - z.imag), c * (z.imag + z.real))
+
+
+@compiled
+def _combine(z: Points, even_sum: Complex, even_difference: Complex, odd_sum: Complex, odd_difference: Complex) -> None:
+    """The last four sums of a block of four."""
+    z[0] = even_sum + odd_sum
+    z[1] = even_sum - odd_sum
+    z[2] = even_difference + _times_i(odd_difference)
+    z[3] = even_difference - _times_i(odd_difference)
+
+
+@compiled
+def _pass_plain(z: Points, w: Points, c: Real) -> None:
+    m = z.size // 4
+    middle = m // 2
+    for e in range(m):
+        x0, x1 = z[e] + z[e + 2 * m], z[e] - z[e + 2 * m]
+        x2, x3 = z[e + m] + z[e + 3 * m], z[e + m] - z[e + 3 * m]
+        up, down = x1 + _times_i(x3), x1 - _times_i(x3)
+        z[e] = x0 + x2
+        z[e + m] = x0 - x2
+        if e == 0:
+            z[e + 2 * m] = up
+            z[e + 3 * m] = down
+        elif e == middle:
+            z[e + 2 * m] = _times_eighth(c, up)
+            z[e + 3 * m] = complex(-c * (down.real + down.imag), -c * (down.imag - down.real))
+        else:
+            z[e + 2 * m] = w[e, _PLAIN_1] * up
+            z[e + 3 * m] = _conjugate(w[e, _PLAIN_3]) * down
+
+
+@compiled
+def _pass_shifted(z: Points, w: Points, c: Real) -> None:
+    m = z.size // 4
+    middle = m // 2
+    for e in range(m):
+        x0, x1 = z[e] + _times_i(z[e + 2 * m]), z[e] - _times_i(z[e + 2 * m])
+        x2, x3 = z[e + m] + _times_i(z[e + 3 * m]), z[e + m] - _times_i(z[e + 3 * m])
+        if e == 0:
+            y0, y2 = x0, _times_eighth(c, x2)
+            y1, y3 = x1, _times_i(_times_eighth(c, x3))
+        elif e == middle:
+            turn = w[e, _EVEN_1]
+            y0, y2 = turn * x0, _flipped(turn) * x2
+            y1, y3 = _flipped(turn) * x1, -(turn * x3)
+        else:
+            y0, y2 = w[e, _EVEN_1] * x0, w[e, _ODD_1] * x2
+            y1, y3 = _conjugate(w[e, _EVEN_3]) * x1, _conjugate(w[e, _ODD_3]) * x3
+        z[e] = y0 + y2
+        z[e + m] = y0 - y2
+        z[e + 2 * m] = y1 + y3
+        z[e + 3 * m] = y1 - y3
+
+
+@compiled
+def _plain_16(z: Points, turn: Complex, c: Real) -> None:
+    x0, x1, x2, x3 = z[0] + z[8], z[0] - z[8], z[4] + z[12], z[4] - z[12]
+    y0, y4, y8, y12 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
+    x0, x1, x2, x3 = z[1] + z[9], z[1] - z[9], z[5] + z[13], z[5] - z[13]
+    y1, y5 = x0 + x2, x0 - x2
+    y9, y13 = turn * (x1 + _times_i(x3)), _flipped(turn) * (x1 - _times_i(x3))
+    x0, x1, x2, x3 = z[2] + z[10], z[2] - z[10], z[6] + z[14], z[6] - z[14]
+    y2, y6 = x0 + x2, x0 - x2
+    y10, x1 = _times_eighth(c, x1 + _times_i(x3)), x1 - _times_i(x3)
+    y14 = complex(c * (x1.real + x1.imag), c * (x1.imag - x1.real))
+    x0, x1, x2, x3 = z[3] + z[11], z[3] - z[11], z[7] + z[15], z[7] - z[15]
+    y3, y7 = x0 + x2, x0 - x2
+    y11, y15 = _flipped(turn) * (x1 + _times_i(x3)), turn * (x1 - _times_i(x3))
+    _combine(z[12:], y12 - y14, y12 + y14, y13 - y15, y13 + y15)
+    _combine(z[8:], y8 + y10, y8 - y10, y9 + y11, y9 - y11)
+    x2, x3 = _times_eighth(c, y5 + _times_i(y7)), _times_eighth(c, y5 - _times_i(y7))
+    _combine(z[4:], y4 + _times_i(y6), y4 - _times_i(y6), x2, x3)
+    _combine(z, y0 + y2, y0 - y2, y1 + y3, y1 - y3)
+
+
+@compiled
+def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
+    two, one, three = leaf[0], leaf[1], leaf[2]
+    x0, x1 = z[0] + _times_i(z[8]), _times_eighth(c, z[4] + _times_i(z[12]))
+    y0, y4 = x0 + x1, x0 - x1
+    x0, x1 = z[0] - _times_i(z[8]), _times_eighth(c, z[4] - _times_i(z[12]))
+    y8, y12 = x0 + _times_i(x1), x0 - _times_i(x1)
+    x0, x1 = one * (z[1] + _times_i(z[9])), _flipped(three) * (z[5] + _times_i(z[13]))
+    y1, y5 = x0 + x1, x0 - x1
+    x0, x1 = three * (z[1] - _times_i(z[9])), _conjugate(one) * (z[5] - _times_i(z[13]))
+    y9, y13 = x0 - x1, x0 + x1
+    x0, x1 = two * (z[2] + _times_i(z[10])), _flipped(two) * (z[6] + _times_i(z[14]))
+    y2, y6 = x0 + x1, x0 - x1
+    x0, x1 = _flipped(two) * (z[2] - _times_i(z[10])), two * (z[6] - _times_i(z[14]))
+    y10, y14 = x0 - x1, x0 + x1
+    x0, x1 = three * (z[3] + _times_i(z[11])), _flipped(one) * (z[7] + _times_i(z[15]))
+    y3, y7 = x0 + x1, x0 - x1
+    x0, x1 = _conjugate(_flipped(one)) * (z[3] - _times_i(z[11])), _flipped(three) * (z[7] - _times_i(z[15]))
+    y11, y15 = x0 + x1, x0 - x1
+    _combine(z, y0 + y2, y0 - y2, y1 + y3, y1 - y3)
+    x0, x1 = _times_eighth(c, y5 + _times_i(y7)), _times_eighth(c, y5 - _times_i(y7))
+    _combine(z[4:], y4 + _times_i(y6), y4 - _times_i(y6), x0, x1)
+    _combine(z[8:], y8 + y10, y8 - y10, y9 - y11, y9 + y11)
+    x0, x1 = _times_eighth(c, y13 - _times_i(y15)), _times_eighth(c, y13 + _times_i(y15))
+    _combine(z[12:], y12 + _times_i(y14), y12 - _times_i(y14), x0, x1)
+
+
+@compiled
+def _plain_8(z: Points, c: Real) -> None:
+    x0, x1, x2, x3 = z[0] + z[4], z[0] - z[4], z[2] + z[6], z[2] - z[6]
+    y0, y2, y1, y3 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
+    x0, x1, x2, x3 = z[1] + z[5], z[1] - z[5], z[3] + z[7], z[3] - z[7]
+    y4, y6 = x0 + x2, x0 - x2
+    y5, y7 = _times_eighth(c, x1 + _times_i(x3)), _times_eighth(c, x1 - _times_i(x3))
+    _combine(z[4:], y1, y3, y5, y7)
+    _combine(z, y0, y2, y4, y6)
+
+
+@compiled
+def _shifted_8(z: Points, turn: Complex, c: Real) -> None:
+    y0, y1 = z[0] + _times_i(z[4]), z[0] - _times_i(z[4])
+    y2, y3 = _times_eighth(c, z[2] + _times_i(z[6])), _times_eighth(c, z[2] - _times_i(z[6]))
+    y4, y5 = turn * (z[1] + _times_i(z[5])), _flipped(turn) * (z[1] - _times_i(z[5]))
+    y6, y7 = _flipped(turn) * (z[3] + _times_i(z[7])), turn * (z[3] - _times_i(z[7]))
+    _combine(z, y0 + y2, y0 - y2, y4 + y6, y4 - y6)
+    _combine(z[4:], y1 + _times_i(y3), y1 - _times_i(y3), y5 - y7, y5 + y7)
+
+
+@compiled
+def _is_shifted(block: Int) -> Any:
+    """Whether that block of a pass is shifted: its number's last digit to the base 4 that is not 3 says it."""
+    while block & 3 == 3:
+        block >>= 2
+    return block & 3 == 1
+
+
+@compiled
+def _leaf(z: Points, shifted: Any, leaf: Points, c: Real) -> None:
+    if z.size == 16:
+        if shifted:
+            _shifted_16(z, leaf, c)
+        else:
+            _plain_16(z, leaf[0], c)
+    elif z.size == 8:
+        if shifted:
+            _shifted_8(z, leaf[0], c)
+        else:
+            _plain_8(z, c)
+    elif z.size == 4:
+        _combine(z, z[0] + z[2], z[0] - z[2], z[1] + z[3], z[1] - z[3])
+    elif z.size == 2:
+        first = z[0]
+        z[0] = first + z[1]
+        z[1] = first - z[1]
+
+
+@compiled
+def _unscramble(z: Points) -> None:
+    """Swap every point with the one whose number has the same bits in reverse."""
+    j = 0
+    for i in range(1, z.size):
+        bit = z.size >> 1
+        while j & bit:
+            j ^= bit
+            bit >>= 1
+        j |= bit
+        if i < j:
+            held = z[i]
+            z[i] = z[j]
+            z[j] = held
+
+
+@compiled
+def transform(z: Points, w: Points, leaf: Points) -> None:
+    """Transform z in place; `w` = turns(z.size), `leaf` = leaf_turns(). Source: cftfsub."""
+    size, row = z.size, 0
+    while size > 16:
+        quarter = size // 4
+        for block in range(z.size // size):
+            part = z[block * size : (block + 1) * size]
+            if _is_shifted(block):
+                _pass_shifted(part, w[row : row + quarter], _HALF_ROOT)
+            else:
+                _pass_plain(part, w[row : row + quarter], _HALF_ROOT)
+        row += quarter
+        size = quarter
+    for block in range(z.size // size):
+        _leaf(z[block * size : (block + 1) * size], _is_shifted(block), leaf, _HALF_ROOT)
+    _unscramble(z)
+
+
+@compiled
+def transform_reals(z: Points, w: Points, leaf: Points, v: Points) -> None:
+    """Transform 2 * z.size reals, given in pairs, in place; `v` = real_turns(2 * z.size).
+
+    Frequency 0 then holds the real values of frequencies 0 and z.size. Source: rdft with isgn 1, rftfsub.
+    """
+    transform(z, w, leaf)
+    for e in range(1, z.size // 2):
+        mirror = z.size - e
+        y = v[e - 1] * (z[e] - _conjugate(z[mirror]))
+        z[e] -= y
+        z[mirror] += _conjugate(y)
+    z[0] = complex(z[0].real + z[0].imag, z[0].real - z[0].imag)
+
+
+@compiled
+def transform_rows(z: Points, w: Points, leaf: Points, v: Points) -> None:
+    """Every row of z as reals, in place."""
+    for row in range(z.shape[0]):
+        transform_reals(z[row], w, leaf, v)
+
+
+@compiled
+def transform_columns(z: Points, columns: Int, w: Points, leaf: Points) -> None:
+    """The first `columns` columns of z, in place."""
+    column = np.empty(z.shape[0], np.complex128)
+    for i in range(columns):
+        column[:] = z[:, i]
+        transform(column, w, leaf)
+        z[:, i] = column
