@@ -12,6 +12,7 @@ from single_op import Array, T, draw
 
 from tflq.api.interpreter import Interpreter
 from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
+from tflq.verification import verify
 
 FULL = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 
@@ -191,3 +192,22 @@ def test_hashtable_lookup(type_: str, tail: tuple[int, ...]) -> None:
             values = texts([f"row {i}" for i in range(keys_count)]) if type_ == "string" else draw(rng, tensors[2])
             runs.append([lookup.astype(np.int32), keys, values])
         assert_runs(model, runs)
+
+
+@pytest.mark.parametrize("mode", ["isolated", "cumulative"])
+def test_verification_passes_handles_over(mode: str) -> None:
+    """No runtime hands them out; everything else is compared, but for what needs a handle to run alone."""
+    pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    main = Graph([T("float32", (3,)), T("resource", ()), T("float32", (3,)), T("float32", (3,))], (0,), (3,), [
+        handle(1, "v"), Op("ASSIGN_VARIABLE", (1, 0), ()), Op("READ_VARIABLE", (1,), (2,)),
+        Op("ADD", (0, 2), (3,), ("AddOptions", {})),
+    ])  # fmt: skip
+    operators = verify(build(main), mode=mode).operators
+    assert [operator.op for operator in operators] == ["VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE", "ADD"]
+    (total,) = operators[3].tensors
+    assert total.difference is not None
+    assert total.difference.same
+    if mode == "isolated":
+        assert "holds no value" in operators[2].reason
+    else:
+        assert all(t.difference is not None and t.difference.same for t in operators[2].tensors)

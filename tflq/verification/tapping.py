@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.ir import Model, Operator, Subgraph
+from tflq.ir import Model, Operator, Subgraph, TensorType
+
+#: Types whose values no runtime hands out.
+_OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def made_tensors(graph: Subgraph) -> tuple[int, ...]:
@@ -18,14 +21,15 @@ def made_tensors(graph: Subgraph) -> tuple[int, ...]:
 
 
 def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
-    """`model` with every tensor of its first subgraph that an operator makes or updates as an output.
+    """`model` with every tensor of its first subgraph that an operator makes or updates as an output; handles are none.
 
     Also returns the tensor index of each output. Signatures, which name the outputs there were, are left out.
     """
     graph = model.subgraphs[0]
     inputs = set(graph.inputs)
     variables = [i for i, t in enumerate(graph.tensors) if t.is_variable]
-    tensors = tuple(dict.fromkeys(t for t in (*made_tensors(graph), *variables) if t not in inputs))
+    made = (t for t in (*made_tensors(graph), *variables) if t not in inputs and graph.tensors[t].type not in _OPAQUE)
+    tensors = tuple(dict.fromkeys(made))
     tapped = replace(graph, outputs=tensors)
     return replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None), tensors
 
