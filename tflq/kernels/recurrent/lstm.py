@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Node
 from tflq.kernels.recurrent.activation import activate, function_of
-from tflq.kernels.recurrent.binding import Inputs, Weights, optional_matrix
+from tflq.kernels.recurrent.binding import Inputs, Weights, matrix, optional_matrix
 from tflq.kernels.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, Roles, Sizes, is_diagonal
 from tflq.kernels.recurrent.rnn import is_asymmetric
 from tflq.numerics import eigen
@@ -29,12 +30,37 @@ _PLACE_CIFG = {CELL: 0, FORGET: 1, OUTPUT: 2}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gate:
-    """One gate's weights; float matrices are (depth, cells), vectors (cells,) float32."""
+class Side:
+    """The weights that one left side meets: all gates' together, or each gate's with the columns of its sums."""
 
-    weights: Weights
-    auxiliary: Weights | None
-    recurrent: Weights  # a vector where it is diagonal
+    parts: tuple[tuple[slice, Weights], ...]  # a vector is a recurrent diagonal
+
+    def add(self, left: Array | Rows, hidden: Array, total: Array) -> Array:
+        """total (B, G C) plus the products; `total` itself with 8-bit weights, else a new array."""
+        if isinstance(left, np.ndarray) and len(self.parts) == 1:
+            weights = self.parts[0][1]
+            assert not isinstance(weights, ByteMatrix)
+            summed = eigen.product(weights, left)
+            summed += total
+            return summed
+        fresh = np.array(total) if isinstance(left, np.ndarray) else total
+        for columns, weights in self.parts:
+            if isinstance(weights, ByteMatrix):
+                assert isinstance(left, Rows)
+                weights.accumulate(left, fresh[:, columns])
+            elif weights.ndim == 1:
+                fresh[:, columns] += weights * hidden
+            else:
+                assert isinstance(left, np.ndarray)
+                fresh[:, columns] += eigen.product(weights, left)
+        return fresh
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """What a gate does to its sum. Vectors are (cells,) float32."""
+
+    columns: slice  # of the sums of all gates
     peephole: Array | None
     norm: Array | None
     bias: Array
@@ -43,9 +69,11 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One cell, bound to its weights."""
+    """One cell, bound to its weights. All gates' sums lie side by side, G C columns."""
 
     sizes: Sizes
+    start: Array  # (G C,): what sums begin with: biases, or zeros where they are added after a normalisation
+    sides: tuple[Side, Side | None, Side]  # of x, of the auxiliary input, of the hidden state
     gates: dict[int, Gate]
     projection: Weights | None
     projection_bias: Array | None
@@ -54,79 +82,99 @@ class Cell:
     projection_clip: np.float32
     asymmetric: bool
     quantized: bool  # weights have 8 bits
+    diagonal: bool  # the cell gate's recurrent weights are
 
     @classmethod
-    def of(cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, auxiliary: bool = False) -> Cell:
-        """From the operands at their roles."""
-        first = optional_matrix(node, roles.inputs[OUTPUT], inputs)
+    def of(
+        cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, rows: int, auxiliary: bool = False
+    ) -> Cell:  # fmt: skip
+        """From the operands at their roles; `rows` is how many batches step together."""
+        quantized = node.input(roles.inputs[OUTPUT]).type != TensorType.FLOAT32
+        # Exact sums don't care how units are grouped, nor do Eigen's for a single row of several units.
+        together = quantized or (rows == 1 and sizes.cells > 1)
+        gates = {gate: _gate_of(node, roles, sizes, inputs, gate) for gate in sizes.gates}
+        start = np.concatenate([gate.bias for gate in gates.values()])
+        sides = [
+            _side_of(node, positions, sizes, inputs, together) if positions else None
+            for positions in (roles.inputs, roles.auxiliary if auxiliary else (), roles.recurrent)
+        ]
+        assert sides[0] is not None
+        assert sides[2] is not None
         return cls(
             sizes=sizes,
-            gates={gate: _gate_of(node, roles, sizes, inputs, gate, auxiliary) for gate in sizes.gates},
+            start=np.zeros_like(start) if sizes.normalised else start,
+            sides=(sides[0], sides[1], sides[2]),
+            gates=gates,
             projection=optional_matrix(node, roles.projection, inputs),
             projection_bias=_vector(node, roles.projection_bias, inputs),
             activation=function_of(node),
             cell_clip=np.float32(node.options.get("cell_clip", 0)),
             projection_clip=np.float32(node.options.get("proj_clip", 0)),
             asymmetric=is_asymmetric(node),
-            quantized=isinstance(first, ByteMatrix),
+            quantized=quantized,
+            diagonal=is_diagonal(node.input(roles.recurrent[CELL])),
         )
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
         """One moment: `x` (B, I), `aux` (B, A), states hidden (B, O) and memory (B, C). Gives the new hidden state."""
         hidden, memory = states
-        lefts = self._left(x), None if aux is None else self._left(aux), self._state(hidden)
+        total, present = self._sums(x, aux, hidden)
 
         def gate(number: int) -> Array:
-            return self._gate(number, lefts, hidden, memory, row)
+            return self._finish(self.gates[number], total, memory)
 
-        enter = None if self.sizes.cifg else gate(INPUT)
-        forget, update = gate(FORGET), gate(CELL)
+        def opening(number: int) -> Array:
+            return eigen.logistic(gate(number), self.gates[number].offset + row * self.sizes.cells)
+
+        enter = None if self.sizes.cifg else opening(INPUT)
+        forget, update = opening(FORGET), activate(self.activation, gate(CELL), present)
         memory *= forget
         memory += update * (np.float32(1) - forget if enter is None else enter)
         if self.cell_clip > 0:
             memory[:] = clip(memory, self.cell_clip)
-        product = gate(OUTPUT) * activate(self.activation, memory, present=update)
+        product = opening(OUTPUT) * activate(self.activation, memory, present=update)
         hidden[:] = product if self.projection is None else self._project(self.projection, product)
         return hidden
 
+    def _sums(self, x: Array, aux: Array | None, hidden: Array) -> tuple[Array, Array | None]:
+        """The sums of all gates; and what the cell gate's own buffer holds, where its sum is in another one.
+
+        With float weights every product moves the sum from one buffer to the other, but for a diagonal.
+        """
+        total = np.empty((len(x), self.start.size), np.float32)
+        total[:] = self.start
+        columns = self.gates[CELL].columns
+        present: Array | None = None
+        lefts = self._left(x), None if aux is None else self._left(aux), self._state(hidden)
+        for number, (side, left) in enumerate(zip(self.sides, lefts, strict=True)):
+            if side is None or left is None:
+                continue
+            before, total = total, side.add(left, hidden, total)
+            if not (self.quantized or (number == 2 and self.diagonal)):
+                present = before[:, columns] if present is None else None
+        return total, present
+
     def _left(self, x: Array) -> Array | Rows | None:
         """The left side of a product; None where it is all zero."""
-        if is_zero(np.ascontiguousarray(x)):
+        source = np.ascontiguousarray(x)
+        if is_zero(source):
             return None
-        return quantize_rows(x, self.asymmetric) if self.quantized else np.ascontiguousarray(x)
+        return quantize_rows(source, self.asymmetric) if self.quantized else source
 
     def _state(self, hidden: Array) -> Array | Rows | None:
         """The same for the hidden state, whose float product is never left out."""
         return self._left(hidden) if self.quantized else np.ascontiguousarray(hidden)
 
-    def _gate(
-        self, number: int, lefts: Sequence[Array | Rows | None], hidden: Array, memory: Array, row: int
-    ) -> Array:  # fmt: skip
-        gate = self.gates[number]
-        total = np.empty((len(hidden), self.sizes.cells), np.float32)
-        total[:] = 0 if gate.norm is not None else gate.bias
-        present: Array | None = None  # what the gate's own buffer holds, where the sum is in the other one
-        for weights, left in zip((gate.weights, gate.auxiliary, gate.recurrent), lefts, strict=True):
-            if weights is None or left is None:
-                continue
-            if isinstance(weights, ByteMatrix):
-                assert isinstance(left, Rows)
-                weights.accumulate(left, total)
-            elif weights.ndim == 1:
-                total += weights * hidden
-            else:
-                assert isinstance(left, np.ndarray)
-                summed = eigen.product(weights, left) + total
-                total, present = summed, total if present is None else None
+    def _finish(self, gate: Gate, total: Array, memory: Array) -> Array:
+        """The gate's sum, contiguous, with peephole and normalisation."""
+        result = np.ascontiguousarray(total[:, gate.columns])
         if gate.peephole is not None:
-            total += gate.peephole * memory
+            result += gate.peephole * memory
         if gate.norm is not None:
-            normalise(total)
-            total *= gate.norm
-            total += gate.bias
-        if number == CELL:
-            return activate(self.activation, total, present)
-        return eigen.logistic(total, gate.offset + row * self.sizes.cells)
+            normalise(result)
+            result *= gate.norm
+            result += gate.bias
+        return result
 
     def _project(self, weights: Weights, product: Array) -> Array:
         result = np.zeros((len(product), self.sizes.outputs), np.float32)
@@ -140,24 +188,36 @@ class Cell:
         return clip(result, self.projection_clip) if self.projection_clip > 0 else result
 
 
-def _gate_of(node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, gate: int, auxiliary: bool) -> Gate:
-    weights, bias = optional_matrix(node, roles.inputs[gate], inputs), inputs[roles.biases[gate]]
-    recurrent = node.input(roles.recurrent[gate])
-    values = inputs[roles.recurrent[gate]]
-    rows = values if is_diagonal(recurrent) else optional_matrix(node, roles.recurrent[gate], inputs)
-    assert weights is not None  # check saw to it
-    assert rows is not None
-    assert bias is not None
-    place = (_PLACE_CIFG if sizes.cifg else _PLACE)[gate]
+def _side_of(node: Node, positions: tuple[int, ...], sizes: Sizes, inputs: Inputs, together: bool) -> Side:
+    """The weights at `positions`, by gate."""
+    operands = [node.input(positions[gate]) for gate in sizes.gates]
+    values = [_present(inputs[positions[gate]]) for gate in sizes.gates]
+    if together and not any(is_diagonal(operand) for operand in operands):
+        scales = np.repeat([operand.scale for operand in operands], sizes.cells)
+        joined = np.concatenate(values)
+        matrix_ = np.ascontiguousarray(joined.T) if joined.dtype == np.float32 else ByteMatrix.of(joined, scales)
+        return Side(((slice(None), matrix_),))
+    parts = []
+    for number, (operand, value) in enumerate(zip(operands, values, strict=True)):
+        weights = value if is_diagonal(operand) else matrix(operand, value)
+        parts.append((slice(number * sizes.cells, (number + 1) * sizes.cells), weights))
+    return Side(tuple(parts))
+
+
+def _gate_of(node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, gate: int) -> Gate:
+    place, number = (_PLACE_CIFG if sizes.cifg else _PLACE)[gate], sizes.gates.index(gate)
     return Gate(
-        weights=weights,
-        auxiliary=optional_matrix(node, roles.auxiliary[gate], inputs) if auxiliary else None,
-        recurrent=rows,
+        columns=slice(number * sizes.cells, (number + 1) * sizes.cells),
         peephole=_vector(node, roles.peephole(gate), inputs),
         norm=_vector(node, roles.norms[gate], inputs) if sizes.normalised else None,
-        bias=bias,
+        bias=_present(inputs[roles.biases[gate]]),
         offset=place * sizes.cells * sizes.batches,
     )
+
+
+def _present(value: Array | None) -> Array:
+    assert value is not None  # check saw to it
+    return value
 
 
 def _vector(node: Node, position: int | None, inputs: Inputs) -> Array | None:
@@ -165,8 +225,7 @@ def _vector(node: Node, position: int | None, inputs: Inputs) -> Array | None:
     operand = None if position is None else node.optional(position)
     if operand is None or position is None:
         return None
-    value = inputs[position]
-    assert value is not None
+    value = _present(inputs[position])
     return value if value.dtype == np.float32 else value.view(np.int8).astype(np.float32) * operand.scale
 
 

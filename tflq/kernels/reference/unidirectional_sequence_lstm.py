@@ -60,9 +60,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     if not is_float:
         integer = lstm_integer.bind(node, arithmetic, sizes, time_major=time_major)
         return Prepared(shapes, integer, evaluate_integer, updates)
-    data = OpData(
-        bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs)), sizes, time_major
-    )  # fmt: skip
+    rows = sizes.batches if time_major else 1
+    cell = bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs, rows=rows))
+    data = OpData(cell, sizes, time_major)
     return Prepared(shapes, data, evaluate, updates)
 
 
