@@ -38,10 +38,5 @@ def cos(x: Doubles) -> Doubles:
     return _each(math.cos, x)
 
 
-def sin(x: Doubles) -> Doubles:
-    """The sine of finite numbers."""
-    return _each(math.sin, x)
-
-
 def _each(function: Callable[[float], float], x: Doubles) -> Doubles:
     return np.fromiter(map(function, x.reshape(-1).tolist()), np.float64, x.size).reshape(x.shape)

@@ -9,7 +9,7 @@ Options: window_size (from 2), stride (from 1), magnitude_squared. Windows are w
 and padded with zeros to 2 F samples, a power of two; what does not fill a window at the end is left out. All arithmetic
 is float64; squares are rounded to float32 before the root is taken.
 Exactness: exact on the same libm (cos and sin of float64).
-Source: LiteRT 2.3, audio_spectrogram.cc; internal/spectrogram.cc.
+Source: LiteRT 2.3, audio_spectrogram.cc; internal/spectrogram.cc ProcessCoreFFT.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tflq.kernels.custom_options import flag, integer, options_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_rank
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.fourier import Points, leaf_turns, real_turns, transform_rows, turns
 from tflq.numerics.libm_double import cos
-from tflq.numerics.split_radix import real_transform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +36,9 @@ class OpData:
     length: int
     squared: bool
     shape: Shape
+    turns: Points
+    leaf: Points
+    reals: Points
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -51,7 +54,17 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape = (channels, windows, 1 + length // 2)
     pi = math.atan(1.0) * 4.0
     hann = 0.5 - 0.5 * cos(2.0 * pi * np.arange(size) / size)
-    return Prepared((shape,), OpData(hann, stride, length, flag(options, "magnitude_squared"), shape), eval_spectrogram)
+    data = OpData(
+        window=hann,
+        stride=stride,
+        length=length,
+        squared=flag(options, "magnitude_squared"),
+        shape=shape,
+        turns=turns(length // 2),
+        leaf=leaf_turns(),
+        reals=real_turns(length),
+    )
+    return Prepared((shape,), data, eval_spectrogram)
 
 
 def eval_spectrogram(data: OpData, x: Array) -> Array:
@@ -60,10 +73,13 @@ def eval_spectrogram(data: OpData, x: Array) -> Array:
         return np.zeros(data.shape, np.float32)
     size = len(data.window)
     slices = np.lib.stride_tricks.sliding_window_view(x.T, size, axis=1)[:, :: data.stride]
-    padded = np.zeros((*data.shape[:2], data.length))
+    padded = np.zeros((*data.shape[:2], data.length + 2))
     padded[..., :size] = slices * data.window
-    re, im = real_transform(padded)
-    squares = (re * re + im * im).astype(np.float32)
+    points = padded.view(np.complex128)
+    transform_rows(points.reshape(-1, points.shape[-1])[:, :-1], data.turns, data.leaf, data.reals)
+    points[..., -1] = points[..., 0].imag
+    points[..., 0] = points[..., 0].real
+    squares = (points.real * points.real + points.imag * points.imag).astype(np.float32)
     return squares if data.squared else np.sqrt(squares)
 
 
