@@ -172,6 +172,32 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Exactness:
+    """How far a row's results can be promised to be the runtime's own, bit by bit.
+
+    `ulp` is the largest difference measured, where the results are only close; None where nothing is claimed.
+    """
+
+    word: str  # "exact", "exact on the same libm", "close"
+    reason: str = ""
+    ulp: int | None = 0
+
+    def __str__(self) -> str:
+        if self.word != "close":
+            return self.word
+        return "close, not measured" if self.ulp is None else f"close, {self.ulp} ULP measured"
+
+
+EXACT = Exactness("exact")
+SAME_LIBM = Exactness("exact on the same libm", "libm's results are its version's own")
+
+
+def close(reason: str, ulp: int | None = None) -> Exactness:
+    """Results that are near, but not claimed to be equal, and why."""
+    return Exactness("close", reason, ulp)
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One row of a kernel table.
 
@@ -179,7 +205,7 @@ class Kernel:
     operand that may be absent, `*` for any number of the last one, `any` for every type. `versions` is inclusive.
     `shape_operands` are the input positions whose values prepare needs: where one is not constant, the node is
     prepared when the model runs. `session` rows are handed the Session at run time; `calls` names the options that hold
-    the subgraphs they call, so that these are checked before the model runs.
+    the subgraphs they call, so that these are checked before the model runs. `exactness` says what is promised.
     """
 
     op: str
@@ -189,6 +215,7 @@ class Kernel:
     shape_operands: tuple[int, ...] = ()
     session: bool = False
     calls: tuple[str, ...] = ()
+    exactness: Exactness = EXACT
 
     def accepts(self, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> bool:
         """Whether this row takes an operator of that version with operands of those types."""

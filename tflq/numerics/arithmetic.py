@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
-from tflq.numerics.stages import OutputStage
-
-StageOf = Callable[[ArrayLike], OutputStage]
+from tflq.numerics.stages import StageOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +13,8 @@ class Arithmetic:
 
     #: int32 accumulators -> output LSB, for the real multipliers given (float64)
     requantize: StageOf
+    #: int32 accumulators -> output LSB where vector instructions do it, which may round in their own way
+    requantize_simd: StageOf
     #: int64 accumulators (16-bit activations with 64-bit bias) -> output LSB
     requantize_wide: StageOf
     #: FULLY_CONNECTED's own, int32 accumulators

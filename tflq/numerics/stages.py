@@ -7,6 +7,7 @@ along the last axis of the accumulator).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -30,6 +31,9 @@ Reals = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
 
 _LOW, _HIGH = -(2**31), 2**31 - 1
+
+#: What makes a stage of real multipliers (float64, scalar or length C).
+StageOf = Callable[[ArrayLike], "OutputStage"]
 
 
 class OutputStage(Protocol):
@@ -244,6 +248,22 @@ class DoubleRounding(_FixedPoint):
         self.loop(accumulator, out, bias, *constants, *limits, self.shifts_left, accumulator.itemsize <= 4)
 
 
+class HalfUpTwice(DoubleRounding):
+    """int32 accumulators; half up in the high multiplication, then half up again in the right shift.
+
+    That is DoubleRounding without its correction of what is negative: the two differ where the first product is
+    negative and the second rounding meets a tie. Source: ruy's kernels for AVX and later; vqrdmulh and vrshl of NEON.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
+        """As DoubleRounding.constants, with no correction below zero."""
+        mantissas, left, offset, below, right = DoubleRounding.constants(mantissa, shift)
+        return mantissas, left, offset, np.zeros_like(below), right
+
+
 class SingleRounding(_FixedPoint):
     """int32 accumulators; one rounding, half up. Source: the same function under TFLITE_SINGLE_ROUNDING."""
 
@@ -303,6 +323,51 @@ class FloatRounding:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow_flat."""
         _float_rounding_rows(accumulator, out, _NO_BIAS, self.period, zero_point, low, high, self.wraps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTail:
+    """Whole blocks of `size` channels scaled by one stage, the channels left over by another.
+
+    Source: loops of vector code, which a scalar loop finishes.
+    """
+
+    whole: OutputStage
+    tail: OutputStage
+    size: int
+
+    @classmethod
+    def of(cls, whole: StageOf, tail: StageOf, size: int) -> StageOf:
+        """What makes such a stage for real multipliers of length C."""
+
+        def make(real: ArrayLike) -> OutputStage:
+            reals = _as_reals(real)
+            at = len(reals) - len(reals) % size
+            if at in (0, len(reals)):
+                return (whole if at else tail)(reals)
+            return cls(whole(reals[:at]), tail(reals[at:]), size)
+
+        return make
+
+    @property
+    def real(self) -> Reals:
+        """As OutputStage.real."""
+        return np.concatenate([self.whole.real, self.tail.real])
+
+    def __call__(self, accumulator: Array) -> Ints32:
+        """As OutputStage.__call__."""
+        return OutputPipeline(self, 0, _LOW, _HIGH, np.dtype(np.int32))(accumulator)
+
+    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow."""
+        at, limits = len(self.whole.real), (zero_point, low, high)
+        added = _over(bias, accumulator.shape[1])
+        self.whole.narrow(accumulator[:, :at], out[:, :at], added[:at], *limits)
+        self.tail.narrow(accumulator[:, at:], out[:, at:], added[at:], *limits)
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat; one channel is no whole block."""
+        self.tail.narrow_flat(accumulator, out, zero_point, low, high)
 
 
 _NO_BIAS = np.zeros(_PERIOD, np.int32)

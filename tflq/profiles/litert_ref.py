@@ -12,6 +12,7 @@ LITERT_REF = Profile(
     source=Source(package="ai-edge-litert", version="2.3.0", resolver="BUILTIN_REF", cpu="x86-64"),
     arithmetic=Arithmetic(
         requantize=DoubleRounding.of,
+        requantize_simd=DoubleRounding.of,
         requantize_wide=WideRounding.of,
         requantize_dense=FloatRounding.of,
         requantize_dense_wide=FloatRounding.of_wide,

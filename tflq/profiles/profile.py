@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 
-from tflq.kernels.kernel import KernelTable
+from tflq.kernels.kernel import KernelTable, Overlay
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding
+
+_NONE: KernelTable = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +31,27 @@ class Profile:
     source: Source
     arithmetic: Arithmetic
     kernels: KernelTable
+
+    def derive(
+        self, name: str, source: Source | None = None, arithmetic: Arithmetic | None = None,
+        kernels: KernelTable = _NONE, without: Collection[str] = (),
+    ) -> Profile:  # fmt: skip
+        """A profile like this one but for what is given: rows of `kernels` come before its own and replace those of
+        the same types; the operators in `without` are left out.
+        """
+        return Profile(
+            name=name,
+            source=source or self.source,
+            arithmetic=arithmetic or self.arithmetic,
+            kernels=Overlay(self.kernels, kernels, without) if kernels or without else self.kernels,
+        )
+
+    def with_single_rounding(self) -> Profile:
+        """The same with every requantizer that rounds twice rounding once.
+
+        Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.
+        """
+        axes = {field.name: getattr(self.arithmetic, field.name) for field in fields(self.arithmetic)}
+        twice = (DoubleRounding.of, HalfUpTwice.of)
+        once = {name: SingleRounding.of for name, stage in axes.items() if stage in twice}
+        return self.derive(f"{self.name}+single-rounding", arithmetic=replace(self.arithmetic, **once))
