@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from math import prod
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import Node, Operand, Shape
+from tflq.kernels.kernel import Exactness, Node, Operand, Shape
 
 INPUT, FORGET, CELL, OUTPUT = range(4)
+
+#: What is promised of gates that open by a float logistic function.
+FLOAT_GATES = Exactness(
+    "exact on the same libm",
+    "elements outside aligned groups of four take exp from libm; float sums deeper than 680 are cut by cache size",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.recurrent.lstm import Cell
-from tflq.kernels.recurrent.lstm_operands import BACKWARD, FORGET, FORWARD, Sizes, check
+from tflq.kernels.recurrent.lstm_operands import BACKWARD, FLOAT_GATES, FORGET, FORWARD, Sizes, check
 from tflq.kernels.recurrent.sequence import run, state_of
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -122,4 +122,7 @@ def _types(w: str) -> str:
     return f"float32 {cell}{cell}{states}" + f"{w}? " * 8 + "-> float32 float32?"
 
 
-KERNELS = tuple(Kernel("BIDIRECTIONAL_SEQUENCE_LSTM", _types(w), prepare, (1, 3)) for w in ("float32", "int8|uint8"))
+KERNELS = tuple(
+    Kernel("BIDIRECTIONAL_SEQUENCE_LSTM", _types(w), prepare, (1, 3), exactness=FLOAT_GATES)
+    for w in ("float32", "int8|uint8")
+)

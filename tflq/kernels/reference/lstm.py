@@ -32,7 +32,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.recurrent import lstm_basic, lstm_integer, lstm_narrow
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.recurrent.lstm import Cell
-from tflq.kernels.recurrent.lstm_operands import FORMS, SINGLE, Sizes, check
+from tflq.kernels.recurrent.lstm_operands import FLOAT_GATES, FORMS, SINGLE, Sizes, check
 from tflq.kernels.recurrent.sequence import state_of
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -88,10 +88,10 @@ def evaluate_narrow(data: lstm_narrow.OpData, *inputs: Array) -> tuple[Array, Ar
 
 
 KERNELS = (
-    *(Kernel("LSTM", form, prepare, (1, 4)) for form in FORMS),
+    *(Kernel("LSTM", form, prepare, (1, 4), exactness=FLOAT_GATES) for form in FORMS),
     Kernel(
         "LSTM", "float32 float32 float32 float32 float32 -> float32 float32 float32 float32",
-        lstm_basic.prepare_float, (1, 4),
+        lstm_basic.prepare_float, (1, 4), exactness=FLOAT_GATES,
     ),
     Kernel("LSTM", "uint8 uint8 uint8 int32 int16 -> uint8 int16 uint8 int16", lstm_basic.prepare_quantized, (1, 4)),
 )  # fmt: skip

@@ -34,7 +34,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.recurrent import lstm_integer
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.recurrent.lstm import Cell
-from tflq.kernels.recurrent.lstm_operands import FORMS, SINGLE, Sizes, check
+from tflq.kernels.recurrent.lstm_operands import FLOAT_GATES, FORMS, SINGLE, Sizes, check
 from tflq.kernels.recurrent.sequence import run, state_of
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -82,4 +82,7 @@ def evaluate_integer(data: lstm_integer.OpData, *inputs: Array) -> tuple[Array, 
     return lstm_integer.run(data, inputs[0], inputs[SINGLE.output_state], inputs[SINGLE.cell_state])
 
 
-KERNELS = tuple(Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", form, prepare, (1, 3)) for form in FORMS)
+KERNELS = (
+    *(Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", form, prepare, (1, 3), exactness=FLOAT_GATES) for form in FORMS[:2]),
+    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare, (1, 3)),
+)
