@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflq.numerics.stages import StageOf
+from tflq.numerics.stages import Reals, StageOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,25 @@ class Arithmetic:
 
     #: int32 accumulators -> output LSB, for the real multipliers given (float64)
     requantize: StageOf
-    #: int32 accumulators -> output LSB where vector instructions do it, which may round in their own way
+    #: the same in matrix products of the optimized kernels
+    requantize_gemm: StageOf
+    #: the same in vectorized loops of the optimized kernels
     requantize_simd: StageOf
     #: int64 accumulators (16-bit activations with 64-bit bias) -> output LSB
     requantize_wide: StageOf
+    #: FULLY_CONNECTED's real multipliers, of two: float64 throughout, and as fixed-point ones are made of
+    dense_real: Callable[[Reals, Reals], Reals]
     #: FULLY_CONNECTED's own, int32 accumulators
     requantize_dense: StageOf
     #: FULLY_CONNECTED's own, int64 accumulators
     requantize_dense_wide: StageOf
+
+
+def exact_real(exact: Reals, prepared: Reals) -> Reals:
+    """For `dense_real`: float64 throughout."""
+    return exact
+
+
+def prepared_real(exact: Reals, prepared: Reals) -> Reals:
+    """For `dense_real`: as prepare has it. A per-tensor product of scales is rounded to float32."""
+    return prepared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.kernels.reference.registry import REFERENCE
-from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.arithmetic import Arithmetic, exact_real
 from tflq.numerics.stages import DoubleRounding, FloatRounding, WideRounding
 from tflq.profiles.profile import Profile, Source
 
@@ -12,8 +12,10 @@ LITERT_REF = Profile(
     source=Source(package="ai-edge-litert", version="2.3.0", resolver="BUILTIN_REF", cpu="x86-64"),
     arithmetic=Arithmetic(
         requantize=DoubleRounding.of,
+        requantize_gemm=DoubleRounding.of,
         requantize_simd=DoubleRounding.of,
         requantize_wide=WideRounding.of,
+        dense_real=exact_real,
         requantize_dense=FloatRounding.of,
         requantize_dense_wide=FloatRounding.of_wide,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 from tflq.kernels.kernel import KernelTable, Overlay
 from tflq.numerics.arithmetic import Arithmetic
@@ -53,5 +54,5 @@ class Profile:
         """
         axes = {field.name: getattr(self.arithmetic, field.name) for field in fields(self.arithmetic)}
         twice = (DoubleRounding.of, HalfUpTwice.of)
-        once = {name: SingleRounding.of for name, stage in axes.items() if stage in twice}
+        once: dict[str, Any] = {name: SingleRounding.of for name, stage in axes.items() if stage in twice}
         return self.derive(f"{self.name}+single-rounding", arithmetic=replace(self.arithmetic, **once))

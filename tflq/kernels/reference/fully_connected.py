@@ -41,7 +41,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.ordered import multiply
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.contract import Range, centre_into
-from tflq.numerics.stages import OutputStage
+from tflq.numerics.stages import OutputStage, Reals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,21 +117,27 @@ def _stage(
     node: Node, arithmetic: Arithmetic, accumulator: np.dtype[Any], operands: tuple[Operand, Operand, Operand],
     bias: Operand | None,
 ) -> OutputStage:  # fmt: skip
+    fixed_point = fixed_point_reals(node, operands, bias)
+    x, w, y = operands
+    if w.type == TensorType.INT16:
+        return arithmetic.requantize_wide(fixed_point)
+    assert w.quantization is not None  # require_quantized saw to it
+    real = arithmetic.dense_real(float64_multipliers(x, w.quantization.scale, y, w.shape[0]), fixed_point)
+    return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
+
+
+def fixed_point_reals(node: Node, operands: tuple[Operand, Operand, Operand], bias: Operand | None) -> Reals:
+    """What prepare makes fixed-point multipliers of, one a unit, for x, w and y; few forms use them, all check them."""
     x, w, y = operands
     units = w.shape[0]
     assert w.quantization is not None  # require_quantized saw to it
-    per_unit = len(w.quantization.scale) > 1
-    if per_unit:
-        node.check(x.type != TensorType.UINT8, "uint8 activations with per-unit weight scales", w)
-        dimension, count = w.quantization.quantized_dimension, len(w.quantization.scale)
-        node.check(dimension == 0, "quantized dimension", w, expected=0, got=dimension)
-        node.check(count == units, "number of weight scales", w, expected=units, got=count)
-    else:
-        fixed_point = per_tensor_multiplier(node, x, w, bias, y)
-    real = float64_multipliers(x, w.quantization.scale, y, units)
-    if w.type == TensorType.INT16:
-        return arithmetic.requantize_wide(real if per_unit else np.full(units, fixed_point))
-    return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
+    if len(w.quantization.scale) <= 1:
+        return np.full(units, per_tensor_multiplier(node, x, w, bias, y))
+    node.check(x.type != TensorType.UINT8, "uint8 activations with per-unit weight scales", w)
+    dimension, count = w.quantization.quantized_dimension, len(w.quantization.scale)
+    node.check(dimension == 0, "quantized dimension", w, expected=0, got=dimension)
+    node.check(count == units, "number of weight scales", w, expected=units, got=count)
+    return float64_multipliers(x, w.quantization.scale, y, units)
 
 
 def matrix(data: OpData, w: Array) -> Product:
