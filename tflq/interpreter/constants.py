@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from tflq.errors import ModelError, UnsupportedError
-from tflq.ir import CARRIER, STORED_BITS, Model, TensorSpec, TensorType
+from tflq.interpreter.sparsity import dense
+from tflq.ir import CARRIER, STORED_BITS, Model, Subgraph, TensorSpec, TensorType
 from tflq.kernels.kernel import Array
 
 
@@ -24,7 +25,9 @@ def constant_of(model: Model, spec: TensorSpec) -> Array | None:
     if not isinstance(spec.type, TensorType):
         raise UnsupportedError("constant", types=f"tensor type {spec.type}")
     if spec.sparsity is not None:
-        raise UnsupportedError("constant", types=spec.type.label, reason=f"tensor {spec.name!r} is sparse")
+        if STORED_BITS.get(spec.type, 0) < 8:
+            raise UnsupportedError("constant", types=spec.type.label, reason=f"tensor {spec.name!r} is sparse")
+        return dense(spec.sparsity, numbers_from(data, spec.type, None, spec.name or ""), spec.shape, spec.name or "")
     if spec.type == TensorType.STRING:
         strings = strings_from(data)
         _check_size(spec.name or "", math.prod(spec.shape), len(strings), "strings")
@@ -34,10 +37,25 @@ def constant_of(model: Model, spec: TensorSpec) -> Array | None:
     return numbers_from(data, spec.type, spec.shape, spec.name or "")
 
 
-def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...], name: str = "") -> Array:
-    """Elements of a plain buffer; sub-byte types are unpacked to one element a byte, low bits first."""
-    count = math.prod(shape)
+def block_scales_of(model: Model, graph: Subgraph, spec: TensorSpec) -> Array | None:
+    """Scales of a tensor's blocks, flat, where the file keeps them as a constant tensor of their own."""
+    details = None if spec.quantization is None else spec.quantization.details
+    index = None if details is None else details.get("scales")
+    if index is None or not 0 <= int(index) < len(graph.tensors):
+        return None
+    scales = constant_of(model, graph.tensors[int(index)])
+    return None if scales is None else scales.reshape(-1)
+
+
+def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...] | None, name: str = "") -> Array:
+    """Elements of a plain buffer; sub-byte types are unpacked to one element a byte, low bits first.
+
+    Without a shape all that the buffer holds, flat.
+    """
     bits = STORED_BITS[type_]
+    if shape is None:
+        shape = (data.size * 8 // bits,)
+    count = math.prod(shape)
     _check_size(name, (count * bits + 7) // 8, data.size, "bytes")
     if bits < 8:
         return _unpack(data, bits, count, CARRIER[type_]).reshape(shape)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
-from tflq.interpreter.constants import constant_of
+from tflq.interpreter.constants import block_scales_of, constant_of
 from tflq.interpreter.memory import DEFAULT_MEMORY, Budget
 from tflq.interpreter.program import Program, Surroundings
 from tflq.ir import CARRIER, Model, Operator, Record, Subgraph, TensorType
@@ -217,11 +217,13 @@ def _node(model: Model, operands: Sequence[Operand], index: int, operator: Opera
 def _kernel(profile: Profile, node: Node) -> Kernel:
     inputs = [None if o is None else o.type for o in node.inputs]
     outputs = [o.type for o in node.outputs]
-    kernel = find(profile.kernels, node.op, node.version, inputs, outputs)
+    sparse = tuple(i for i, o in enumerate(node.inputs) if o is not None and o.sparsity is not None)
+    kernel = find(profile.kernels, node.op, node.version, inputs, outputs, sparse)
     if kernel is None:
         names = " ".join("none" if t is None else t.label for t in inputs) + " -> " + " ".join(t.label for t in outputs)
         raise UnsupportedError(
             node.op, version=node.version, types=names, index=node.index, profile=profile.name,
+            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else "",
             nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
         )  # fmt: skip
     return kernel
@@ -244,6 +246,8 @@ def _operand(model: Model, graph: Subgraph, index: int, shape: Shape | None, mad
         quantization=spec.quantization,
         value=value,
         is_variable=spec.is_variable,
+        sparsity=None if value is None else spec.sparsity,
+        block_scales=block_scales_of(model, graph, spec),
     )
 
 

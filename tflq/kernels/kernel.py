@@ -26,7 +26,11 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operand:
-    """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs."""
+    """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
+
+    `sparsity` says how the file stores a constant sparsely; its `value` is dense all the same. `block_scales` are the
+    scales of blocks that lie in a tensor of their own, flat.
+    """
 
     index: int
     name: str
@@ -35,6 +39,8 @@ class Operand:
     quantization: Quantization | None = None
     value: Array | None = None
     is_variable: bool = False
+    sparsity: Record | None = None
+    block_scales: Array | None = None
 
     @property
     def scale(self) -> np.float32:
@@ -206,6 +212,7 @@ class Kernel:
     `shape_operands` are the input positions whose values prepare needs: where one is not constant, the node is
     prepared when the model runs. `session` rows are handed the Session at run time; `calls` names the options that hold
     the subgraphs they call, so that these are checked before the model runs. `exactness` says what is promised.
+    `sparse` are the input positions whose constants the file stores sparsely: a row takes exactly those.
     """
 
     op: str
@@ -216,6 +223,7 @@ class Kernel:
     session: bool = False
     calls: tuple[str, ...] = ()
     exactness: Exactness = EXACT
+    sparse: tuple[int, ...] = ()
 
     def accepts(self, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> bool:
         """Whether this row takes an operator of that version with operands of those types."""
@@ -274,7 +282,7 @@ def table(*groups: Iterable[Kernel]) -> KernelTable:
     rows: dict[str, list[Kernel]] = {}
     for kernel in (k for group in groups for k in group):
         known = rows.setdefault(kernel.op, [])
-        if any((k.types, k.versions) == (kernel.types, kernel.versions) for k in known):
+        if any((k.types, k.versions, k.sparse) == (kernel.types, kernel.versions, kernel.sparse) for k in known):
             raise ValueError(f"two kernels for {kernel.op} {kernel.types}")
         known.append(kernel)
     return MappingProxyType({op: tuple(kernels) for op, kernels in rows.items()})
@@ -333,10 +341,12 @@ class Overlay(Mapping[str, tuple[Kernel, ...]]):
 
 
 def find(
-    kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
+    kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType],
+    sparse: tuple[int, ...] = (),
 ) -> Kernel | None:  # fmt: skip
     """The first row that accepts the operator, or None."""
-    return next((k for k in kernels.get(op, ()) if k.accepts(version, inputs, outputs)), None)
+    rows = kernels.get(op, ())
+    return next((k for k in rows if k.sparse == sparse and k.accepts(version, inputs, outputs)), None)
 
 
 def nearest(

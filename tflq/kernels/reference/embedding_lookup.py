@@ -1,61 +1,103 @@
 """EMBEDDING_LOOKUP: rows of a table, by index.
 
-| operand | shape                                 | types                  | quantization                |
-|---------|---------------------------------------|------------------------|-----------------------------|
-| indices | (n)                                   | int32                  |                             |
-| table   | (rows, ...), at least two dimensions  | every 8 to 64 bit type | none; or per tensor or row  |
-| y       | (n, ...)                              | as table, or float32   | passed by                   |
+| operand | shape                                | types                   | quantization                            |
+|---------|--------------------------------------|-------------------------|-----------------------------------------|
+| indices | (n)                                  | int32                   |                                         |
+| table   | (rows, ...), at least two dimensions | every 8 to 64 bit type  | none; or per tensor, row or block       |
+| y       | (n, ...)                             | as table, or a float    | passed by                               |
 
-A table of int8, int4 or int2 gives float32 rows: code times scale, zero points 0. An index outside the table fails
-the run.
-Source: LiteRT 2.3, embedding_lookup.cc Prepare, EvalSimple, EvalHybrid.
+A table of int8, uint8 (read as int8), int4 or int2 gives rows of float32 or float16: code times scale, first zero point
+0 for float32. Scales of blocks along rows (float16, in a tensor of their own) go with int4 and int2. Rows and blocks of
+narrow types are read from the byte in which they begin, even where they begin in its middle.
+An index outside the table fails the run.
+Source: LiteRT 2.3, embedding_lookup.cc Prepare, EvalSimple, EvalHybrid, EvalBlockwise, Unpack4Bit, Unpack2Bit.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from tflq.ir import CARRIER, STORED_BITS, TensorType
 from tflq.kernels.element_types import SIZED
+from tflq.kernels.hybrid import has_affine_scales, is_blockwise, read_as_int8, tensor_scale
 from tflq.kernels.indexing import check_positions
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
-    """Scales of the rows, shaped to broadcast against them."""
+    """How rows become reals."""
 
-    scales: Array
+    row: Shape  # shape of a row
+    block: int  # elements that share a scale
+    scales: Array  # (rows, blocks), float32: real units per LSB, divided by `unit`
+    per_byte: int  # codes in a byte
+    unit: int  # what the source has narrow codes multiplied by
+    dtype: np.dtype[Any]  # of the output
 
 
 def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Rows are copied as they are."""
     table = checked_table(node)
+    node.check(not is_blockwise(table), "quantization", table, expected="per tensor or row", got="scales of blocks")
     require_same_type(node, table, node.outputs[0])
     return Prepared(((*node.input(0).shape, *table.shape[1:]),), None, eval_plain)
 
 
 def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One scale for the table or one for every row; zero points must be 0."""
+    """One scale for the table, for every row or for every block."""
     table = checked_table(node)
-    scales, zero_points, dimension = scales_of(table)
-    node.check(zero_points.size == 0 or int(zero_points[0]) == 0, "zero point", table, expected=0, got=zero_points[:1])
-    if len(scales) > 1:
-        fits = len(scales) == table.shape[0] and dimension == 0
-        node.check(fits, "scales", table, expected=f"{table.shape[0]} along dimension 0", got=len(scales))
-    rows = np.broadcast_to(scales, table.shape[:1]).reshape(-1, *(1,) * (len(table.shape) - 1))
-    return Prepared(((*node.input(0).shape, *table.shape[1:]),), Scaled(rows), eval_scaled)
+    length = math.prod(table.shape[1:])
+    if is_blockwise(table):
+        scales, block = block_scales(node, table, length)
+    else:
+        scales, block = row_scales(node, table), length
+    bits = STORED_BITS[table.type]
+    data = Scaled(
+        row=table.shape[1:],
+        block=block,
+        scales=scales / np.float32(2 ** (8 - bits)),
+        per_byte=8 // bits,
+        unit=2 ** (8 - bits),
+        dtype=CARRIER[node.outputs[0].type],
+    )
+    return Prepared(((*node.input(0).shape, *table.shape[1:]),), data, eval_scaled)
 
 
-def scales_of(table: Operand) -> tuple[Array, Array, int]:
-    """Scales (0 where there are none), zero points and the dimension they lie along."""
-    q = table.quantization
-    if q is None or not len(q.scale):
-        return np.zeros(1, np.float32), np.zeros(0, np.int64), 0
-    return q.scale, q.zero_point, q.quantized_dimension
+def row_scales(node: Node, table: Operand) -> Array:
+    """(rows, 1), float32."""
+    rows, q = table.shape[0], table.quantization
+    if q is None or not has_affine_scales(table):
+        return np.zeros((rows, 1), np.float32)
+    if node.outputs[0].type == TensorType.FLOAT32:
+        node.check(int(q.zero_point[0]) == 0, "zero point", table, expected=0, got=q.zero_point[:1])
+    if len(q.scale) == 1:
+        return np.full((rows, 1), tensor_scale(table), np.float32)
+    fits = len(q.scale) == rows and q.quantized_dimension == 0 and len(q.zero_point) in (1, rows)
+    node.check(fits, "scales", table, expected=f"{rows} along dimension 0", got=len(q.scale))
+    return q.scale.astype(np.float32)[:, None]
+
+
+def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
+    """(rows, blocks), float32, and the elements of a block."""
+    details = table.quantization.details if table.quantization is not None else None
+    assert details is not None  # is_blockwise saw to it
+    block, scales = int(details["block_size"]), table.block_scales
+    blockwise = details.table == "BlockwiseQuantization" and table.type in (TensorType.INT4, TensorType.INT2)
+    node.check(blockwise, "quantization", table, expected="blocks of 2 or 4 bits", got=f"{details.table}, {table.type}")
+    require_rank(node, table, 2)
+    node.check(block > 0 and length % block == 0, "block size", table, expected=f"a divisor of {length}", got=block)
+    blocks = length // block
+    fits = scales is not None and scales.dtype == np.float16 and scales.size >= table.shape[0] * blocks
+    if scales is None or not fits:
+        node.refuse("scales of blocks", table, expected=f"{table.shape[0] * blocks} constants of float16")
+    return scales[: table.shape[0] * blocks].astype(np.float32).reshape(table.shape[0], blocks), block
 
 
 def checked_table(node: Node) -> Operand:
@@ -63,8 +105,6 @@ def checked_table(node: Node) -> Operand:
     table = node.input(1)
     require_rank(node, node.input(0), 1)
     node.check(len(table.shape) >= 2, "number of dimensions", table, expected="at least 2", got=len(table.shape))
-    blockwise = table.quantization is not None and table.quantization.details is not None
-    node.check(not blockwise, "quantization", table, expected="per tensor or per row", got="other parameters")
     return table
 
 
@@ -75,12 +115,17 @@ def eval_plain(_: None, indices: Array, table: Array) -> Array:
 
 
 def eval_scaled(data: Scaled, indices: Array, table: Array) -> Array:
-    """Source: EvalHybrid. Rounding: one float32 product."""
+    """Source: EvalHybrid, EvalBlockwise. Rounding: one float32 product; to float16 once more."""
     check_positions("embedding_lookup", indices, table.shape[0])
-    return table.take(indices, 0).astype(np.float32) * data.scales.take(indices, 0)
+    scales = data.scales.take(indices, 0)
+    starts = indices.astype(np.int64)[:, None] * math.prod(data.row) + np.arange(scales.shape[1]) * data.block
+    starts -= starts % data.per_byte
+    codes = read_as_int8(table).reshape(-1).take(starts[..., None] + np.arange(data.block))
+    reals = codes.astype(np.float32) * np.float32(data.unit) * scales[..., None]
+    return np.asarray(reals, data.dtype).reshape(len(indices), *data.row)
 
 
 KERNELS = (
-    Kernel("EMBEDDING_LOOKUP", "int32 int8|int4|int2 -> float32", prepare_scaled, (1, 5)),
+    Kernel("EMBEDDING_LOOKUP", "int32 int8|uint8|int4|int2 -> float32|float16", prepare_scaled, (1, 5)),
     Kernel("EMBEDDING_LOOKUP", f"int32 {SIZED} -> {SIZED}", prepare_plain, (1, 5)),
 )

@@ -1,0 +1,143 @@
+"""FAKE_QUANT, NumericVerify, and tables and weights in narrow or half-width types, held against LiteRT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import contracting as c
+import graphs as g
+import numpy as np
+import pytest
+from flatbuffers import flexbuffers
+from single_op import Array, T, assert_same, build, draw, tflq
+
+from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
+from tflq.flatbuf import read, write
+from tflq.ir import Quantization, Record
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16, 17, 24, 31])
+@pytest.mark.parametrize("seed", range(6))
+def test_fake_quant(bits: int, seed: int) -> None:
+    rng = np.random.default_rng([bits, seed])
+    low, high = (
+        (-1.0, 1.0), (0.0, 6.0), (-3.5, 0.0), (-0.01, 10.0), (0.5, 3.0), tuple(np.sort(rng.standard_normal(2))),
+    )[seed]  # fmt: skip
+    options = {"min": np.float32(low), "max": np.float32(high), "num_bits": bits}
+    x = T("float32", (3, 17))
+    model = build("FAKE_QUANT", [x], [x], ("FakeQuantOptions", options), 2)
+    values = draw(rng, x, low - 1, high + 1)
+    step = np.float32((high - low) / (2**bits - 1))
+    values[0] = np.float32(low) + step * np.float32(0.5) * np.arange(17, dtype=np.float32)
+    values[1, :4] = np.nan, np.inf, -np.inf, -0.0
+    assert_same(model, [values], options)
+
+
+def test_fake_quant_refused() -> None:
+    x = T("float32", (3,))
+    for options in ({"min": 0, "max": 1, "num_bits": 8, "narrow_range": True}, {"min": 0, "max": 1, "num_bits": 40}):
+        with pytest.raises(ModelError):
+            tflq(build("FAKE_QUANT", [x], [x], ("FakeQuantOptions", options), 2), [np.zeros(3, np.float32)])
+    options = {"min": 0, "max": 0, "num_bits": 8}
+    with pytest.raises(UndefinedResultError):
+        tflq(build("FAKE_QUANT", [x], [x], ("FakeQuantOptions", options), 2), [np.zeros(3, np.float32)])
+
+
+def _verify(x: T, shape: tuple[int, ...], tolerance: float, log: bool) -> bytes:
+    options = bytes(flexbuffers.Dumps({"tolerance": tolerance, "log_if_failed": log}))
+    op = g.Op("NumericVerify", (0, 1), (2,), custom=options)
+    return g.build(g.Graph([x, T("float32", shape), T("float32", shape)], (0, 1), (2,), [op]))
+
+
+@pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "float16"])
+@pytest.mark.parametrize("log", [False, True])
+def test_numeric_verify(type_: str, log: bool) -> None:
+    rng = np.random.default_rng(5)
+    for shape, scale in (((7,), 0.03), ((2, 3, 4), [0.1, 0.02, 0.5]), ((3, 5), 0.25)):
+        several = np.size(scale) > 1 and type_ in ("int8", "uint8")
+        step = float(np.max(scale))
+        scales = scale if several else step
+        zero_point = 3 if type_ in ("int8", "uint8") else 0
+        x = T(type_, shape) if type_ == "float16" else T(type_, shape, scales, zero_point, 1 if several else 0)
+        inputs = [draw(rng, x), rng.standard_normal(shape).astype(np.float32)]
+        assert_same(_verify(x, shape, 5.0, False), inputs, shape)
+        if log and type_ != "float16" and not several:
+            inputs[1] = ((inputs[0].astype(np.float64) - zero_point) * step + step).astype(np.float32)
+            assert_same(_verify(x, shape, 5.0, True), inputs, shape)
+            inputs[1] += np.float32(9 * step)
+            with pytest.raises(OperatorFailed, match="differs"):
+                tflq(_verify(x, shape, 5.0, True), inputs)
+
+
+@pytest.mark.parametrize("type_", ["int8", "uint8", "int4", "int2"])
+@pytest.mark.parametrize("output", ["float32", "float16"])
+@pytest.mark.parametrize("seed", range(8))
+def test_embedding_lookup(type_: str, output: str, seed: int) -> None:
+    rng = np.random.default_rng([seed, len(type_)])
+    shape = (7, int(rng.integers(1, 9)), int(rng.integers(1, 4)))[: 2 + seed % 2]
+    scales = [c.scale(rng) for _ in range(7)] if seed & 2 else c.scale(rng)
+    table = T(type_, shape, scales, 0, 0, c.codes(rng, type_, shape))
+    model = build("EMBEDDING_LOOKUP", [T("int32", (9,)), table], [T(output, ())], version=5)
+    assert_same(model, [rng.integers(0, 7, 9).astype(np.int32)], shape)
+
+
+def _blockwise(model: bytes, tensor: int, block: int) -> bytes:
+    """The model with the scales of tensor `tensor` in tensor 0, for blocks of that size."""
+    whole = read(model)
+    graph = whole.subgraphs[0]
+    details = Record("BlockwiseQuantization", {"scales": 0, "zero_points": -1, "block_size": block})
+    quantization = Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64), 0, details=details)
+    spec = replace(graph.tensors[tensor], quantization=quantization)
+    tensors = (*graph.tensors[:tensor], spec, *graph.tensors[tensor + 1 :])
+    return write(replace(whole, subgraphs=(replace(graph, tensors=tensors),)))
+
+
+@pytest.mark.parametrize("type_", ["int4", "int2"])
+@pytest.mark.parametrize("output", ["float32", "float16"])
+@pytest.mark.parametrize("block", [1, 2, 3, 4, 8, 24])
+def test_embedding_lookup_of_blocks(type_: str, output: str, block: int) -> None:
+    rng = np.random.default_rng(block)
+    scales = T("float16", (5, 24 // block), value=rng.uniform(0.01, 2, (5, 24 // block)))
+    table = T(type_, (5, 24), value=c.codes(rng, type_, (5, 24)))
+    op = g.Op("EMBEDDING_LOOKUP", (2, 1), (3,), version=5)
+    model = g.build(g.Graph([scales, table, T("int32", (6,)), T(output, (6, 24))], (2,), (3,), [op]))
+    assert_same(_blockwise(model, 1, block), [rng.integers(0, 5, 6).astype(np.int32)], block)
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_fully_connected_of_blocks(asymmetric: bool) -> None:
+    """The reference kernel has no eye for scales of blocks: they count as 0."""
+    rng = np.random.default_rng(6)
+    scales = T("float16", (4, 2), value=rng.uniform(0.01, 2, (4, 2)))
+    weights = T("int4", (4, 64), value=c.codes(rng, "int4", (4, 64)))
+    bias = T("float32", (4,), value=[1, -0.0, 3, -4])
+    options = ("FullyConnectedOptions", {"asymmetric_quantize_inputs": asymmetric})
+    op = g.Op("FULLY_CONNECTED", (2, 1, 3), (4,), options, 13)
+    tensors = [scales, weights, T("float32", (3, 64)), bias, T("float32", (3, 4))]
+    model = g.build(g.Graph(tensors, (2,), (4,), [op]))
+    assert_same(_blockwise(model, 1, 32), [c.codes(rng, "float32", (3, 64))])
+
+
+def _half(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.standard_normal(shape).astype(np.float16)
+
+
+def _narrow(type_: str) -> Callable[[np.random.Generator, tuple[int, ...]], Array]:
+    return lambda rng, shape: c.codes(rng, type_, shape)
+
+
+@pytest.mark.parametrize("type_", ["float16", "int4", "uint4", "int2", "int8"])
+def test_weights_through_dequantize(type_: str) -> None:
+    """Weights that are stored narrowly and widened before they are used: one scale, or one a unit."""
+    rng = np.random.default_rng(7)
+    for several in (False, True):
+        scale = None if type_ == "float16" else [0.1, 0.2, 0.3] if several else 0.1
+        values = _half(rng, (3, 5)) if type_ == "float16" else rng.integers(0, 2, (3, 5))
+        stored = T(type_, (3, 5), scale, 0 if several else 1, 0, values) if scale else T(type_, (3, 5), value=values)
+        tensors = [T("float32", (2, 5)), stored, T("float32", (3, 5)), T("float32", (2, 3))]
+        ops = [
+            g.Op("DEQUANTIZE", (1,), (2,), version=6),
+            g.Op("FULLY_CONNECTED", (0, 2, -1), (3,), ("FullyConnectedOptions", {}), 2),
+        ]
+        assert_same(g.build(g.Graph(tensors, (0,), (3,), ops)), [c.codes(rng, "float32", (2, 5))], several)

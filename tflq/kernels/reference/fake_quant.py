@@ -1,0 +1,58 @@
+"""FAKE_QUANT: reals held to the values that a quantized tensor could have.
+
+| operand | shape | types   | quantization |
+|---------|-------|---------|--------------|
+| x       | any   | float32 | not looked at |
+| y       | as x  | float32 | not looked at |
+
+Options: min, max, num_bits; narrow_range is refused. The range is moved so that 0 is one of the values.
+Source: LiteRT 2.3, fake_quant.cc; reference_ops.h FakeQuant; quantization_util.cc FakeQuantizeArray.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.rounding import nearest_half_away
+from tflq.numerics.scaling import nudge_quantization_range
+
+_LARGEST_BITS = 31
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants, float32."""
+
+    low: np.float32
+    high: np.float32
+    scale: np.float32
+    inverse: np.float32
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """All in float32."""
+    bits = int(node.options["num_bits"])
+    node.check(not node.options["narrow_range"], "narrow_range is not supported")
+    node.check(0 < bits <= _LARGEST_BITS, "num_bits", expected=f"1 to {_LARGEST_BITS}", got=bits)
+    low, high = np.float32(node.options["min"]), np.float32(node.options["max"])
+    if not low < high:
+        raise UndefinedResultError(node.op, f"a range from {low} to {high}")
+    nudged = nudge_quantization_range(low, high, 0, 2**bits - 1)
+    with np.errstate(all="ignore"):
+        inverse = np.float32(1) / nudged[2]
+    return Prepared((node.input(0).shape,), OpData(*nudged, inverse), evaluate)
+
+
+def evaluate(data: OpData, x: Array) -> Array:
+    """Source: FakeQuantizeArray. Rounding: half away from zero; every step in float32. NaN gives the low end."""
+    held = np.where(data.low < x, x, data.low)
+    held = np.where(held < data.high, held, data.high)
+    return np.asarray(nearest_half_away((held - data.low) * data.inverse) * data.scale + data.low)
+
+
+KERNELS = (Kernel("FAKE_QUANT", "float32 -> float32", prepare, (1, 2)),)
