@@ -11,11 +11,12 @@ Source: LiteRT 2.3, activations.cc LeakyReluPrepare; reference/leaky_relu.h Quan
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.unary import prepare_unary, same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import OutputStage, type_range
@@ -34,10 +35,19 @@ class OpData:
     high: int  # LSB of output
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Both real multipliers are float32 expressions, left to right, widened to float64 afterwards."""
+def float32_multipliers(x: Operand, y: Operand, alpha: np.float32) -> tuple[np.float64, np.float64]:
+    """scale(x) / scale(y) and the same times alpha, in float32, left to right, widened to float64 afterwards."""
+    return np.float64(x.scale / y.scale), np.float64(x.scale * alpha / y.scale)
+
+
+def prepare_quantized(
+    node: Node, arithmetic: Arithmetic,
+    multipliers: Callable[[Operand, Operand, np.float32], tuple[np.float64, np.float64]] = float32_multipliers,
+) -> Prepared:  # fmt: skip
+    """The real multipliers, for positive and negative input, are `multipliers` of x, y and alpha."""
     x, y = same_type(node)
     alpha = np.float32(node.options["alpha"])
+    above, below = multipliers(x, y, alpha)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
         for operand in (x, y):
@@ -46,8 +56,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = OpData(
         input_zero_point=x.zero_point,
         output_zero_point=y.zero_point,
-        positive=arithmetic.requantize(np.float64(x.scale / y.scale)),
-        negative=arithmetic.requantize(abs(np.float64(x.scale * alpha / y.scale))),
+        positive=arithmetic.requantize(above),
+        negative=arithmetic.requantize(abs(below)),
         negative_sign=-1 if alpha < 0 else 1,
         low=low,
         high=high,

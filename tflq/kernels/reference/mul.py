@@ -13,6 +13,7 @@ Source: LiteRT 2.3, mul.cc Prepare; reference/mul.h, reference/integer_ops/mul.h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from tflq.kernels.activation import code_range, limits
 from tflq.kernels.binary import both, eval_plain, prepare_clamped
 from tflq.kernels.broadcast import broadcast_shape, spread
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
@@ -51,13 +52,21 @@ class NarrowData:
     shape: Shape
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float32 expression, left to right, widened to float64 afterwards."""
+def float32_multiplier(a: Operand, b: Operand, y: Operand) -> np.float64:
+    """scale(a) * scale(b) / scale(y) in float32, left to right, widened to float64 afterwards."""
+    return np.float64(a.scale * b.scale / y.scale)
+
+
+def prepare_quantized(
+    node: Node, arithmetic: Arithmetic,
+    multiplier: Callable[[Operand, Operand, Operand], np.float64] = float32_multiplier,
+) -> Prepared:  # fmt: skip
+    """The real multiplier is `multiplier` of a, b and y."""
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
     low, high = code_range(node, y, dtype)
-    stage = arithmetic.requantize(np.float64(a.scale * b.scale / y.scale))
+    stage = arithmetic.requantize(multiplier(a, b, y))
     data = OpData(a.zero_point, b.zero_point, OutputPipeline(stage, y.zero_point, low, high, dtype), shape)
     return Prepared((shape,), data, eval_quantized)
 

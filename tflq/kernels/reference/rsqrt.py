@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.quantized import check_elementwise, refuse_negative
 from tflq.kernels.unary import prepare_function, same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -38,31 +38,42 @@ class OpData:
     table: Array
 
 
-def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """1 / (sqrt(input scale) * output scale): root and product in float32, quotient in float64."""
-    x, y = same_type(node)
-    check_elementwise(node)
+def inverse_multiplier(x: Operand, y: Operand) -> tuple[int, int]:
+    """1 / (sqrt(input scale) * output scale), Q31 and shift: root and product in float32, quotient in float64."""
     with np.errstate(all="ignore"):
         mantissa, shift = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(x.scale) * y.scale)))
     if not -31 <= shift - FRACTION <= 30:
         raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"shifted by {shift - FRACTION} bits")
+    return mantissa, shift
+
+
+def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """A table of all codes."""
+    x, y = same_type(node)
+    check_elementwise(node)
+    mantissa, shift = inverse_multiplier(x, y)
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
     table = np.empty(256, np.int8)
-    _inverse_roots(codes, x.zero_point, mantissa, shift, y.zero_point, table)
+    inverse_roots(codes, x.zero_point, mantissa, shift, y.zero_point, -128, 127, table)
     return Prepared((x.shape,), OpData(x.zero_point, table), eval_int8)
 
 
 @compiled
-def _inverse_roots(codes: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, out: Array) -> None:
-    """Rounding: in the integer inverse square root, in its scaling to 20 fractional bits, and in the last scaling."""
+def inverse_roots(
+    codes: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array
+) -> None:  # fmt: skip
+    """Codes of the inverse roots, `high` for 0.
+
+    Rounding: in the integer inverse square root, in its scaling to 20 fractional bits, and in the last scaling.
+    """
     for i in range(len(codes)):
         x = np.int64(codes[i]) - zero_in
         if x <= 0:
-            out[i] = 127
+            out[i] = high
         else:
             root, right = inverse_sqrt(x)
             fine = multiply_double_rounding(1, root, FRACTION - right)
-            out[i] = clamp(multiply_double_rounding(fine, mantissa, shift - FRACTION) + zero_out, -128, 127)
+            out[i] = clamp(multiply_double_rounding(fine, mantissa, shift - FRACTION) + zero_out, low, high)
 
 
 def eval_int8(data: OpData, x: Array) -> Array:

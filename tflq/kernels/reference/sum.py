@@ -16,8 +16,10 @@ Source: LiteRT 2.3, reduce.cc PrepareMeanOrSum, EvalSum, QuantizedMeanOrSum; ref
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
@@ -32,21 +34,23 @@ class OpData:
 
     reduced: Reduced
     zeros: int  # zero point of the input times the number of summands, LSB of input
+    read_as: np.dtype[Any]  # the type as which codes are read and written
     pipeline: OutputPipeline
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float64 quotient."""
+def prepare_quantized(node: Node, arithmetic: Arithmetic, read_as: DTypeLike = np.uint8) -> Prepared:
+    """The real multiplier is a float64 quotient. Codes of 8 bits are read and written as `read_as`."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))
-    pipeline = OutputPipeline(stage, y.zero_point, *type_range(np.uint8), np.dtype(np.uint8))
-    return Prepared((reduced.shape,), OpData(reduced, x.zero_point * reduced.count, pipeline), eval_quantized)
+    dtype = np.dtype(read_as)
+    pipeline = OutputPipeline(stage, y.zero_point, *type_range(dtype), dtype)
+    return Prepared((reduced.shape,), OpData(reduced, x.zero_point * reduced.count, dtype, pipeline), eval_quantized)
 
 
 def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
-    """Source: QuantizedMeanOrSum<uint8_t>. Rounding: once, by the stage. Overflow: the sum wraps int32."""
-    rows = data.reduced.rows(x).view(np.uint8)
+    """Source: QuantizedMeanOrSum. Rounding: once, by the stage. Overflow: the sum wraps int32."""
+    rows = data.reduced.rows(x).view(data.read_as)
     if not rows.size:
         return np.zeros(data.reduced.shape, x.dtype)
     sums = sum_int32(rows) - np.int64(data.zeros).astype(np.int32)

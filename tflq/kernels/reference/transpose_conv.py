@@ -68,6 +68,18 @@ class FloatData:
 
 def shapes(node: Node) -> tuple[Window, Shape]:
     """Window of the convolution that is transposed and shape of the output, checked."""
+    check_operands(node)
+    wanted, w, x = node.input(0), node.input(1), node.input(2)
+    shape = tuple(int(n) for n in node.constant(0))
+    fits = len(shape) == 4 and shape[0] == x.shape[0] and shape[3] == w.shape[0] and min(shape[1:3], default=0) > 0
+    node.check(fits, "output shape", wanted, expected=f"({x.shape[0]}, OH, OW, {w.shape[0]})", got=shape)
+    at = window(node, shape, (w.shape[1], w.shape[2]))
+    node.check((at.out_h, at.out_w) == x.shape[1:3], "image size", x, expected=(at.out_h, at.out_w), got=x.shape[1:3])
+    return at, shape
+
+
+def check_operands(node: Node) -> None:
+    """Refuse operands whose shapes do not go together, and steps out of range."""
     wanted, w, x = node.input(0), node.input(1), node.input(2)
     node.check(len(wanted.shape) == 1, "rank", wanted, expected=1, got=len(wanted.shape))
     for operand in (x, w):
@@ -82,12 +94,6 @@ def shapes(node: Node) -> tuple[Window, Shape]:
     if bias is not None:
         size = int(np.prod(bias.shape))
         node.check(size == w.shape[0], "bias length", bias, expected=w.shape[0], got=size)
-    shape = tuple(int(n) for n in node.constant(0))
-    fits = len(shape) == 4 and shape[0] == x.shape[0] and shape[3] == w.shape[0] and min(shape[1:3], default=0) > 0
-    node.check(fits, "output shape", wanted, expected=f"({x.shape[0]}, OH, OW, {w.shape[0]})", got=shape)
-    at = window(node, shape, (w.shape[1], w.shape[2]))
-    node.check((at.out_h, at.out_w) == x.shape[1:3], "image size", x, expected=(at.out_h, at.out_w), got=x.shape[1:3])
-    return at, shape
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
