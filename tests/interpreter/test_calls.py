@@ -43,9 +43,8 @@ def with_callee(main: Model, callee: Model) -> Model:
     """`callee`'s graph as subgraph 1 of `main`."""
     first, called = len(main.operator_codes), callee.subgraphs[0]
     codes = (*main.operator_codes, *callee.operator_codes)
-    second = replace(
-        graph_1, operators=tuple(replace(o, opcode_index=o.opcode_index + first) for o in graph_1.operators)
-    )
+    moved = (replace(operator, opcode_index=operator.opcode_index + first) for operator in called.operators)
+    second = replace(called, operators=tuple(moved))
     return replace(main, operator_codes=codes, subgraphs=(main.subgraphs[0], second))
 
 
