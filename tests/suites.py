@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = (ROOT / os.environ.get("TFLQ_SHARED", "../shared")).resolve()
 SUITES = ("real", "zip", "singleop")
@@ -53,3 +55,10 @@ def suite_models(*suites: str) -> Iterator[Case]:
 def _index(suite: str) -> list[dict[str, Any]]:
     index: list[dict[str, Any]] = json.loads((SHARED / "suites" / suite / "index.json").read_text(encoding="utf-8"))
     return index
+
+
+def parameters(cases: list[Case]) -> list[Any]:
+    """Test parameters, named; where the material is missing one that is skipped with the reason."""
+    if missing():
+        return [pytest.param(None, marks=pytest.mark.skip(reason=missing()), id="shared")]
+    return [pytest.param(case, id=case.id) for case in cases]

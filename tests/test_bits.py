@@ -56,12 +56,12 @@ def test_trained_networks(path: Path) -> None:
     assert report.verdict.value == "same", report.first_divergent or report.outputs
 
 
-@pytest.mark.parametrize("case", REAL, ids=[case.id for case in REAL])
+@pytest.mark.parametrize("case", suites.parameters(REAL))
 def test_real_quantized_models(case: suites.Case) -> None:
     assert_same_bits(case.model, case.golden)
 
 
-@pytest.mark.parametrize("case", ZIP, ids=[case.id for case in ZIP])
+@pytest.mark.parametrize("case", suites.parameters(ZIP))
 def test_converted_operator_tests(case: suites.Case) -> None:
     assert_same_bits(case.model, case.golden)
 
