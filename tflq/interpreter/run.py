@@ -54,8 +54,8 @@ class _Call:
         shapes = tuple(x.shape for x in inputs)
         if shapes != self._shapes:
             self._begin(shapes)
-        trace = run(self._plan, dict(zip(self._plan.inputs, inputs, strict=True)), self._state)
-        return tuple(trace.values[tensor] for tensor in self._plan.outputs)
+        values = _execute(self._plan, dict(zip(self._plan.inputs, inputs, strict=True)), self._state, False)
+        return tuple(values[tensor] for tensor in self._plan.outputs)  # type: ignore[misc]  # outputs are kept
 
     def _begin(self, shapes: tuple[tuple[int, ...], ...]) -> None:
         if self._shapes is None:
@@ -89,22 +89,27 @@ def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, 
 
     The trace holds the graph's outputs; with `keep_all` its inputs, variables and every tensor that an operator made.
     """
-    state = state if state is not None else State()
+    with np.errstate(all="ignore"):
+        values = _execute(plan, inputs, state if state is not None else State(), keep_all)
+    kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
+    held = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
+    return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers})
+
+
+def _execute(plan: Plan, inputs: Mapping[int, Array], state: State, keep_all: bool) -> list[Array | None]:
+    """Run all steps; the values by tensor index, as far as they are kept."""
     values: list[Array | None] = list(plan.constants)
     for tensor in plan.variables:
         values[tensor] = variable(plan, state, tensor)
     for tensor, value in inputs.items():
         values[tensor] = value
     session = _Session(plan.program, state.memory, state.resources)
-    with np.errstate(all="ignore"):
-        for step in plan.steps:
-            _run_step(plan, step, state, values, session)
-            if not keep_all:
-                for tensor in step.last_uses:
-                    values[tensor] = None
-    kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
-    held = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
-    return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers})
+    for step in plan.steps:
+        _run_step(plan, step, state, values, session)
+        if not keep_all:
+            for tensor in step.last_uses:
+                values[tensor] = None
+    return values
 
 
 def evaluate(
