@@ -370,6 +370,37 @@ class BlockTail:
         self.tail.narrow_flat(accumulator, out, zero_point, low, high)
 
 
+@compiled
+def _unscaled_rows(accumulator: Array, out: Array, bias: Array) -> None:
+    for r in range(accumulator.shape[0]):
+        for c in range(accumulator.shape[1]):
+            out[r, c] = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unscaled:
+    """int32 accumulators as they are, bias added: where another step scales them."""
+
+    real: Reals
+
+    @classmethod
+    def pipeline(cls) -> OutputPipeline:
+        """Accumulators -> int32, no zero point, no clamp."""
+        return OutputPipeline(cls(np.ones(1)), 0, _LOW, _HIGH, np.dtype(np.int32))
+
+    def __call__(self, accumulator: Array) -> Ints32:
+        """As OutputStage.__call__."""
+        return np.asarray(accumulator).astype(np.int64).astype(np.int32)
+
+    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow, for the whole range of int32."""
+        _unscaled_rows(accumulator, out, _over(bias, accumulator.shape[1]))
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat, for the whole range of int32."""
+        out[...] = self(accumulator)
+
+
 _NO_BIAS = np.zeros(_PERIOD, np.int32)
 
 

@@ -14,6 +14,9 @@ __all__ = ["PROFILES", "Profile", "by_name"]
 #: Where each profile lives: a module here, which holds it under its name in capitals.
 _HOMES = {
     "litert-ref": "litert_ref",
+    "litert-opt": "litert_opt",
+    "tflite-2.14-ref": "tflite_2_14_ref",
+    "tflite-2.14-opt": "tflite_2_14_opt",
 }
 
 #: How names of variants end, and what makes them.

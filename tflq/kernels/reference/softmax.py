@@ -53,15 +53,21 @@ class OpData:
 
 def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
     """beta * scale is a float64 product."""
-    x, y = _operands(node)
-    if x.type == y.type == TensorType.INT8:
-        _check_output(node, y, 1 / 256, -128)
+    x, y = check_8bit(node)
     mantissa, shift = preprocess_softmax_scaling(float(node.options["beta"]), float(x.scale), DIFFERENCE_BITS)
     radius = calculate_input_radius(DIFFERENCE_BITS, shift)
     _, exps, summands = fixed_point_exps(mantissa, shift, radius, DIFFERENCE_BITS, SUM_BITS)
     dtype = CARRIER[y.type]
     low, high = type_range(dtype)
     return Prepared((x.shape,), OpData(exps, summands, radius, low, high, 8 * dtype.itemsize, dtype), eval_8bit)
+
+
+def check_8bit(node: Node) -> tuple[Operand, Operand]:
+    """Input and output of the 8-bit forms, checked."""
+    x, y = _operands(node)
+    if x.type == y.type == TensorType.INT8:
+        _check_output(node, y, 1 / 256, -128)
+    return x, y
 
 
 def _operands(node: Node) -> tuple[Operand, Operand]:

@@ -1,0 +1,14 @@
+"""CONV_2D uint8 by ruy, as releases after 2.14 have it (those before multiply with gemmlowp, which rounds as the
+reference does).
+
+Source: LiteRT 2.3 conv.cc EvalQuantized; optimized_ops.h Conv; cpu_backend_gemm.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.blocks import requantizing
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.optimized.conv_2d import gemm
+from tflq.kernels.reference.conv_2d import prepare_quantized
+
+KERNELS = (Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", requantizing(prepare_quantized, gemm), (1, 8)),)

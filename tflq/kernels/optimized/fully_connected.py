@@ -1,0 +1,22 @@
+"""FULLY_CONNECTED int8: the reference's sums, scaled as ruy's matrix product scales them.
+
+Operands, options and refusals: tflq/kernels/reference/fully_connected.py.
+Source: LiteRT 2.3 fully_connected.cc EvalQuantized; optimized/integer_ops/fully_connected.h FullyConnected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.reference.fully_connected import prepare_quantized
+from tflq.numerics.arithmetic import Arithmetic, prepared_real
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Real multipliers are those that Prepare quantizes."""
+    gemm = replace(arithmetic, dense_real=prepared_real, requantize_dense=arithmetic.requantize_gemm)
+    return prepare_quantized(node, gemm)
+
+
+KERNELS = (Kernel("FULLY_CONNECTED", "int8 int8|int4|int2 int32? -> int8", prepare, (1, 14)),)

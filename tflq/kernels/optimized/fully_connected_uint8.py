@@ -1,0 +1,14 @@
+"""FULLY_CONNECTED uint8 by ruy, as releases after 2.14 have it (see conv_2d_uint8.py).
+
+Source: LiteRT 2.3 fully_connected.cc EvalQuantized; optimized_ops.h FullyConnected.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.optimized.fully_connected import prepare
+
+KERNELS = (
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare, (1, 14)),
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare, (1, 14)),
+)

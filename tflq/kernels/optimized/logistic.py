@@ -1,0 +1,34 @@
+"""LOGISTIC int16: gemmlowp's fixed-point function where the scale is 2**-12, else the reference's table.
+
+Operands, options and refusals: tflq/kernels/reference/logistic.py.
+Source: LiteRT 2.3 activations.cc SigmoidEval; optimized_ops.h Logistic (int16); gemmlowp fixedpoint.h logistic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference import logistic
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.elementary import logistic_into
+
+#: Integer bits of the input: Q3.12.
+INTEGER_BITS = 3
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The reference's multiplier is 0 where the scale is the power of two that the function takes."""
+    made = logistic.prepare_int16(node, arithmetic)
+    multiplier, _ = made.data
+    return made if multiplier else Prepared(made.shapes, None, eval_q3)
+
+
+def eval_q3(data: None, x: Array) -> Array:
+    """Source: Logistic (int16). Rounding: gemmlowp's, in every step."""
+    out = np.empty(x.shape, np.int16)
+    logistic_into(np.ascontiguousarray(x).reshape(-1), INTEGER_BITS, 16, out.reshape(-1))
+    return out
+
+
+KERNELS = (Kernel("LOGISTIC", "int16 -> int16", prepare_int16, (1, 3)),)

@@ -1,0 +1,41 @@
+"""The tables of the optimized resolver's own kernels on x86-64, by release."""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Catalogue
+
+_PACKAGE = "tflq.kernels.optimized"
+
+#: Releases up to 2.14: gemmlowp multiplies uint8, no vector code besides ruy's.
+OPTIMIZED_2_14 = Catalogue(
+    _PACKAGE,
+    {
+        "BATCH_MATMUL": "batch_matmul",
+        "CONV_2D": "conv_2d",
+        "FULLY_CONNECTED": "fully_connected",
+        "LOGISTIC": "logistic",
+        "MEAN": "mean",
+        "QUANTIZE": "quantize_scalar",
+        "SOFTMAX": "softmax",
+        "SUM": "sum",
+        "TANH": "tanh",
+    },
+)
+
+#: LiteRT 2.3: ruy multiplies uint8 too; NEON code runs through SSE.
+OPTIMIZED = Catalogue(
+    _PACKAGE,
+    {
+        "CONV_2D": "conv_2d conv_2d_uint8",
+        "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
+        "DEQUANTIZE": "dequantize",
+        "FULLY_CONNECTED": "fully_connected fully_connected_uint8",
+        "LOGISTIC": "logistic",
+        "MEAN": "mean",
+        "QUANTIZE": "quantize",
+        "SOFTMAX": "softmax",
+        "SUM": "sum",
+        "TANH": "tanh",
+        "TRANSPOSE_CONV": "transpose_conv",
+    },
+)

@@ -1,0 +1,84 @@
+"""SOFTMAX of 8-bit codes: a float32 table of exps, summed in order, one reciprocal, one product an element.
+
+Operands, options and refusals: tflq/kernels/reference/softmax.py.
+Exactness: exact on the same libm (expf); the codes hardly ever feel it.
+Source: LiteRT 2.3 optimized_ops.h PopulateSoftmaxLookupTable, Softmax, QuantizeSoftmaxOutput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.reference.softmax import check_8bit
+from tflq.kernels.rows import as_rows
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.libm import expf
+from tflq.numerics.rounding import floats_to_int32, nearest_half_away
+from tflq.numerics.stages import type_range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the 8-bit forms."""
+
+    exps: Array  # by how far a code lies below its row's largest, float32
+    scale: np.float32  # of the output
+    zero_point: int  # LSB of output
+    dtype: np.dtype[Any]
+    round: Callable[[Array], Array]  # float32, to whole numbers
+
+
+def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """-scale * beta is a float32 product. uint8 has no zero point."""
+    x, y = check_8bit(node)
+    step = -x.scale * np.float32(node.options["beta"])
+    dtype = CARRIER[y.type]
+    is_unsigned = y.type == TensorType.UINT8
+    data = OpData(
+        exps=expf(step * np.arange(256, dtype=np.float32)),
+        scale=y.scale,
+        zero_point=0 if is_unsigned else y.zero_point,
+        dtype=dtype,
+        round=half_added if is_unsigned else nearest_half_away,
+    )
+    return Prepared((x.shape,), data, eval_8bit)
+
+
+def half_added(x: Array) -> Array:
+    """trunc(x + 1/2), the sum rounded to float32. Source: QuantizeSoftmaxOutput<uint8_t>, not on AArch64."""
+    return np.asarray(np.trunc(x + np.float32(0.5)))
+
+
+def eval_8bit(data: OpData, x: Array) -> Array:
+    """Source: Softmax. Rounding: float32 throughout, then `round`. Overflow: none."""
+    real = np.empty(x.shape, np.float32)
+    _scaled_rows(as_rows(x), data.exps, data.scale, as_rows(real))
+    codes = floats_to_int32(data.round(real)) + np.int32(data.zero_point)
+    return np.asarray(np.clip(codes, *type_range(data.dtype)).astype(data.dtype))
+
+
+@compiled
+def _scaled_rows(x: Array, exps: Array, scale: Real, out: Array) -> None:
+    rows, depth = x.shape
+    for r in range(rows):
+        largest = np.int64(x[r, 0])
+        for c in range(1, depth):
+            largest = max(largest, np.int64(x[r, c]))
+        total = np.float32(0)
+        for c in range(depth):
+            total += exps[largest - np.int64(x[r, c])]
+        inverse = np.float32(1) / np.float32(total * scale)
+        for c in range(depth):
+            out[r, c] = exps[largest - np.int64(x[r, c])] * inverse
+
+
+KERNELS = tuple(
+    Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 3), exactness=SAME_LIBM) for t in ("uint8", "int8")
+)

@@ -1,0 +1,63 @@
+"""TRANSPOSE_CONV: the reference's sums; vector code scales eight channels (int8) or sixteen elements (uint8) at a time.
+
+Operands, options and refusals: tflq/kernels/reference/transpose_conv.py.
+Source: LiteRT 2.3 optimized/integer_ops/transpose_conv.h TransposeConvV2 (int8); optimized_ops.h TransposeConvV2,
+Quantize (uint8): one run over all images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.kernels.blocks import FlatBlocks, requantizing
+from tflq.kernels.contraction import multipliers
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.optimized.depthwise_conv_2d import eight_channels
+from tflq.kernels.reference.transpose_conv import prepare_quantized
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import OutputPipeline, Unscaled
+
+#: Elements that the uint8 form's vector loop takes at a time.
+BLOCK = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the uint8 form."""
+
+    sums: Prepared  # the same operator, without scaling
+    blocks: FlatBlocks
+    pipeline: OutputPipeline
+
+
+def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The reference's operator, whose accumulators are kept and scaled afterwards."""
+    made = prepare_quantized(node, arithmetic)
+    pipeline = made.data.output.pipeline
+    w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
+    real = multipliers(node, x, w, bias, y, 1)
+    output = replace(made.data.output, pipeline=Unscaled.pipeline())
+    data = OpData(
+        sums=replace(made, data=replace(made.data, output=output)),
+        blocks=FlatBlocks(arithmetic.requantize_simd(real), arithmetic.requantize(real), BLOCK),
+        pipeline=pipeline,
+    )
+    return replace(made, data=data, eval=eval_uint8)
+
+
+def eval_uint8(data: OpData, *operands: Array) -> Array:
+    """Source: TransposeConvV2 (uint8). Rounding: by the stages. Overflow: the accumulator wraps."""
+    sums = data.sums.eval(data.sums.data, *operands)
+    assert isinstance(sums, np.ndarray)  # one output
+    return data.blocks(sums, data.pipeline)
+
+
+KERNELS = (
+    Kernel("TRANSPOSE_CONV", "int32 uint8 uint8 int32? -> uint8", prepare_uint8, (1, 5), (0,)),
+    Kernel(
+        "TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", requantizing(prepare_quantized, eight_channels), (1, 5),
+        (0,),
+    ),
+)  # fmt: skip

@@ -1,0 +1,24 @@
+"""`tflite-2.14-ref`: tflite-runtime 2.14.0, BUILTIN_REF, x86-64.
+
+FULLY_CONNECTED scales as every other operator does; the float64 scaling came in April 2025.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.numerics.arithmetic import prepared_real
+from tflq.numerics.stages import DoubleRounding, WideRounding
+from tflq.profiles.litert_ref import LITERT_REF
+from tflq.profiles.profile import Source
+
+TFLITE_2_14_REF = LITERT_REF.derive(
+    name="tflite-2.14-ref",
+    source=Source(package="tflite-runtime", version="2.14.0", resolver="BUILTIN_REF", cpu="x86-64"),
+    arithmetic=replace(
+        LITERT_REF.arithmetic,
+        dense_real=prepared_real,
+        requantize_dense=DoubleRounding.of,
+        requantize_dense_wide=WideRounding.of,
+    ),
+)
