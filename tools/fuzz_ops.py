@@ -19,11 +19,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from fuzz.compare import judge
-from fuzz.live import Live
-from fuzz.minimise import minimised
-from fuzz.report import as_json, described, progress, save, table
-from fuzz.session import HONEST, Judged, Tally, judged, numbers, operators
+from opfuzz.compare import judge
+from opfuzz.live import Live
+from opfuzz.minimise import minimised
+from opfuzz.report import as_json, described, progress, save, table
+from opfuzz.session import HONEST, Judged, Tally, judged, numbers, operators
 
 FOUND, USAGE, LITTLE = 1, 2, 3
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from single_op import Array, T, _bits, _second, data_of
+from single_op import Array, T, _bits, data_of, in_second_union
 
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import write
@@ -53,7 +53,7 @@ def build(*graphs: Graph) -> bytes:
     def operator(op: Op) -> Operator:
         code = codes.setdefault((op.name, op.version), len(codes))
         record = Record(op.options[0], dict(op.options[1])) if op.options else None
-        second = op.options is not None and op.options[0] in _second()
+        second = op.options is not None and op.options[0] in in_second_union()
         return Operator(
             code, tuple(op.inputs), tuple(op.outputs),
             options=None if second else record, options_2=record if second else None, custom_options=op.custom,

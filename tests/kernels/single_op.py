@@ -2,111 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from opfuzz.one_operator import Array, T, build, data_of, in_second_union
 
 from tflq.api.interpreter import Interpreter
-from tflq.flatbuf import write
-from tflq.ir import (
-    CARRIER,
-    STORED_BITS,
-    Buffer,
-    Model,
-    Operator,
-    OperatorCode,
-    Quantization,
-    Record,
-    Subgraph,
-    TensorSpec,
-    TensorType,
-)
-from tflq.ir.schema import enum
+from tflq.ir import CARRIER, TensorType
 
-Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class T:
-    """A tensor of the model. `scale` may be one number or a sequence (then along `axis`); `value` makes it constant."""
-
-    type: str
-    shape: Sequence[int]
-    scale: Any = None
-    zero_point: Any = 0
-    axis: int = 0
-    value: Any = None
-    variable: bool = False
-
-    def spec(self, name: str, buffer: int) -> TensorSpec:
-        quantization = None
-        if self.scale is not None:
-            scale = np.atleast_1d(np.asarray(self.scale, np.float32))
-            zero_point = np.broadcast_to(np.asarray(self.zero_point, np.int64), scale.shape)
-            quantization = Quantization(scale, zero_point.copy(), self.axis)
-        return TensorSpec(
-            name=name, type=TensorType[self.type.upper()], shape=tuple(self.shape), buffer=buffer,
-            quantization=quantization, is_variable=self.variable,
-        )  # fmt: skip
-
-
-def build(
-    op: str,
-    inputs: Sequence[T | None],
-    outputs: Sequence[T],
-    options: tuple[str, Mapping[str, Any]] | None = None,
-    version: int = 1,
-    intermediates: Sequence[T] = (),
-) -> bytes:
-    """The file of a model with one operator. `options` is ("AddOptions", {field: value}); None inputs are absent."""
-    buffers = [Buffer()]
-    tensors: list[TensorSpec] = []
-
-    def add(tensor: T | None, name: str) -> int:
-        if tensor is None:
-            return -1
-        buffer = 0
-        if tensor.value is not None:
-            buffers.append(Buffer(data_of(tensor)))
-            buffer = len(buffers) - 1
-        tensors.append(tensor.spec(name, buffer))
-        return len(tensors) - 1
-
-    given = [add(t, f"in{i}") for i, t in enumerate(inputs)]
-    made = [add(t, f"out{i}") for i, t in enumerate(outputs)]
-    between = [add(t, f"mid{i}") for i, t in enumerate(intermediates)]
-    code = enum("BuiltinOperator")[op]
-    operator = Operator(
-        0, tuple(given), tuple(made),
-        options=Record(options[0], dict(options[1])) if options and options[0] not in _second() else None,
-        options_2=Record(options[0], dict(options[1])) if options and options[0] in _second() else None,
-        intermediates=tuple(between) or None,
-    )  # fmt: skip
-    free = [i for i, t in zip(given, inputs, strict=True) if t is not None and t.value is None and not t.variable]
-    graph = Subgraph(tuple(tensors), tuple(free), tuple(made), (operator,), "main")
-    return write(Model(3, (OperatorCode(code, op, version),), (graph,), tuple(buffers)))
-
-
-def _second() -> frozenset[str]:
-    from tflq.ir.schema import schema
-
-    return frozenset(schema()["unions"]["BuiltinOptions2"])
-
-
-def data_of(tensor: T) -> Array:
-    """The bytes of a constant, as the file stores them."""
-    type_ = TensorType[tensor.type.upper()]
-    value = np.broadcast_to(np.asarray(tensor.value, CARRIER[type_]), tuple(tensor.shape))
-    bits = STORED_BITS[type_]
-    if bits == 8 * value.dtype.itemsize:
-        return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-    per_byte = 8 // bits
-    codes = value.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
-    codes = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
-    return np.bitwise_or.reduce(codes << np.arange(0, 8, bits, dtype=np.uint8), axis=1).astype(np.uint8)
+__all__ = ["Array", "T", "build", "data_of", "in_second_union"]
 
 
 def _run(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:

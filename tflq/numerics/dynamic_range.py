@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import UndefinedResultError
 from tflq.numerics.compiled import Array, Int, Real, compiled
 from tflq.numerics.contract import Contraction, accumulators_int32
-from tflq.numerics.rounding import float_to_int32, round_half_away
+from tflq.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 
 Floats = NDArray[np.float32]
 Ints8 = NDArray[np.int8]
@@ -39,7 +40,13 @@ class Rows:
 
 
 def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
-    """Each row of `x` (B, K) by itself. Source: BatchQuantizeFloats."""
+    """Each row of `x` (B, K) by itself. Source: BatchQuantizeFloats.
+
+    Refused: NaN and infinities. The original converts what becomes of them to integers, which is undefined, and its
+    groups of four and its single elements order NaN differently.
+    """
+    if not np.isfinite(x).all():
+        raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
     rows = Rows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.zeros(len(x), np.int32))
     source = np.ascontiguousarray(x)
     if asymmetric:
@@ -53,10 +60,18 @@ def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
 def round_in_float32(x: Real) -> Int:
     """trunc(x + 1/2), or x - 1/2 below 0, the sum rounded to float32: the helper's round to nearest.
 
-    Source: RoundToNearest before ARMv8. The largest float32 below 1/2 gives 1.
+    Source: RoundToNearest before ARMv8. The largest float32 below 1/2 gives 1. What is too large gives INT32_MAX, as
+    NEON's conversion does it; NaN and what is too small INT32_MIN, as x86 does.
     """
     half = np.float32(-0.5) if x < np.float32(0) else np.float32(0.5)
-    return float_to_int32(np.trunc(np.float64(half + x)))
+    whole = np.trunc(np.float64(half + x))
+    return np.int64(INT32_MAX) if whole >= 2147483648.0 else float_to_int32(whole)
+
+
+@compiled
+def saturate_int8(x: Real) -> Int:
+    """An integral float held to int8; NaN gives 0. What the compiler makes of a conversion and a clamp to that type."""
+    return np.int64(0) if x != x else np.int64(min(max(x, -128.0), 127.0))
 
 
 @compiled
@@ -106,8 +121,10 @@ def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Int
         inverse = np.float32(0) if scale[b] == 0 else np.float32(1.0 / np.float64(scale[b]))
         for k in range(depth):
             real = x[b, k] * inverse
-            code = round_in_float32(real) if k < whole else float_to_int32(round_half_away(np.float64(real)))
-            codes[b, k] = min(max(code + np.int64(zero), -128), 127)
+            if k < whole:
+                codes[b, k] = min(max(wrap_int32(round_in_float32(real) + np.int64(zero)), -128), 127)
+            else:
+                codes[b, k] = saturate_int8(round_half_away(np.float64(real)) + zero)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

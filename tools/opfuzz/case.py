@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.one_operator import T, build
+from opfuzz.one_operator import T, build
 
 Array = np.ndarray[Any, Any]
 

@@ -7,9 +7,9 @@ from enum import Enum
 
 import numpy as np
 
-from fuzz.case import Array, Case
-from fuzz.live import Ended, Live, Ran, Refused, Result
-from fuzz.worker import invoke
+from opfuzz.case import Array, Case
+from opfuzz.live import Ended, Live, Ran, Refused, Result
+from opfuzz.worker import invoke
 from tflq.api.interpreter import Interpreter
 from tflq.errors import OperatorFailed, TflqError, UndefinedResultError
 
@@ -49,7 +49,7 @@ def run_tflq(case: Case) -> Result:
         interpreter.allocate_tensors()
         return Ran([invoke(interpreter, sample) for sample in case.samples])
     except OperatorFailed as error:
-        return Ended(f"OperatorFailed: {error}")
+        return Refused(f"OperatorFailed: {error}", failed=True)
     except TflqError as error:
         return Refused(f"{type(error).__name__}: {error}", isinstance(error, UndefinedResultError))
     except Exception as error:
@@ -67,6 +67,8 @@ def judge(case: Case, live: Live) -> Outcome:
         return compare(ours, theirs)
     if isinstance(ours, Refused) and isinstance(theirs, Refused):
         return Outcome(Verdict.BOTH_REFUSED, f"tflq: {ours.reason}; LiteRT: {theirs.reason}")
+    if isinstance(ours, Refused) and ours.failed:
+        return Outcome(Verdict.TFLQ_FAILED, f"tflq: {ours.reason}")
     if isinstance(ours, Refused):
         return Outcome(Verdict.UNDEFINED if ours.undefined else Verdict.TFLQ_REFUSED, f"tflq: {ours.reason}")
     return Outcome(Verdict.LIVE_REFUSED, f"LiteRT: {_brief(theirs)}")

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fuzz.case import Array, Case, fed
-from fuzz.one_operator import T
+from opfuzz.case import Array, Case, fed
+from opfuzz.one_operator import T
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.kernel import Kernel
 from tflq.profiles.litert_ref import LITERT_REF
@@ -102,7 +102,7 @@ class Draw:
         if type_ not in QUANTIZED or type_ == "int16":
             return 0
         low, high = CODES[type_]
-        return int(self.pick([low, high, (low + high + 1) // 2, self.int(low, high), self.int(low, high)]))
+        return int(self.pick([low, high, (low + high + 1) // 2, *(self.int(low, high) for _ in range(6))]))
 
     def tensor(self, type_: str, shape: Shape, scale: float | None = None, zero_point: int | None = None) -> T:
         """A tensor, quantized where its type is one of codes."""
@@ -126,7 +126,7 @@ class Draw:
         with np.errstate(over="ignore"):
             return self.floats(shape).astype(dtype)
 
-    def floats(self, shape: Shape, magnitude: float | None = None, special: float = 0.08) -> Array:
+    def floats(self, shape: Shape, magnitude: float | None = None, special: float = 0.06) -> Array:
         """Normal float32 values of one magnitude; with probability `special` some of them are special."""
         magnitude = float(self.pick([0.01, 1, 1, 3, 10, 100])) if magnitude is None else magnitude
         values = np.asarray(self.rng.standard_normal(shape) * magnitude, np.float32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fuzz.case import Case
-from fuzz.compare import Outcome
+from opfuzz.case import Case
+from opfuzz.compare import Outcome
 
 
 @dataclass(frozen=True)

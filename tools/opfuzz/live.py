@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from fuzz.case import Array, Case
-from fuzz.worker import serve
+from opfuzz.case import Array, Case
+from opfuzz.worker import serve
 
 SECONDS = 60.0  # for one case
 
@@ -24,10 +24,15 @@ class Ran:
 
 @dataclass(frozen=True)
 class Refused:
-    """An interpreter raised its own kind of error; `undefined` where it says that there is no defined result."""
+    """An interpreter raised its own kind of error.
+
+    `undefined`: it says that there is no defined result. `failed`: an operator raised while it ran, which is right only
+    where the other interpreter refuses too.
+    """
 
     reason: str
     undefined: bool = False
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Live:
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["fuzz.worker", "ai_edge_litert.interpreter"])
+        self._context.set_forkserver_preload(["opfuzz.worker", "ai_edge_litert.interpreter"])
         self._process: Any = None
         self._connection: Any = None
 
@@ -78,7 +83,8 @@ class Live:
         """End the child."""
         if self._process is not None:
             self._connection.close()
-            self._process.kill()
+            if self._process.pid is not None:
+                self._process.kill()
             self._process.join()
             self._process = None
 

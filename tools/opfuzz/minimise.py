@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Array, Case, fed
-from fuzz.compare import Outcome, judge
-from fuzz.live import Live
-from fuzz.one_operator import T
+from opfuzz.case import Array, Case, fed
+from opfuzz.compare import Outcome, judge
+from opfuzz.live import Live
+from opfuzz.one_operator import T
 
 ATTEMPTS = 400
 

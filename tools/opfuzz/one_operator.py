@@ -22,7 +22,7 @@ from tflq.ir import (
     TensorSpec,
     TensorType,
 )
-from tflq.ir.schema import enum
+from tflq.ir.schema import enum, schema
 
 Array = np.ndarray[Any, Any]
 
@@ -80,8 +80,8 @@ def build(
     code = enum("BuiltinOperator")[op]
     operator = Operator(
         0, tuple(given), tuple(made),
-        options=Record(options[0], dict(options[1])) if options and options[0] not in _second() else None,
-        options_2=Record(options[0], dict(options[1])) if options and options[0] in _second() else None,
+        options=Record(options[0], dict(options[1])) if options and options[0] not in in_second_union() else None,
+        options_2=Record(options[0], dict(options[1])) if options and options[0] in in_second_union() else None,
         intermediates=tuple(between) or None,
     )  # fmt: skip
     free = [i for i, t in zip(given, inputs, strict=True) if t is not None and t.value is None and not t.variable]
@@ -89,9 +89,8 @@ def build(
     return write(Model(3, (OperatorCode(code, op, version),), (graph,), tuple(buffers)))
 
 
-def _second() -> frozenset[str]:
-    from tflq.ir.schema import schema
-
+def in_second_union() -> frozenset[str]:
+    """The options tables that the schema keeps in its second union."""
     return frozenset(schema()["unions"]["BuiltinOptions2"])
 
 

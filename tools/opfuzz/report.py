@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from fuzz.case import Case
-from fuzz.compare import Outcome, Verdict
-from fuzz.session import Judged, Tally, undrawn
+from opfuzz.case import Case
+from opfuzz.compare import Outcome, Verdict
+from opfuzz.session import Judged, Tally, undrawn
 from tflq.profiles.litert_ref import LITERT_REF
 
 X = TypeVar("X")

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import known
-from fuzz.case import Case
-from fuzz.compare import WRONG, Outcome, Verdict, judge
-from fuzz.draw import Draw
-from fuzz.families import SPECS
-from fuzz.live import Live
+from opfuzz import known
+from opfuzz.case import Case
+from opfuzz.compare import WRONG, Outcome, Verdict, judge
+from opfuzz.draw import Draw
+from opfuzz.families import SPECS
+from opfuzz.live import Live
 
 #: Operators whose outputs can hardly vary: drawn in one round of ten.
 DULL = frozenset({"RANK", "SHAPE", "ZEROS_LIKE", "REDUCE_ANY", "REDUCE_ALL"})

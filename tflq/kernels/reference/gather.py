@@ -9,7 +9,8 @@
 |           | x[axis + 1:]                             |                                           |              |
 
 Options: axis, batch_dims (leading dimensions that x and positions share); negative ones count from the back.
-A negative position, or one beyond the dimension, fails the run.
+A negative position, or one beyond the dimension, fails the run. Refused: int4 with an odd number of elements behind the
+axis, of which the source copies whole bytes only.
 Source: LiteRT 2.3, gather.cc Prepare; reference/gather.h Gather.
 """
 
@@ -20,6 +21,7 @@ from math import prod
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.indexing import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
@@ -52,8 +54,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     got = positions.shape[:shared]
     node.check(common == got, "shared dimensions", positions, expected=list(common), got=list(got))
     behind = prod(x.shape[axis + 1 :])
-    packed = x.type == TensorType.INT4 and behind % 2 != 0
-    node.check(not packed, "int4 elements behind the axis", x, expected="an even number", got=behind)
+    if x.type == TensorType.INT4 and behind % 2 != 0:
+        raise UndefinedResultError("Gather", f"{behind} int4 elements behind the axis: half bytes stay unwritten")
     data = OpData(
         axis=axis,
         batched=shared > 0,

@@ -29,6 +29,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         node.check(len(operand.shape) >= 1, "number of dimensions", operand, expected="at least 1", got=0)
     depth = indices.shape[-1]
     node.check(depth <= len(x.shape), "coordinates", indices, expected=f"up to {len(x.shape)}", got=depth)
+    node.check(0 not in x.shape or 0 in indices.shape, "picks from a tensor without elements", x)
     shape = indices.shape[:-1] + x.shape[depth:]
     return Prepared((shape,), shape, eval_gather_nd)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fuzz.case import Case
-from fuzz.draw import Draw
-from fuzz.families import binary, contracting, reducing, unary
+from opfuzz.case import Case
+from opfuzz.draw import Draw
+from opfuzz.families import binary, contracting, imaging, indexing, moving, reducing, unary
 
 Spec = Callable[[Draw, str], Case]
 
@@ -21,4 +21,6 @@ def _joined(*tables: Mapping[str, Spec]) -> dict[str, Spec]:
     return dict(sorted(joined.items()))
 
 
-SPECS: Mapping[str, Spec] = _joined(unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS)
+SPECS: Mapping[str, Spec] = _joined(
+    unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS, moving.SPECS, indexing.SPECS, imaging.SPECS
+)  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Array, Case
-from fuzz.draw import CODES, QUANTIZED, Draw
-from fuzz.one_operator import T
+from opfuzz.case import Array, Case
+from opfuzz.draw import CODES, QUANTIZED, Draw
+from opfuzz.one_operator import T
 
 OPTIONS = {
     "ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV": "DivOptions",
@@ -19,9 +19,10 @@ OPTIONS = {
     "LOGICAL_AND": "LogicalAndOptions", "LOGICAL_OR": "LogicalOrOptions", "ATAN2": "ATan2Options",
     "BITWISE_XOR": "BitwiseXorOptions", "RIGHT_SHIFT": "RightShiftOptions",
 }  # fmt: skip
+ALIKE = frozenset({"EQUAL", "NOT_EQUAL"})
 FUSED = frozenset({"ADD", "SUB", "MUL", "DIV"})
-#: Activations that the schema knows and kernels may refuse: NONE, RELU, RELU_N1_TO_1, RELU6, and rarely TANH.
-ACTIVATIONS = (0, 0, 0, 0, 1, 1, 2, 3, 3)
+#: Activations that every kernel knows: NONE (most often), RELU, RELU_N1_TO_1, RELU6.
+ACTIVATIONS = (0, 0, 0, 0, 0, 1, 2, 3)
 
 
 def arithmetic(draw: Draw, op: str) -> Case:
@@ -29,7 +30,7 @@ def arithmetic(draw: Draw, op: str) -> Case:
     (left, right), (made,) = draw.types(op)
     shapes = draw.broadcasting(5 if op not in ("DIV", "POW") else 4)
     a, b = (draw.tensor(str(kind), shape) for kind, shape in zip((left, right), shapes, strict=True))
-    if draw.chance(0.1):
+    if draw.chance(0.7 if op in ALIKE else 0.1):
         b = T(b.type, b.shape, a.scale, a.zero_point)
     shape = np.broadcast_shapes(*shapes)
     fed = [a, b]
@@ -77,12 +78,16 @@ def _given(draw: Draw, op: str, tensor: T, second: bool) -> Array | None:
         values = draw.values(tensor.type, shape)
         zero = values.dtype.type(tensor.zero_point if op == "DIV" and tensor.type in ("uint8", "int8") else 0)
         return np.where(values == zero, values.dtype.type(zero + 1 if zero < 100 else zero - 1), values)
+    if op == "FLOOR_DIV" and second and tensor.type == "float32":
+        return np.asarray(np.abs(draw.floats(shape)) + np.float32(0.25), np.float32)
     if op == "RIGHT_SHIFT" and second:
         return draw.rng.integers(0, 8 * np.dtype(tensor.type).itemsize, shape).astype(tensor.type)
+    if op == "DIV" and not second and tensor.type == "int32":
+        return draw.rng.integers(-(2**31), 2**31 - 1, shape).astype(np.int32)
     if op == "POW" and tensor.type == "int32":
         return draw.rng.integers(0 if second else -9, 8, shape).astype(np.int32)
-    if op in ("EQUAL", "NOT_EQUAL") and tensor.type != "bool" and draw.chance(0.5):  # let some be equal
-        return (draw.rng.integers(0, 4, shape)).astype(tensor.type)
+    if op in ALIKE and tensor.type != "bool" and draw.chance(0.8):  # let some be equal
+        return draw.rng.integers(0, 4, shape).astype(tensor.type)
     return None
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Case
-from fuzz.draw import CODES, QUANTIZED, Draw, Shape
-from fuzz.families.binary import ACTIVATIONS
-from fuzz.one_operator import T
+from opfuzz.case import Case
+from opfuzz.draw import CODES, QUANTIZED, Draw, Shape
+from opfuzz.families.binary import ACTIVATIONS
+from opfuzz.one_operator import T
 
 SAME = 0
 #: TensorType numbers of the schema
@@ -40,14 +40,15 @@ def window(draw: Draw, dilated: bool = True) -> tuple[Shape, Shape, dict[str, An
     return image, kernel, options, out
 
 
-def weights(draw: Draw, kind: str, shape: Shape, axis: int) -> T:
-    """Weights: half of the signed ones have a scale for each channel."""
+def weights(draw: Draw, kind: str, shape: Shape, axis: int, channelwise: float = 0.5) -> T:
+    """Weights: so many of the signed ones have a scale for each channel."""
     if kind == "float32":
         return T(kind, shape, value=draw.floats(shape, 1.0, 0.02))
     value = draw.values(kind, shape)
     if kind == "uint8":
-        return T(kind, shape, draw.scale(), draw.zero_point(kind), value=value)
-    if shape[axis] > 1 and draw.chance(0.5):
+        zero = draw.zero_point(kind) if draw.chance(0.2) else draw.int(80, 170)
+        return T(kind, shape, draw.scale(), zero, value=value)
+    if shape[axis] > 1 and kind != "int16" and draw.chance(channelwise):
         middle = draw.real(-8, -3)
         scales = [draw.scale(middle - 2, middle + 2) for _ in range(shape[axis])]
         return T(kind, shape, scales, [0] * shape[axis], axis, value)
@@ -82,7 +83,8 @@ def conv(draw: Draw, op: str) -> Case:
     batch, groups, depth = draw.int(1, 2), draw.pick([1, 1, 1, 2, 3]), draw.int(1, 12)
     filters = groups * draw.int(1, 9)
     x = draw.tensor(str(kind), (batch, h, w, groups * depth))
-    k = weights(draw, str(weight), (filters, kh, kw, depth), 0)
+    hybrid = kind == "float32" and weight != "float32"
+    k = weights(draw, str(weight), (filters, kh, kw, depth), 0, 0.98 if hybrid and groups > 1 else 0.5)
     if kind == "int16":
         options["quantized_bias_type"] = {"int32": INT32, "int64": INT64}[str(added)]
     b = bias(draw, x, k, filters, str(added))
@@ -97,7 +99,8 @@ def depthwise(draw: Draw, op: str) -> Case:
     batch, depth, times = draw.int(1, 2), draw.int(1, 20), draw.pick([1, 1, 2, 3])
     channels = depth * times
     x = draw.tensor(str(kind), (batch, h, w, depth))
-    k = weights(draw, str(weight), (1, kh, kw, channels), 3)
+    hybrid = kind == "float32" and weight != "float32"
+    k = weights(draw, str(weight), (1, kh, kw, channels), 3, 0.98 if hybrid else 0.5)
     inputs = [x, k, None if added is None else bias(draw, x, k, channels, str(added))]
     options["depth_multiplier"] = times
     y = result(draw, x, k, (batch, *out, channels), kh * kw, made)
@@ -147,7 +150,7 @@ def batch_matmul(draw: Draw, op: str) -> Case:
     a = (*outer[0], *((depth, rows) if turn[0] else (rows, depth)))
     b = (*outer[1], *((columns, depth) if turn[1] else (depth, columns)))
     x = draw.tensor(str(left), a)
-    k = draw.tensor(str(right), b, zero_point=0 if draw.chance(0.5) else None)
+    k = draw.tensor(str(right), b, zero_point=0 if left == "int16" or draw.chance(0.5) else None)
     shape = (*np.broadcast_shapes(*outer), rows, columns)
     inputs = [x, draw.constant(k, 0.4)]
     options = {"adj_x": turn[0], "adj_y": turn[1]}

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Array, Case
-from fuzz.draw import CODES, QUANTIZED, Draw
-from fuzz.one_operator import T
+from opfuzz.case import Array, Case
+from opfuzz.draw import CODES, QUANTIZED, Draw
+from opfuzz.one_operator import T
 
 #: operator -> {type: (scale, zero point)} of outputs that LiteRT demands or nearly all models have
 FIXED = {
@@ -36,7 +36,7 @@ def pointwise(draw: Draw, op: str) -> Case:
     """An operator that maps every element by itself."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape())
-    if op in ("LOG", "SQRT", "RSQRT") and x.type in QUANTIZED and draw.chance(0.9):
+    if op in ("LOG", "SQRT", "RSQRT") and x.type in QUANTIZED and draw.chance(0.95):
         x = replace(x, zero_point=0 if x.type == "int16" else CODES[x.type][0])  # no negative inputs
     return draw.case(op, [x], [output(draw, op, x, made)], options(draw, op), given=lambda t: positive(draw, op, t))
 
@@ -45,7 +45,7 @@ def output(draw: Draw, op: str, x: T, kind: str) -> T:
     """An output of x's shape whose scale fits what the operator makes of x."""
     if kind not in QUANTIZED:
         return T(kind, x.shape)
-    if kind in FIXED.get(op, {}) and draw.chance(0.85):
+    if kind in FIXED.get(op, {}) and draw.chance(0.95):
         return T(kind, x.shape, *FIXED[op][kind])
     low, high = CODES[x.type]
     largest = max(abs(low - x.zero_point), abs(high - x.zero_point)) * float(x.scale)
@@ -55,7 +55,7 @@ def output(draw: Draw, op: str, x: T, kind: str) -> T:
 
 def positive(draw: Draw, op: str, x: T) -> Array | None:
     """Inputs that most operators like: positive for roots and logarithms."""
-    if op not in ("LOG", "SQRT", "RSQRT") or draw.chance(0.1):
+    if op not in ("LOG", "SQRT", "RSQRT") or draw.chance(0.05):
         return None
     if x.type == "float32":
         return np.abs(draw.floats(tuple(x.shape)))
