@@ -202,3 +202,19 @@ def test_refused() -> None:
     ):
         with pytest.raises(ModelError, match=match):
             tflq(build("FULLY_CONNECTED", [x, w, None], [y], ("FullyConnectedOptions", {}), 12), [value])
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("value", [3e38, -3.4e38, 1e-45, 1e-40, -1e-40, -1e-38, 2e-37])
+def test_extreme_inputs(asymmetric: bool, value: float) -> None:
+    """Widths that leave float32, and ranges whose scale is no normal number: its inverse is infinite."""
+    rng = np.random.default_rng(9)
+    w = T("int8", (3, 19), 0.1, 0, value=c.codes(rng, "int8", (3, 19)))
+    x = np.zeros((2, 19), np.float32)
+    x[0, 3], x[0, 17], x[1, 5], x[1, 18] = value, -value, 1.0, value
+    options = ("FullyConnectedOptions", {"asymmetric_quantize_inputs": asymmetric})
+    model = build("FULLY_CONNECTED", [T("float32", (2, 19)), w, None], [T("float32", (2, 3))], options, 9)
+    assert_same(model, [x])
+    x[1, 1] = np.inf
+    with pytest.raises(UndefinedResultError):
+        tflq(model, [x])

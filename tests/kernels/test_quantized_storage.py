@@ -141,3 +141,19 @@ def test_weights_through_dequantize(type_: str) -> None:
             g.Op("FULLY_CONNECTED", (0, 2, -1), (3,), ("FullyConnectedOptions", {}), 2),
         ]
         assert_same(g.build(g.Graph(tensors, (0,), (3,), ops)), [c.codes(rng, "float32", (2, 5))], several)
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_fully_connected_shuffled(batch: int, seed: int) -> None:
+    rng = np.random.default_rng([seed, batch])
+    units, length = 4 * int(rng.integers(1, 4)), 16 * int(rng.integers(1, 5))
+    x = c.activation(rng, "uint8", (batch, length))
+    w = c.weights(rng, "uint8", (units, length), 0)
+    y = c.result(rng, x, w, (batch, units), length, "int16")
+    y = T("int16", y.shape, y.scale, 0 if seed % 2 else 77)
+    bias = c.bias(rng, x, w, units, "int32")
+    options = {"weights_format": 1, "fused_activation_function": seed % 4}
+    outputs = [y, T("uint8", (batch, length))]
+    model = build("FULLY_CONNECTED", [x, w, bias], outputs, ("FullyConnectedOptions", options), 2)
+    assert_same(model, [c.codes(rng, "uint8", (batch, length))], (units, length, options))

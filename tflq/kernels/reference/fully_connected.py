@@ -7,7 +7,7 @@
 | bias    | O, optional          | float32, int32, int64                   | a per-tensor scale is checked            |
 | y       | B, O, or x's and O   | as x; int16 for uint8 too               | per tensor; int16: zero point 0          |
 
-Options: keep_num_dims, fused activation, quantized_bias_type (16-bit activations). Shuffled weights are refused.
+Options: keep_num_dims, fused activation, quantized_bias_type (16-bit activations).
 Weights of 2 and 4 bits have zero point 0; zero points per unit are not looked at, nor is x beyond the last whole row.
 Source: LiteRT 2.3, fully_connected.cc PrepareImpl, EvalQuantized; reference/fully_connected.h FullyConnected;
 reference/integer_ops/fully_connected.h FullyConnected, FullyConnectedPerChannel (those that take scales).
@@ -43,6 +43,9 @@ from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.contract import Range, centre_into
 from tflq.numerics.stages import OutputStage, Reals
 
+#: FullyConnectedOptionsWeightsFormat of the schema.
+PLAIN, SHUFFLED = 0, 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
@@ -66,9 +69,10 @@ class FloatData:
     weights: Array  # (K, O), or empty where they are not constant
 
 
-def output_shape(node: Node) -> Shape:
-    """Shape of the output, checked against weights and bias."""
-    node.check(int(node.options.get("weights_format", 0)) == 0, "shuffled weights are not supported")
+def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
+    """Shape of the output, checked against weights, their format and bias."""
+    said = int(node.options.get("weights_format", PLAIN))
+    node.check(said == weights_format, "weights format (1: shuffled)", expected=weights_format, got=said)
     x, w, bias = node.input(0), node.input(1), node.optional(2)
     node.check(len(w.shape) == 2, "rank", w, expected=2, got=len(w.shape))
     units, length = w.shape

@@ -44,7 +44,7 @@ REFERENCE = Catalogue(
         "FLOOR": "floor",
         "FLOOR_DIV": "floor_div",
         "FLOOR_MOD": "floor_mod",
-        "FULLY_CONNECTED": "fully_connected fully_connected_hybrid fully_connected_sparse",
+        "FULLY_CONNECTED": "fully_connected fully_connected_hybrid fully_connected_shuffled fully_connected_sparse",
         "GATHER": "gather",
         "GATHER_ND": "gather_nd",
         "GELU": "gelu",
