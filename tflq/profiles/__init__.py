@@ -17,6 +17,7 @@ _HOMES = {
     "litert-opt": "litert_opt",
     "tflite-2.14-ref": "tflite_2_14_ref",
     "tflite-2.14-opt": "tflite_2_14_opt",
+    "tflm": "tflm",
 }
 
 #: How names of variants end, and what makes them.

@@ -16,6 +16,7 @@ reference/integer_ops/transpose_conv.h TransposeConv.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,9 +97,13 @@ def check_operands(node: Node) -> None:
         node.check(size == w.shape[0], "bias length", bias, expected=w.shape[0], got=size)
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+#: Window and output shape of a node
+Geometry = Callable[[Node], tuple[Window, Shape]]
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
     """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
-    at, shape = shapes(node)
+    at, shape = geometry(node)
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     accumulator = np.dtype(np.int32)
     if x.type != TensorType.UINT8:
@@ -177,9 +182,9 @@ def eval_variable(data: OpData, wanted: Array, w: Array, x: Array, bias: Array |
     return eval_quantized(replace(data, spread=contraction(data, w), output=target), wanted, w, x)
 
 
-def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_float(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
     """No constants but geometry and clamp."""
-    at, shape = shapes(node)
+    at, shape = geometry(node)
     return Prepared((shape,), FloatData(at, shape, *float_range(node)), eval_float)
 
 

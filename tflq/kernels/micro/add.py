@@ -1,0 +1,19 @@
+"""ADD of TensorFlow Lite Micro: 16 bits have multipliers always, also where scales are powers of two.
+
+| operand | shape             | types | quantization |
+|---------|-------------------|-------|--------------|
+| a, b    | any, broadcasting | int16 | per tensor   |
+| y       | broadcast         | int16 | per tensor   |
+
+Options: fused_activation_function; pot_scale_int16 is not looked at.
+Source: tflite-micro (October 2026), add_common.cc CalculateOpDataAdd.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.scaled_sum import prepare_general
+
+KERNELS = (Kernel("ADD", "int16 int16 -> int16", partial(prepare_general, sign=1), (1, 5)),)

@@ -1,0 +1,21 @@
+"""The table of TensorFlow Lite Micro's own kernels: operators, and the files of this folder that hold their rows."""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Catalogue
+
+MICRO = Catalogue(
+    "tflq.kernels.micro",
+    {
+        "ADD": "add",
+        "CONV_2D": "conv_2d",
+        "FULLY_CONNECTED": "fully_connected",
+        "LEAKY_RELU": "leaky_relu",
+        "MUL": "mul",
+        "RELU6": "relu6",
+        "RSQRT": "rsqrt",
+        "SUB": "sub",
+        "SUM": "sum",
+        "TRANSPOSE_CONV": "transpose_conv",
+    },
+)
