@@ -16,6 +16,8 @@ MICRO = Catalogue(
         "RSQRT": "rsqrt",
         "SUB": "sub",
         "SUM": "sum",
+        "SVDF": "svdf",
         "TRANSPOSE_CONV": "transpose_conv",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": "unidirectional_sequence_lstm",
     },
 )

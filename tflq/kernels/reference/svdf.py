@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
@@ -58,6 +59,7 @@ class IntegerData:
     to_output: OutputPipeline  # LSB of state times time weights -> LSB of output
     rank: int
     input_zero_point: int  # LSB of input
+    state_zero_point: int  # LSB of state
 
 
 def _shape(node: Node) -> tuple[int, int, int]:
@@ -127,8 +129,10 @@ def _push(state: Array, latest: Array, memory: int) -> Array:
     return moved
 
 
-def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Both real multipliers are float32 expressions, left to right."""
+def prepare_integer(
+    node: Node, arithmetic: Arithmetic, state_type: DTypeLike = np.int16, state_zero_point: int = 0
+) -> Prepared:  # fmt: skip
+    """Both real multipliers are float32 expressions, left to right. 16-bit states are taken to have zero point 0."""
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
     y = node.outputs[0]
@@ -137,10 +141,11 @@ def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
     data = IntegerData(
         features=Contraction.of(node.constant(FEATURES).T, (-128 - x.zero_point, 127 - x.zero_point)),
-        to_state=_pipeline(arithmetic, x.scale * features.scale / state.scale, np.int16, 0),
+        to_state=_pipeline(arithmetic, x.scale * features.scale / state.scale, state_type, 0),
         to_output=_pipeline(arithmetic, state.scale * time.scale / y.scale, np.int8, y.zero_point),
         rank=rank,
         input_zero_point=x.zero_point,
+        state_zero_point=state_zero_point,
     )
     return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
 
@@ -151,15 +156,16 @@ def _pipeline(arithmetic: Arithmetic, real: np.float32, dtype: Any, zero_point: 
 
 
 def eval_integer(data: IntegerData, *inputs: Array | None) -> tuple[Array, Array]:
-    """Source: EvalIntegerSVDF. Overflow: sums over time, rank and bias wrap int32."""
+    """Source: EvalIntegerSVDF. Overflow: sums wrap int32, the zero point wraps the state."""
     x, time, bias, state = inputs[X], inputs[TIME], inputs[BIAS], inputs[STATE]
     assert x is not None
     assert time is not None
     assert state is not None
     centred = (x.astype(np.int16) - np.int16(data.input_zero_point)).astype(data.features.real)
     latest = data.to_state(data.features(centred))
+    latest += latest.dtype.type(data.state_zero_point)
     moved = _push(state, latest, time.shape[1])
-    rows = moved.reshape(len(x), *time.shape).astype(np.int64)
+    rows = moved.reshape(len(x), *time.shape).astype(np.int64) - data.state_zero_point
     sums = (rows * time).sum(axis=2).reshape(len(x), -1, data.rank).sum(axis=2)
     if bias is not None:
         sums = sums + bias

@@ -1,0 +1,30 @@
+"""SVDF of TensorFlow Lite Micro, with a state of 8 bits: what the other runtimes accept and then misread.
+
+| operand  | shape     | types  | quantization           |
+|----------|-----------|--------|------------------------|
+| x        | N, I      | int8   | per tensor             |
+| features | F, I      | int8   | per tensor, symmetric  |
+| time     | F, M      | int8   | per tensor, symmetric  |
+| bias     | F / rank  | int32  |                        |
+| state    | N, F * M  | int8   | per tensor, variable   |
+| y        | N, F/rank | int8   | per tensor             |
+
+Options: rank; fused_activation_function RELU.
+Source: tflite-micro (October 2026), svdf_common.cc PrepareSvdf, EvalInt8SvdfReference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.reference import svdf
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As with a state of 16 bits, but for its type and its zero point."""
+    return svdf.prepare_integer(node, arithmetic, np.int8, node.input(svdf.STATE).zero_point)
+
+
+KERNELS = (Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", prepare_int8_state, (1, 4)),)
