@@ -43,7 +43,7 @@ def kernels(op: str, find: Callable[..., Any], worst: float) -> tuple[Kernel, ..
         return Prepared((shape,), OpData(find, worst, axis, CARRIER[y.type]), evaluate)
 
     types = "float32|uint8|int8|int32|bool int32|int64 -> int32|int64"
-    return (Kernel(op, types, prepare, (1, 2), AXIS),)
+    return (Kernel(op, types, prepare, (1, 3), AXIS),)
 
 
 def evaluate(data: OpData, x: Array, axis: Array) -> Array:

@@ -54,8 +54,8 @@ def eval_quantized(data: OpData, x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("ABS", "float32 -> float32", prepare_function(np.abs), (1, 3)),
-    Kernel("ABS", "int32 -> int32", prepare_function(np.abs), (1, 3)),
-    Kernel("ABS", "int8 -> int8", prepare_quantized, (1, 3)),
-    Kernel("ABS", "int16 -> int16", prepare_quantized, (1, 3)),
+    Kernel("ABS", "float32 -> float32", prepare_function(np.abs), (1, 5)),
+    Kernel("ABS", "int32 -> int32", prepare_function(np.abs), (1, 5)),
+    Kernel("ABS", "int8 -> int8", prepare_quantized, (1, 5)),
+    Kernel("ABS", "int16 -> int16", prepare_quantized, (1, 5)),
 )

@@ -40,7 +40,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
-    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_quantized, (1, 5)) for t in ("uint8", "int8")),
-    Kernel("ADD", "int16 int16 -> int16", prepare_int16, (1, 5)),
-    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_number, (1, 5)) for t in ("float32", "float16", "int32", "int64")),
+    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_quantized, (1, 6)) for t in ("uint8", "int8")),
+    Kernel("ADD", "int16 int16 -> int16", prepare_int16, (1, 6)),
+    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_number, (1, 6)) for t in ("float32", "float16", "int32", "int64")),
 )

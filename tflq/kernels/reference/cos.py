@@ -23,6 +23,6 @@ def cos_half(x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 1)),
-    Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 1)),
+    Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 2)),
+    Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 2)),
 )

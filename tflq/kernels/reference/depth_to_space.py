@@ -39,4 +39,4 @@ def eval_depth_to_space(block: int, x: Array) -> Array:
 
 _X = "float32|uint8|int8|int32|int64"
 
-KERNELS = (Kernel("DEPTH_TO_SPACE", f"{_X} -> {_X}", prepare, (1, 1)),)
+KERNELS = (Kernel("DEPTH_TO_SPACE", f"{_X} -> {_X}", prepare, (1, 2)),)

@@ -39,4 +39,4 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_tabulated(node, gelu_approximate if node.options["approximate"] else gelu)
 
 
-KERNELS = tuple(Kernel("GELU", f"{t} -> {t}", prepare, (1, 2)) for t in ("uint8", "int8", "int16"))
+KERNELS = tuple(Kernel("GELU", f"{t} -> {t}", prepare, (1, 3)) for t in ("uint8", "int8", "int16"))

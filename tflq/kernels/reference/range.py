@@ -47,6 +47,6 @@ def eval_range(length: int, start: Array, limit: Array, delta: Array) -> Array:
 
 
 KERNELS = tuple(
-    Kernel("RANGE", f"{t} {t} {t} -> {t}", prepare, (1, 1), shape_operands=(0, 1, 2))
+    Kernel("RANGE", f"{t} {t} {t} -> {t}", prepare, (1, 2), shape_operands=(0, 1, 2))
     for t in ("float32", "int32", "int64")
 )

@@ -110,4 +110,4 @@ def _unpack(a: Array) -> None:
     a[0, last] = nyquist
 
 
-KERNELS = (Kernel("RFFT2D", "float32 int32 -> complex64", prepare, shape_operands=(1,)),)
+KERNELS = (Kernel("RFFT2D", "float32 int32 -> complex64", prepare, (1, 1), shape_operands=(1,)),)

@@ -23,6 +23,6 @@ def sin_half(x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 1)),
-    Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 1)),
+    Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 2)),
+    Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 2)),
 )

@@ -29,4 +29,4 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_view(tuple(size for axis, size in enumerate(x.shape) if axis not in dropped))
 
 
-KERNELS = (Kernel("SQUEEZE", "any -> any", prepare, (1, 1)),)
+KERNELS = (Kernel("SQUEEZE", "any -> any", prepare, (1, 2)),)

@@ -183,4 +183,4 @@ def eval_strided_slice(data: OpData, x: Array, *_: Array) -> Array:
 
 _X = f"{SIZED}|string"
 
-KERNELS = (Kernel("STRIDED_SLICE", f"{_X} int32 int32 int32 -> {_X}", prepare, (1, 4), shape_operands=(1, 2, 3)),)
+KERNELS = (Kernel("STRIDED_SLICE", f"{_X} int32 int32 int32 -> {_X}", prepare, (1, 8), shape_operands=(1, 2, 3)),)

@@ -37,4 +37,4 @@ def eval_tile(times: tuple[int, ...], x: Array, multipliers: Array) -> Array:
 
 _X = f"{SIZED}|string"
 
-KERNELS = (Kernel("TILE", f"{_X} {INDEX} -> {_X}", prepare, (1, 2), shape_operands=(1,)),)
+KERNELS = (Kernel("TILE", f"{_X} {INDEX} -> {_X}", prepare, (1, 3), shape_operands=(1,)),)

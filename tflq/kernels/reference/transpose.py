@@ -38,4 +38,4 @@ def eval_transpose(order: tuple[int, ...], x: Array, perm: Array) -> Array:
 
 _X = f"{BITS_4}|{SIZED}"
 
-KERNELS = (Kernel("TRANSPOSE", f"{_X} int32 -> {_X}", prepare, (1, 8), shape_operands=(1,)),)
+KERNELS = (Kernel("TRANSPOSE", f"{_X} int32 -> {_X}", prepare, (1, 9), shape_operands=(1,)),)

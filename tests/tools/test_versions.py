@@ -1,0 +1,42 @@
+"""Versions that the kernel table accepts, held against what LiteRT's resolvers have registered."""
+
+from __future__ import annotations
+
+import pytest
+from opfuzz.one_operator import T, build
+from opfuzz.worker import RESOLVERS, UNKNOWN
+
+from tflq.ir.schema import enum
+from tflq.profiles.litert_ref import LITERT_REF
+
+OPERATORS = sorted(set(enum("BuiltinOperator")) & set(LITERT_REF.kernels))
+
+#: Versions that only the full resolver has, and whose optimized kernels have bits of their own: refused.
+MISSING = {("DEPTHWISE_CONV_2D", 7), ("SOFTMAX", 4), ("UNIDIRECTIONAL_SEQUENCE_LSTM", 4)}
+
+
+def registered(op: str, version: int) -> bool:
+    """Whether any of the two resolvers finds the operator in that version: asked of the interpreter, nothing is run."""
+    from ai_edge_litert import interpreter as runtime
+
+    model = build(op, [T("float32", (1,))], [T("float32", (1,))], None, version)
+    for name in RESOLVERS:
+        resolver = getattr(runtime.OpResolverType, name)
+        try:
+            runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=resolver)
+        except ValueError as error:
+            if any(words in str(error) for words in UNKNOWN):
+                continue
+        return True
+    return False
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_versions(op: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    rows = LITERT_REF.kernels[op]
+    highest = max(row.versions[1] for row in rows)
+    assert highest < 99, "a builtin operator needs a highest version"
+    for version in range(1, highest + 3):
+        accepted = any(low <= version <= high for low, high in (row.versions for row in rows))
+        assert accepted == (registered(op, version) and (op, version) not in MISSING), f"version {version}"
