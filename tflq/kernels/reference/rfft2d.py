@@ -19,7 +19,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.fourier import Points, leaf_turns, real_turns, transform_columns, transform_rows, turns
@@ -110,4 +110,4 @@ def _unpack(a: Array) -> None:
     a[0, last] = nyquist
 
 
-KERNELS = (Kernel("RFFT2D", "float32 int32 -> complex64", prepare, (1, 1), shape_operands=(1,)),)
+KERNELS = (Kernel("RFFT2D", "float32 int32 -> complex64", prepare, (1, 1), shape_operands=(1,), exactness=SAME_LIBM),)
