@@ -5,6 +5,7 @@ from __future__ import annotations
 import contracting as c
 import numpy as np
 import pytest
+from graphs import assert_runs
 from single_op import Array, T, assert_same, build, tflq
 
 from tflq.errors import ModelError, UndefinedResultError
@@ -218,3 +219,16 @@ def test_extreme_inputs(asymmetric: bool, value: float) -> None:
     x[1, 1] = np.inf
     with pytest.raises(UndefinedResultError):
         tflq(model, [x])
+
+
+@pytest.mark.parametrize("op", ["FULLY_CONNECTED", "BATCH_MATMUL"])
+def test_weights_that_change(op: str) -> None:
+    """Sums of weights are made once: a second run has those of the first."""
+    rng = np.random.default_rng(10)
+    tensors = [T("float32", (4, 19)), T("int8", (19, 19), 0.1, 0)]
+    options: dict[str, object] = {"asymmetric_quantize_inputs": True}
+    table = "FullyConnectedOptions" if op == "FULLY_CONNECTED" else "BatchMatMulOptions"
+    model = build(op, tensors, [T("float32", (4, 19))], (table, options), 4)
+    runs = [[rng.standard_normal((4, 19)).astype(np.float32), c.codes(rng, "int8", (19, 19))] for _ in range(3)]
+    runs.insert(0, [np.zeros((4, 19), np.float32), runs[0][1][::-1].copy()])
+    assert_runs(model, runs)

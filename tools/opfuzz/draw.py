@@ -160,7 +160,7 @@ class Draw:
 
     def types(self, op: str, choose: Callable[[Kernel], bool] = lambda row: True) -> tuple[list[str | None], list[str]]:
         """Operand types of one row of the kernel table: (inputs, None where one is left out; outputs)."""
-        left, right = _signature(self.pick([row for row in _rows(op) if choose(row)]).types)
+        left, right = _signature(self.pick([row for row in _rows(op) if choose(row) and not row.sparse]).types)
         chosen: dict[tuple[str, ...], str] = {}  # equal alternatives are one type
 
         def choice(slot: tuple[tuple[str, ...], bool]) -> str | None:

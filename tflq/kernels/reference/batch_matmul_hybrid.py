@@ -9,7 +9,8 @@
 Ranks 2 to 5. Options: adj_x, adj_y, asymmetric_quantize_inputs. y's zero points are not looked at.
 The source finds row scales and sums of y by adding leading indices up instead of counting through them: with one
 leading dimension larger than 1 that is right; with more of them rows get other rows' scales. Sums of y are made for two
-leading dimensions only: where a run would read further it is refused.
+leading dimensions only, and in the first run only: where a run would read further it is refused, and where y changes
+from run to run zero points are taken off with the first y's sums.
 Source: LiteRT 2.3, batch_matmul.cc Eval, EvalHybrid; reference/batch_matmul.h BatchMatMul (hybrid).
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.hybrid import channel_scales, has_affine_scales, tensor_scale
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.reference.batch_matmul import shapes
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.contract import PairContraction, accumulators_int32
@@ -73,7 +74,7 @@ def folded(x: Shape, y: Shape, adjoint: bool) -> tuple[Shape, Shape]:
     return (1,) * (3 - len(left)) + left, (1,) * (3 - len(right)) + right
 
 
-def evaluate(data: OpData, x: Array, y: Array) -> Array:
+def evaluate(data: OpData, session: Session, x: Array, y: Array) -> Array:
     """Source: BatchMatMul (hybrid). Rounding: sums to float32, less sums of y, truncated, times both scales."""
     left = np.ascontiguousarray(x.swapaxes(-1, -2) if data.adjoint[0] else x)
     right = np.ascontiguousarray(y if data.adjoint[1] else y.swapaxes(-1, -2))  # (..., N, K)
@@ -89,7 +90,9 @@ def evaluate(data: OpData, x: Array, y: Array) -> Array:
     count = codes.shape[-2]
     at = summed_indices(lead, lead_x)[..., None] * count + np.arange(count)
     if data.asymmetric:
-        made = row_sums(right.reshape(-1, length)).reshape(-1, columns)[summed_indices(lead, lead_y)]
+        if data not in session.memory:
+            session.memory[data] = row_sums(right.reshape(-1, length)).reshape(-1, columns)
+        made = session.memory[data][summed_indices(lead, lead_y)]
         zero = rows.zero_point[at].astype(np.float32)
         totals = floats_to_int32(totals - made.astype(np.float32)[..., None, :] * zero[..., None]).astype(np.float32)
     scale = rows.scale[at][..., None] * data.scale
@@ -102,4 +105,4 @@ def summed_indices(lead: Shape, own: Shape) -> Array:
     return np.asarray(sum(index * (size > 1) for index, size in zip(indices, own, strict=True)))
 
 
-KERNELS = (Kernel("BATCH_MATMUL", "float32 int8 -> float32", prepare, (1, 4)),)
+KERNELS = (Kernel("BATCH_MATMUL", "float32 int8 -> float32", prepare, (1, 4), session=True),)

@@ -85,8 +85,12 @@ def accumulate(x: Array, w: Array, window: Window, sums: Array) -> None:
                         if column < 0 or column >= window.width:
                             continue
                         values, weights = x[n, y, column], w[ky, kx]
-                        for o in range(channels):
-                            total[o] += np.int32(values[o // times]) * np.int32(weights[o])
+                        if times == 1:
+                            for o in range(channels):
+                                total[o] += np.int32(values[o]) * np.int32(weights[o])
+                        else:
+                            for o in range(channels):
+                                total[o] += np.int32(values[o // times]) * np.int32(weights[o])
 
 
 KERNELS = (Kernel("DEPTHWISE_CONV_2D", "float32 int8 float32? -> float32", prepare, (1, 6)),)

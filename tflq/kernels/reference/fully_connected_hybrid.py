@@ -9,21 +9,22 @@
 
 Options: keep_num_dims, asymmetric_quantize_inputs, fused activation (all of the schema's, TANH and SIGN_BIT too).
 Weights are read as int8; their zero points are not looked at. Weights without scales, and those with scales for every
-block, have scale 0 here: the output is the bias.
-Source: LiteRT 2.3, fully_connected.cc PrepareImpl, EvalHybridDense. Sums of the weights' rows are those of the run.
+block, have scale 0 here: the output is the bias. Sums of the weights' rows are those of the first run that needs them,
+even where another operator computes new weights.
+Source: LiteRT 2.3, fully_connected.cc PrepareImpl, EvalHybridDense.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.contraction import require_symmetric
 from tflq.kernels.hybrid import channel_scales, has_affine_scales, tensor_scale
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.reference.fully_connected import output_shape
@@ -39,6 +40,7 @@ class OpData:
     shape: Shape  # of the output
     length: int  # K
     matrix: Callable[[Inputs], ByteMatrix]
+    is_constant: bool  # whether it is always the same
     asymmetric: bool
     activation: int
 
@@ -61,11 +63,11 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
     if w.shape[1] == 0:
         return Prepared((shape,), shape, eval_empty)
-    data = OpData(shape, w.shape[1], bind(node, (1,), build), asymmetric, function_of(node))
+    data = OpData(shape, w.shape[1], bind(node, (1,), build), w.is_constant, asymmetric, function_of(node))
     return Prepared((shape,), data, evaluate)
 
 
-def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+def evaluate(data: OpData, session: Session, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Source: EvalHybridDense. Rounding: sum to float32, times the product of the scales, added to the bias."""
     out = np.zeros(data.shape, np.float32)
     if bias is not None:
@@ -73,15 +75,18 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
     units = data.shape[-1]
     if out.size and not is_zero(x):
         rows = np.ascontiguousarray(x).reshape(-1)[: out.size // units * data.length].reshape(-1, data.length)
-        data.matrix((x, w, bias)).accumulate(quantize_rows(rows, data.asymmetric), out.reshape(-1, units))
+        matrix = data.matrix((x, w, bias))
+        if not data.is_constant:
+            matrix = replace(matrix, row_sums=session.memory.setdefault(data, matrix.row_sums))
+        matrix.accumulate(quantize_rows(rows, data.asymmetric), out.reshape(-1, units))
     return activate(data.activation, out, out)
 
 
-def eval_empty(shape: Shape, x: Array, w: Array, bias: Array | None = None) -> Array:
+def eval_empty(shape: Shape, session: Session, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Weights without columns: the source zeroes the output and looks at nothing else."""
     return np.zeros(shape, np.float32)
 
 
 KERNELS = (
-    Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14)),
-)  # fmt: skip
+    Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14), session=True),
+)

@@ -125,20 +125,26 @@ def transposed(draw: Draw, op: str) -> Case:
 
 
 def dense(draw: Draw, op: str) -> Case:
-    """FULLY_CONNECTED."""
-    (kind, weight, added), (made,) = draw.types(op)
+    """FULLY_CONNECTED; two outputs go with shuffled weights, which come in blocks."""
+    (kind, weight, added), (made, *workspace) = draw.types(op)
     depth, units = draw.int(1, 40), draw.int(1, 20)
     lead = draw.shape(1, 3, 12)
+    if workspace:
+        depth, units, lead = 16 * draw.int(1, 3), 4 * draw.int(1, 4), (int(draw.pick([1, 4])),)
     x = draw.tensor(str(kind), (*lead, depth))
     k = weights(draw, str(weight), (units, depth), 0)
     keep = draw.chance(0.5)
     options = {"fused_activation_function": draw.pick(ACTIVATIONS), "keep_num_dims": keep}
+    options["weights_format"] = len(workspace)
+    if kind == "float32" and weight != "float32":
+        options["asymmetric_quantize_inputs"] = draw.chance(0.5)
     if kind == "int16" and added:
         options["quantized_bias_type"] = {"int32": INT32, "int64": INT64}[str(added)]
     out = (*lead, units) if keep else (math.prod(lead), units)
     inputs = [x, k, None if added is None else bias(draw, x, k, units, str(added))]
     y = result(draw, x, k, out, depth, made)
-    return draw.case(op, inputs, [y], ("FullyConnectedOptions", options))
+    outputs = [y, *(T(str(name), x.shape) for name in workspace)]
+    return draw.case(op, inputs, outputs, ("FullyConnectedOptions", options))
 
 
 def batch_matmul(draw: Draw, op: str) -> Case:
@@ -153,7 +159,7 @@ def batch_matmul(draw: Draw, op: str) -> Case:
     k = draw.tensor(str(right), b, zero_point=0 if left == "int16" or draw.chance(0.5) else None)
     shape = (*np.broadcast_shapes(*outer), rows, columns)
     inputs = [x, draw.constant(k, 0.4)]
-    options = {"adj_x": turn[0], "adj_y": turn[1]}
+    options = {"adj_x": turn[0], "adj_y": turn[1], "asymmetric_quantize_inputs": draw.chance(0.5)}
     y = T(made, shape, draw.scale(), 0) if made == "int32" else result(draw, x, k, shape, depth, made)
     return draw.case(op, inputs, [y], ("BatchMatMulOptions", options))
 
