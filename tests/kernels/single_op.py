@@ -14,6 +14,9 @@ from tflq.ir import CARRIER, TensorType
 
 __all__ = ["Array", "T", "build", "data_of", "in_second_union"]
 
+#: LiteRT's resolvers: that of the reference kernels, and the full one, for operators which the former lacks.
+REFERENCE, FULL = "BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+
 
 def _run(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
     details = interpreter.get_input_details()
@@ -37,19 +40,19 @@ def allocate(model: bytes) -> None:
     Interpreter(model_content=model).allocate_tensors()
 
 
-def litert(model: bytes, inputs: Sequence[Array]) -> list[Array]:
+def litert(model: bytes, inputs: Sequence[Array], resolver: str = REFERENCE) -> list[Array]:
     """Outputs of LiteRT's reference kernels, in this process: a model that makes it abort ends the test run."""
     runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     interpreter = runtime.Interpreter(
-        model_content=model, num_threads=1, experimental_op_resolver_type=runtime.OpResolverType.BUILTIN_REF
+        model_content=model, num_threads=1, experimental_op_resolver_type=runtime.OpResolverType[resolver]
     )
     return _run(interpreter, inputs)
 
 
-def assert_same(model: bytes, inputs: Sequence[Array], note: object = "") -> int:
+def assert_same(model: bytes, inputs: Sequence[Array], note: object = "", resolver: str = REFERENCE) -> int:
     """Compare both, bit by bit (NaN equals NaN); gives the number of elements compared."""
     compared = 0
-    for number, (got, want) in enumerate(zip(tflq(model, inputs), litert(model, inputs), strict=True)):
+    for number, (got, want) in enumerate(zip(tflq(model, inputs), litert(model, inputs, resolver), strict=True)):
         assert (got.dtype, got.shape) == (want.dtype, want.shape), (note, number)
         same = _bits(got) == _bits(want)
         if got.dtype.kind in "fc":

@@ -101,6 +101,28 @@ def average_floats(x: Array, window: Window, low: Real, high: Real, out: Array) 
 
 
 @compiled
+def root_mean_squares(x: Array, window: Window, low: Real, high: Real, out: Array) -> None:
+    """Sums of squares over ky, kx in order, one division, one root."""
+    channels = out.shape[3]
+    totals = np.empty(channels, np.float32)
+    for n in range(out.shape[0]):
+        for oy in range(window.out_h):
+            top, left = oy * window.stride_h - window.pad_top, -window.pad_left
+            for ox in range(window.out_w):
+                totals[:] = 0
+                count = 0
+                for y in range(max(top, 0), min(top + window.kernel_h, window.height)):
+                    for column in range(max(left, 0), min(left + window.kernel_w, window.width)):
+                        values = x[n, y, column]
+                        for c in range(channels):
+                            totals[c] += values[c] * values[c]
+                        count += 1
+                for c in range(channels):
+                    out[n, oy, ox, c] = clamp_std(np.sqrt(totals[c] / np.float32(count)), low, high)
+                left += window.stride_w
+
+
+@compiled
 def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> None:
     """Maxima over ky, kx, then the clamp; a NaN loses every comparison, as in std::max. Limits are of x's type."""
     channels = out.shape[3]

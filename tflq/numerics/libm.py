@@ -155,6 +155,18 @@ def _pow_into(x: Floats, y: Floats, out: Floats) -> None:
         out[i] = math.pow(x[i], y[i])
 
 
+@compiled
+def _atan2_into(y: Floats, x: Floats, out: Floats) -> None:
+    for i in range(y.size):
+        out[i] = math.atan2(y[i], x[i])
+
+
+@compiled
+def _hypot_into(x: Floats, y: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = math.hypot(x[i], y[i])
+
+
 expf = FloatFunction("expf", _exp_into, math.exp)
 expm1f = FloatFunction("expm1f", _expm1_into, math.expm1)
 logf = FloatFunction("logf", _log_into, math.log)
@@ -164,3 +176,5 @@ cosf = FloatFunction("cosf", _cos_into, math.cos)
 erff = FloatFunction("erff", _erf_into, math.erf)
 erfcf = FloatFunction("erfcf", _erfc_into, math.erfc)
 powf = FloatFunction("powf", _pow_into, math.pow, arguments=2)
+atan2f = FloatFunction("atan2f", _atan2_into, math.atan2, arguments=2)
+hypotf = FloatFunction("hypotf", _hypot_into, math.hypot, arguments=2)

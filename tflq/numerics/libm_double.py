@@ -38,5 +38,13 @@ def cos(x: Doubles) -> Doubles:
     return _each(math.cos, x)
 
 
+def power(x: Doubles, exponent: float) -> Doubles:
+    """`x` to the power of `exponent`; NaN and infinities where C gives them."""
+    with np.errstate(all="ignore"):
+        special = np.power(x, exponent)
+    finite = np.isfinite(special) & (x > 0)
+    return np.where(finite, _each(lambda v: math.pow(v, exponent), np.where(finite, x, 1.0)), special)
+
+
 def _each(function: Callable[[float], float], x: Doubles) -> Doubles:
     return np.fromiter(map(function, x.reshape(-1).tolist()), np.float64, x.size).reshape(x.shape)

@@ -59,7 +59,7 @@ def evaluate(data: OpData, x: Array) -> Array:
 def _plain(source: TensorType, x: Array) -> Array:
     """As NumPy's own numbers: bfloat16 and float16 as float32, complex without its imaginary part."""
     if source == TensorType.BFLOAT16:
-        return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return from_bfloat16(x)
     if source == TensorType.FLOAT16:
         return x.astype(np.float32)
     return x.real if source == TensorType.COMPLEX64 else x
@@ -71,6 +71,11 @@ def saturating_integer(x: Array, dtype: np.dtype[np.generic]) -> Array:
     inside = (x >= x.dtype.type(low)) & (x < x.dtype.type(float(high + 1)))
     cut = np.where(inside, x, 0).astype(dtype)
     return np.where(inside, cut, np.where(x < 0, dtype.type(low), dtype.type(high)))
+
+
+def from_bfloat16(bits: Array) -> Array:
+    """bfloat16, given as its bits, as float32: exact."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def to_bfloat16(x: Array) -> Array:

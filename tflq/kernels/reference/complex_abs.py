@@ -1,0 +1,26 @@
+"""COMPLEX_ABS: the absolute values of complex numbers.
+
+| operand | shape | types                 |
+|---------|-------|-----------------------|
+| x       | any   | complex64, complex128 |
+| y       | as x  | float32, float64      |
+
+Exactness: exact on the same libm (hypotf; hypot for complex128).
+Source: LiteRT 2.3, complex_support.cc EvalAbs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import SAME_LIBM, Array
+from tflq.kernels.parts import kernels
+from tflq.numerics.libm import hypotf
+
+
+def absolute(x: Array) -> Array:
+    """Source: std::abs. Rounding: libm's, which is NumPy's for float64."""
+    return hypotf(x.real, x.imag) if x.dtype == np.complex64 else np.hypot(x.real, x.imag)
+
+
+KERNELS = kernels("COMPLEX_ABS", absolute, SAME_LIBM)

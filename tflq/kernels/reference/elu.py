@@ -1,0 +1,36 @@
+"""ELU: y = x for x >= 0, exp(x) - 1 below.
+
+| operand | shape | types         | quantization |
+|---------|-------|---------------|--------------|
+| x       | any   | float32, int8 | per tensor   |
+| y       | as x  | as x          | per tensor   |
+
+Not in BUILTIN_REF: the kernel is that of the full resolver.
+Exactness: exact on the same libm (expm1f).
+Source: LiteRT 2.3, activations.cc EluPrepare, EluEval; reference/elu.h Elu.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_function, prepare_tabulated
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.libm import expm1f
+
+
+def elu(x: Array) -> Array:
+    """Source: Elu. Rounding: libm's."""
+    return np.where(x < 0, expm1f(np.minimum(x, np.float32(0))), x)
+
+
+def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """A table of 256 codes."""
+    return prepare_tabulated(node, elu)
+
+
+KERNELS = (
+    Kernel("ELU", "float32 -> float32", prepare_function(elu), (1, 1), exactness=SAME_LIBM),
+    Kernel("ELU", "int8 -> int8", prepare_int8, (1, 1)),
+)

@@ -1,0 +1,45 @@
+"""SEGMENT_SUM: the sums of the rows that share an id; ids begin at 0 and rise by 0 or 1.
+
+| operand | shape              | types          |
+|---------|--------------------|----------------|
+| x       | N, row...          | float32, int32 |
+| ids     | N                  | int32          |
+| y       | last id + 1, row...| as x           |
+
+Not in BUILTIN_REF: the kernel is that of the full resolver.
+Source: LiteRT 2.3, segment_sum.cc; reference_ops::SegmentSum.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+
+from tflq.kernels.accumulation import add
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.operands import integers, require_rank
+from tflq.kernels.segments import Segmented, fold_rows
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse ids that jump or fall."""
+    x, ids = node.input(0), node.input(1)
+    require_rank(node, ids, 1)
+    node.check(len(x.shape) >= 1, "number of dimensions", x, expected="at least 1", got=0)
+    node.check(ids.shape[0] == x.shape[0], "size", ids, expected=x.shape[0], got=ids.shape[0])
+    values = (-1, *integers(node, 1))
+    steps = {b - a for a, b in pairwise(values)}
+    node.check(values[:2] in ((-1,), (-1, 0)) and steps <= {0, 1}, "ids", ids, expected="from 0 on, by 0 or 1")
+    shape = (values[-1] + 1, *x.shape[1:])
+    return Prepared((shape,), Segmented(node.op, add, 0, shape), evaluate)
+
+
+def evaluate(data: Segmented, x: Array, ids: Array) -> Array:
+    """Source: SegmentSum. Rounding: float32 sums in order of the rows. Overflow: int32 wraps."""
+    return fold_rows(data, x.reshape(len(ids), prod(x.shape[1:])), ids)
+
+
+KERNELS = tuple(
+    Kernel("SEGMENT_SUM", f"{t} int32 -> {t}", prepare, (1, 1), shape_operands=(1,)) for t in ("float32", "int32")
+)

@@ -1,0 +1,18 @@
+"""STABLEHLO_MULTIPLY: y = a * b.
+
+| operand | shape | types                                                     |
+|---------|-------|-----------------------------------------------------------|
+| a, b    | equal | float16, float32, float64, integers of 8 to 64 bits, bool |
+| y       | as a  | as a                                                      |
+
+Integers wrap; the product of two bool is true where both are.
+Source: LiteRT 2.3, stablehlo_elementwise.h ApplyComputation (kMul).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.elementwise import NUMBERS, kernels
+
+KERNELS = kernels("STABLEHLO_MULTIPLY", np.multiply, NUMBERS)

@@ -1,0 +1,20 @@
+"""UNSORTED_SEGMENT_MIN: the smallest elements of the rows that share an id.
+
+| operand      | shape                      | types          |
+|--------------|----------------------------|----------------|
+| x            | ids..., row...             | float32, int32 |
+| ids          | the first dimensions of x  | int32          |
+| num_segments | one number                 | int32          |
+| y            | num_segments, row...       | as x           |
+
+Segments without rows hold the highest finite number. A NaN never wins. Rows with a negative id are left out.
+Source: LiteRT 2.3, unsorted_segment.cc EvalMin; reference_ops::UnsortedSegmentRef.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.accumulation import keep_smaller
+from tflq.kernels.reduction import highest
+from tflq.kernels.segments import unsorted_kernels
+
+KERNELS = unsorted_kernels("UNSORTED_SEGMENT_MIN", keep_smaller, highest)
