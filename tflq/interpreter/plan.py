@@ -15,8 +15,8 @@ from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
 from tflq.interpreter.constants import block_scales_of, constant_of
 from tflq.interpreter.memory import DEFAULT_MEMORY, Budget
 from tflq.interpreter.program import Program, Surroundings
-from tflq.ir import CARRIER, Model, Operator, Record, Subgraph, TensorType
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, find, nearest
+from tflq.ir import CARRIER, Model, Operator, Quantization, Record, Subgraph, TensorType
+from tflq.kernels.kernel import SCALES_ELSEWHERE, Array, Kernel, Node, Operand, Prepared, Shape, find, nearest
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile
 
@@ -243,12 +243,23 @@ def _operand(model: Model, graph: Subgraph, index: int, shape: Shape | None, mad
         name=spec.name or "",
         type=spec.type,
         shape=spec.shape if shape is None else shape,
-        quantization=spec.quantization,
+        quantization=visible(spec.quantization),
         value=value,
         is_variable=spec.is_variable,
         sparsity=None if value is None else spec.sparsity,
         block_scales=block_scales_of(model, graph, spec),
     )
+
+
+def visible(quantization: Quantization | None) -> Quantization | None:
+    """Quantization as LiteRT's kernels find it: without plain scales where the details name tensors that hold scales.
+
+    Source: LiteRT 2.3 InterpreterBuilder::ParseQuantization.
+    """
+    details = None if quantization is None else quantization.details
+    if quantization is None or details is None or details.table not in SCALES_ELSEWHERE:
+        return quantization
+    return replace(quantization, scale=quantization.scale[:0], zero_point=quantization.zero_point[:0])
 
 
 def _known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:

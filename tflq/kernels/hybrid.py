@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.kernel import Array, Node, Operand
+from tflq.kernels.kernel import SCALES_ELSEWHERE, Array, Node, Operand
 from tflq.numerics.dynamic_range import Rows, quantize_rows
 
 
@@ -22,25 +22,16 @@ def read_as_int8(w: Array) -> Array:
     return np.ascontiguousarray(w).view(np.int8)
 
 
-def has_affine_scales(w: Operand) -> bool:
-    """Whether the source sees scales: it has no eye for them where others are kept in tensors of their own."""
-    q = w.quantization
-    return q is not None and len(q.scale) > 0 and not is_blockwise(w)
-
-
 def is_blockwise(w: Operand) -> bool:
     """Whether the scales are in tensors of their own."""
+    details = None if w.quantization is None else w.quantization.details
+    return details is not None and details.table in SCALES_ELSEWHERE
+
+
+def unit_scales(node: Node, w: Operand, units: int) -> np.float32 | Array:
+    """One scale for all units, 0 where there is none; or one a unit where there are several."""
     q = w.quantization
-    return (
-        q is not None
-        and q.details is not None
-        and q.details.table in ("BlockwiseQuantization", "MultiAxisQuantization")
-    )
-
-
-def tensor_scale(w: Operand) -> np.float32:
-    """The one scale of the weights; 0 where the source finds none."""
-    return w.scale if has_affine_scales(w) else np.float32(0)
+    return w.scale if q is None or len(q.scale) <= 1 else channel_scales(node, w, units)
 
 
 def channel_scales(node: Node, w: Operand, channels: int) -> Array:

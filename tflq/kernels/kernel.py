@@ -23,6 +23,9 @@ from tflq.numerics.arithmetic import Arithmetic
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
+#: Quantization details whose scales lie in tensors of their own: kernels find no plain scales beside them.
+SCALES_ELSEWHERE = ("BlockwiseQuantization", "MultiAxisQuantization")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operand:

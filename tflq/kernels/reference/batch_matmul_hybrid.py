@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.hybrid import channel_scales, has_affine_scales, tensor_scale
+from tflq.kernels.hybrid import unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.reference.batch_matmul import shapes
 from tflq.numerics.arithmetic import Arithmetic
@@ -52,14 +52,11 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     made, read = leading[1][1] * leading[1][2], sum(max(n - 1, 0) for n in leading[1]) + 1
     if asymmetric and read > made > 0:
         raise UndefinedResultError(node.op, f"sums of {read} matrices are read and {made} made")
-    scale = np.array([tensor_scale(y)], np.float32)
-    if has_affine_scales(y) and y.quantization is not None and len(y.quantization.scale) > 1:
-        scale = channel_scales(node, y, shape[-1])
     data = OpData(
         shape=shape,
         adjoint=adjoint,
         leading=leading,
-        scale=scale,
+        scale=np.atleast_1d(unit_scales(node, y, shape[-1])),
         contraction=PairContraction.of(length, (-128, 127), (-128, 127)),
         asymmetric=asymmetric,
     )

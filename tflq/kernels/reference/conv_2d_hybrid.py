@@ -29,10 +29,8 @@ from tflq.kernels.geometry import Window, patches_into
 from tflq.kernels.hybrid import (
     centred_images,
     channel_scales,
-    has_affine_scales,
     quantize_images,
     read_as_int8,
-    tensor_scale,
 )
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind
@@ -88,13 +86,13 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def scales_differ(w: Operand) -> bool:
     """Whether the source goes channel by channel: not for uint8, nor where all scales are equal."""
     q = w.quantization
-    return q is not None and w.type != TensorType.UINT8 and has_affine_scales(w) and bool((q.scale != q.scale[0]).any())
+    return q is not None and w.type != TensorType.UINT8 and bool((q.scale != q.scale[:1]).any())
 
 
 def first_scale(w: Operand) -> np.float32:
     """The scale of all filters: of several the first."""
     q = w.quantization
-    return q.scale[0] if q is not None and has_affine_scales(w) and len(q.scale) > 1 else tensor_scale(w)
+    return q.scale[0] if q is not None and len(q.scale) > 1 else w.scale
 
 
 def filters(inputs: Inputs) -> Array:

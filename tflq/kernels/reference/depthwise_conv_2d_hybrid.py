@@ -24,7 +24,7 @@ from tflq.errors import UndefinedResultError
 from tflq.kernels.activation import clamp_in_place, float_range
 from tflq.kernels.contraction import bias_of, require_quantized
 from tflq.kernels.geometry import Window
-from tflq.kernels.hybrid import centred_images, channel_scales, is_blockwise
+from tflq.kernels.hybrid import centred_images, channel_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.depthwise_conv_2d import shapes
 from tflq.numerics.arithmetic import Arithmetic
@@ -48,7 +48,6 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     w = node.input(1)
     node.check(shape[0] > 0, "no images", node.input(0))
     require_quantized(node, w)
-    node.check(not is_blockwise(w), "quantization", w, expected="one scale a channel", got="scales of blocks")
     said = int(node.options["depth_multiplier"])
     if said != times:
         raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes say {times}")

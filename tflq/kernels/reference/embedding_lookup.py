@@ -23,7 +23,7 @@ import numpy as np
 
 from tflq.ir import CARRIER, STORED_BITS, TensorType
 from tflq.kernels.element_types import SIZED
-from tflq.kernels.hybrid import has_affine_scales, is_blockwise, read_as_int8, tensor_scale
+from tflq.kernels.hybrid import is_blockwise, read_as_int8
 from tflq.kernels.indexing import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import require_rank, require_same_type
@@ -73,12 +73,12 @@ def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
 def row_scales(node: Node, table: Operand) -> Array:
     """(rows, 1), float32."""
     rows, q = table.shape[0], table.quantization
-    if q is None or not has_affine_scales(table):
+    if q is None or not len(q.scale):
         return np.zeros((rows, 1), np.float32)
     if node.outputs[0].type == TensorType.FLOAT32:
         node.check(int(q.zero_point[0]) == 0, "zero point", table, expected=0, got=q.zero_point[:1])
     if len(q.scale) == 1:
-        return np.full((rows, 1), tensor_scale(table), np.float32)
+        return np.full((rows, 1), table.scale, np.float32)
     fits = len(q.scale) == rows and q.quantized_dimension == 0 and len(q.zero_point) in (1, rows)
     node.check(fits, "scales", table, expected=f"{rows} along dimension 0", got=len(q.scale))
     return q.scale.astype(np.float32)[:, None]

@@ -23,7 +23,7 @@ import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.contraction import require_symmetric
-from tflq.kernels.hybrid import channel_scales, has_affine_scales, tensor_scale
+from tflq.kernels.hybrid import unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, bind
@@ -51,9 +51,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     w = node.input(1)
     if w.type in (TensorType.INT4, TensorType.INT2):
         require_symmetric(node, w)
-    scale: np.float32 | Array = tensor_scale(w)
-    if has_affine_scales(w) and w.quantization is not None and len(w.quantization.scale) > 1:
-        scale = channel_scales(node, w, w.shape[0])
+    scale = unit_scales(node, w, w.shape[0])
 
     def build(inputs: Inputs) -> ByteMatrix:
         weights = inputs[1]

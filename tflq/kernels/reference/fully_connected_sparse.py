@@ -23,7 +23,7 @@ import numpy as np
 
 from tflq.ir import Record
 from tflq.kernels.contraction import Output, centred, code_span, output, require_quantized
-from tflq.kernels.hybrid import channel_scales, has_affine_scales, read_as_int8, tensor_scale
+from tflq.kernels.hybrid import read_as_int8, unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.reference.fully_connected import fixed_point_reals, output_shape, prepare_float
@@ -129,12 +129,9 @@ def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape = output_shape(node)
     w = node.input(1)
     weights = check_blocks(node, _LEDGER_LARGEST)
-    scale: np.float32 | Array = tensor_scale(w)
-    if has_affine_scales(w) and w.quantization is not None and len(w.quantization.scale) > 1:
-        scale = channel_scales(node, w, w.shape[0])
     data = HybridData(
         shape=shape,
-        matrix=ByteMatrix.of(weights, scale),
+        matrix=ByteMatrix.of(weights, unit_scales(node, w, w.shape[0])),
         row_sums=weights.sum(axis=1, dtype=np.int32),
         asymmetric=bool(node.options.get("asymmetric_quantize_inputs", 0)),
         activation=function_of(node),

@@ -23,7 +23,7 @@ from tflq.errors import UndefinedResultError
 from tflq.kernels.activation import float_range
 from tflq.kernels.contraction import bias_of, require_quantized
 from tflq.kernels.geometry import Window
-from tflq.kernels.hybrid import centred_images, channel_scales, is_blockwise
+from tflq.kernels.hybrid import centred_images, channel_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.ordered import finish
 from tflq.kernels.reference.transpose_conv import shapes
@@ -48,7 +48,6 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     w = node.input(1)
     node.check(shape[0] > 0, "no images", node.input(2))
     require_quantized(node, w)
-    node.check(not is_blockwise(w), "quantization", w, expected="per tensor or along O", got="scales of blocks")
     return Prepared((shape,), OpData(at, shape, scales(node, w, shape[3]), *float_range(node)), evaluate)
 
 
