@@ -157,3 +157,22 @@ def test_fully_connected_shuffled(batch: int, seed: int) -> None:
     outputs = [y, T("uint8", (batch, length))]
     model = build("FULLY_CONNECTED", [x, w, bias], outputs, ("FullyConnectedOptions", options), 2)
     assert_same(model, [c.codes(rng, "uint8", (batch, length))], (units, length, options))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_depthwise_conv_2d_version_7(seed: int) -> None:
+    """int4 filters, which only the full resolver takes: whole blocks of eight channels round otherwise."""
+    rng = np.random.default_rng([seed, 7])
+    depth, times = int(rng.choice([1, 3, 8, 11, 16])), int(rng.integers(1, 3))
+    shape, channels = (2, 7, 6, depth), depth * times
+    x = c.activation(rng, "int8", shape)
+    w = c.weights(rng, "int8", (1, 3, 2, channels), 3, ("int4",))
+    options = {"padding": 0, "stride_h": 1 + seed % 2, "stride_w": 1, "depth_multiplier": times}
+    y = c.result(rng, x, w, (2, -(-7 // (1 + seed % 2)), 6, channels), 6)
+    y = replace(y, scale=np.float32(2.0 ** np.round(np.log2(y.scale))))
+    x = replace(x, scale=np.float32(0.125))
+    w = replace(w, scale=np.float32(2.0) ** np.round(np.log2(w.scale)))
+    bias = c.bias(rng, x, w, channels, "int32")
+    op = g.Op("DEPTHWISE_CONV_2D", (0, 1, 2), (3,), ("DepthwiseConv2DOptions", options), 7)
+    model = g.build(g.Graph([x, w, bias, y], (0,), (3,), [op]))
+    g.assert_runs(model, [[c.codes(rng, "int8", shape)]], "BUILTIN_WITHOUT_DEFAULT_DELEGATES")

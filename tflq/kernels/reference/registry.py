@@ -37,7 +37,7 @@ REFERENCE = Catalogue(
         "CUMSUM": "cumsum",
         "DENSIFY": "densify",
         "DEPTH_TO_SPACE": "depth_to_space",
-        "DEPTHWISE_CONV_2D": "depthwise_conv_2d depthwise_conv_2d_hybrid",
+        "DEPTHWISE_CONV_2D": "depthwise_conv_2d depthwise_conv_2d_hybrid depthwise_conv_2d_version_7",
         "DEQUANTIZE": "dequantize",
         "DIV": "div",
         "DYNAMIC_UPDATE_SLICE": "dynamic_update_slice",
