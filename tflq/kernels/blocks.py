@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
-from tflq.kernels.kernel import Array, Node, Prepared
+from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import BlockTail, OutputPipeline, OutputStage, StageOf
 
@@ -18,6 +19,44 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 def in_whole_blocks(size: int, block: int) -> int:
     """How many of `size` elements fill whole blocks."""
     return size - size % block
+
+
+def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
+    """How long the runs are that vector code goes through without a break, and whether one operand stands still in
+    them; a length of 0 where the shapes broadcast in a way that vector code does not take.
+
+    Shapes are padded to the left to six dimensions; a run is what the operands share at the end, or, where that is one
+    element, what one of them repeats. Source: ProcessBroadcastShapes, BinaryBroadcastFiveFold.
+    """
+    rank = max(len(a), len(b))
+    first, second = ((1,) * (rank - len(s)) + s for s in (a, b))
+    if first == second:
+        return prod(first), False
+    last = next(i for i in reversed(range(rank)) if first[i] != second[i])
+    if first[last] != 1:
+        first, second = second, first
+    pairs = list(zip(first, second, strict=True))
+    folds = []
+    for take in (_shared, _first_repeated, _shared, _second_repeated, _shared):
+        size = 1
+        while pairs and take(*pairs[-1]):
+            size *= max(pairs.pop())
+        folds.append(size)
+    if pairs:
+        return 0, False
+    return (folds[0], False) if folds[0] > 1 else (folds[1], True)
+
+
+def _shared(first: int, second: int) -> bool:
+    return first == second
+
+
+def _first_repeated(first: int, second: int) -> bool:
+    return first == 1
+
+
+def _second_repeated(first: int, second: int) -> bool:
+    return second == 1
 
 
 def channel_blocks(arithmetic: Arithmetic, block: int) -> StageOf:

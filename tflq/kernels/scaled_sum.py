@@ -52,7 +52,7 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
     shape = broadcast_shape(node, a, b)
     low, high = code_range(node, y, dtype)
     left_shift = 15 if dtype == np.int16 else 20
-    twice = np.float64(np.float32(2) * max(a.scale, b.scale))
+    twice = common_scale(a, b)
     output = smaller_than_one(twice / np.float64(np.float32(1 << left_shift) * y.scale))
     data = OpData(
         first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, left_shift),
@@ -61,6 +61,11 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
         shape=shape,
     )
     return Prepared((shape,), data, eval_general)
+
+
+def common_scale(a: Operand, b: Operand) -> np.float64:
+    """Twice the larger input scale: a float32 product, widened."""
+    return np.float64(np.float32(2) * max(a.scale, b.scale))
 
 
 def smaller_than_one(real: np.float64) -> np.float64:
@@ -72,23 +77,29 @@ def smaller_than_one(real: np.float64) -> np.float64:
 
 def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
     """By code (as unsigned): (code - zero point) * 2**left_shift * real, rounded as the runtime requantizes."""
+    shifted = centred_codes(operand) << left_shift
+    return arithmetic.requantize(smaller_than_one(real))(shifted.astype(np.int32))
+
+
+def centred_codes(operand: Operand) -> Array:
+    """By code (as unsigned): code - zero point, int64."""
     dtype = np.dtype(operand.type.label)
     codes = np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
-    shifted = (codes.astype(np.int64) - operand.zero_point) << left_shift
-    return arithmetic.requantize(smaller_than_one(real))(shifted.astype(np.int32))
+    return codes.astype(np.int64) - operand.zero_point
 
 
 def eval_general(data: OpData, a: Array, b: Array) -> Array:
     """Source: AddElementwise, SubElementwise. Rounding: each input's, then the output's. Overflow: none."""
     accumulator = np.empty(data.shape, np.int32)
     _add_looked_up(
-        _unsigned(spread(a, data.shape)), _unsigned(spread(b, data.shape)), data.first, data.second,
+        unsigned(spread(a, data.shape)), unsigned(spread(b, data.shape)), data.first, data.second,
         accumulator.reshape(-1),
     )  # fmt: skip
     return data.pipeline(accumulator)
 
 
-def _unsigned(x: Array) -> Array:
+def unsigned(x: Array) -> Array:
+    """Codes as unsigned ones, flat: what tables are indexed by."""
     return x.reshape(-1).view(f"u{x.dtype.itemsize}")
 
 

@@ -1,12 +1,14 @@
 """`tflite-2.14-ref`: tflite-runtime 2.14.0, BUILTIN_REF, x86-64.
 
-FULLY_CONNECTED scales as every other operator does; the float64 scaling came in April 2025.
+FULLY_CONNECTED scales as every other operator does; the float64 scaling came in April 2025. What else differs is in
+tflq/kernels/earlier.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.kernels.earlier.registry import EARLIER
 from tflq.numerics.arithmetic import prepared_real
 from tflq.numerics.stages import DoubleRounding, WideRounding
 from tflq.profiles.litert_ref import LITERT_REF
@@ -21,4 +23,5 @@ TFLITE_2_14_REF = LITERT_REF.derive(
         requantize_dense=DoubleRounding.of,
         requantize_dense_wide=WideRounding.of,
     ),
+    kernels=EARLIER,
 )

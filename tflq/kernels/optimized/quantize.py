@@ -1,10 +1,13 @@
-"""QUANTIZE of float32 by vector code: eight at a time by a float32 reciprocal, what is left over as quantize_scalar.
+"""QUANTIZE by vector code: float32 eight at a time by a float32 reciprocal, what is left over as quantize_scalar; 8-bit
+codes to 8-bit codes sixteen at a time, rounded half up twice, what is left over as the reference.
 
 Operands, options and refusals: tflq/kernels/reference/quantize.py; several scales are quantized as there.
-Source: LiteRT 2.3 optimized_ops.h AffineQuantize with USE_NEON; RoundToNearest.
+Source: LiteRT 2.3 optimized_ops.h AffineQuantize, Requantize with USE_NEON; RoundToNearest.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,12 +16,23 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.quantize_scalar import TYPES, per_tensor, quantize_scalar
 from tflq.kernels.reference import quantize
 from tflq.kernels.reference.quantize import FloatData
+from tflq.kernels.unary import Tabulated
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_even, wrap_int32
+from tflq.numerics.tables import look_up_8bit
 
-#: Elements that the vector loop takes at a time.
-BLOCK = 8
+#: Elements that the vector loops take at a time: floats, and codes.
+BLOCK, CODE_BLOCK = 8, 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoTables:
+    """An operator on 8-bit codes whose whole blocks go by another table than what is left over."""
+
+    whole: Tabulated
+    tail: Tabulated
+    block: int
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -46,4 +60,22 @@ def quantize_block(x: Array, inverse: Real, zero_point: Int, low: Int, high: Int
         out[i] = clamp(wrap_int32(whole + zero_point), low, high)
 
 
-KERNELS = (Kernel("QUANTIZE", TYPES, prepare_float, (1, 6)),)
+def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The real multiplier is a float64 quotient."""
+    tail = quantize.prepare_requantize(node, arithmetic)
+    whole = quantize.prepare_requantize(node, replace(arithmetic, requantize=arithmetic.requantize_simd))
+    return Prepared(tail.shapes, TwoTables(whole.data, tail.data, CODE_BLOCK), eval_tables)
+
+
+def eval_tables(data: TwoTables, x: Array) -> Array:
+    """Source: Requantize. No rounding: that happened when the tables were made."""
+    codes = np.ascontiguousarray(x).reshape(-1)
+    at = in_whole_blocks(codes.size, data.block)
+    whole, tail = look_up_8bit(data.whole.table, codes[:at]), look_up_8bit(data.tail.table, codes[at:])
+    return np.concatenate((whole, tail)).reshape(x.shape)
+
+
+KERNELS = (
+    Kernel("QUANTIZE", TYPES, prepare_float, (1, 6)),
+    Kernel("QUANTIZE", "int8|uint8 -> int8|uint8", prepare_requantize, (1, 6)),
+)

@@ -26,6 +26,7 @@ OPTIMIZED_2_14 = Catalogue(
 OPTIMIZED = Catalogue(
     _PACKAGE,
     {
+        "ADD": "add",
         "CONV_2D": "conv_2d conv_2d_uint8",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
         "DEQUANTIZE": "dequantize",

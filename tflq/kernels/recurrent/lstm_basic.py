@@ -14,13 +14,13 @@ from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.compiled import compiled
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.elementary import logistic, tanh
-from tflq.numerics.fixedpoint import doubling_high_mul, rescale, saturating_add, saturating_rounding_doubling_high_mul
-from tflq.numerics.multiplier import quantize_multiplier
-from tflq.numerics.rounding import clamp, divide_by_pot_half_away, divide_by_pot_half_up, wrap_int32
+from tflq.numerics.fixedpoint import doubling_high_mul, rescale, saturating_add
+from tflq.numerics.rounding import clamp, divide_by_pot_half_away
 from tflq.numerics.scaling import checked_log2
+from tflq.numerics.stages import HalfUpTwice, OutputPipeline, StageOf, type_range
 
 X, ACTIVATION, WEIGHTS, BIASES, STATE = range(5)
 #: The integer bits of the only state that the source takes.
@@ -39,8 +39,7 @@ class QuantizedData:
     """Constants of the 8-bit form."""
 
     products: Callable[[Inputs], Contraction]  # centred weights
-    mantissa: int  # LSB of products -> Q3.12, Q31
-    shift: int  # to the left
+    gates: OutputPipeline  # LSB of products -> Q3.12
 
 
 def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
@@ -86,6 +85,11 @@ def _logistic(gate: Array) -> Array:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """ruy's AVX kernels make the product, and round half up, twice."""
+    return prepare_with(node, HalfUpTwice.of)
+
+
+def prepare_with(node: Node, stage_of: StageOf) -> Prepared:
     """The multiplier is 2**12 times the biases' scale. x and activation have zero point 128 whatever the file says."""
     shapes = _shapes(node)
     weights, state = node.input(WEIGHTS), node.outputs[1]
@@ -97,10 +101,10 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         centred = _present(inputs[WEIGHTS]).astype(np.int16) - np.int16(weights.zero_point)
         return Contraction.of(centred.T, (-128, 127))
 
-    mantissa, shift = quantize_multiplier(float(np.float64(4096) * np.float64(node.input(BIASES).scale)))
-    return Prepared(
-        shapes, QuantizedData(bind(node, (WEIGHTS,), build), mantissa, shift), evaluate_quantized, (ACTIVATION, STATE)
-    )
+    stage = stage_of(np.float64(4096) * np.float64(node.input(BIASES).scale))
+    gates = OutputPipeline(stage, 0, *type_range(np.int16), np.dtype(np.int16))
+    data = QuantizedData(bind(node, (WEIGHTS,), build), gates)
+    return Prepared(shapes, data, evaluate_quantized, (ACTIVATION, STATE))
 
 
 def evaluate_quantized(data: QuantizedData, *inputs: Array | None) -> tuple[Array, ...]:
@@ -109,8 +113,7 @@ def evaluate_quantized(data: QuantizedData, *inputs: Array | None) -> tuple[Arra
     joined = np.concatenate((x, activation), axis=1)
     products = data.products(inputs)
     sums = accumulators_int32(products((joined.astype(np.int16) - np.int16(128)).astype(products.real)))
-    gates = np.empty(sums.shape, np.int16)
-    _scale(sums, np.array(biases), data.mantissa, data.shift, gates)
+    gates = data.gates(sums, biases)
     new_state, output = np.empty(state.shape, np.int16), np.empty(state.shape, np.uint8)
     _update(gates, np.array(state), new_state, output)
     return output, new_state, joined, gates, output, new_state
@@ -119,17 +122,6 @@ def evaluate_quantized(data: QuantizedData, *inputs: Array | None) -> tuple[Arra
 def _present(value: Array | None) -> Array:
     assert value is not None
     return value
-
-
-@compiled
-def _scale(sums: Array, biases: Array, mantissa: Int, shift: Int, gates: Array) -> None:
-    """Q3.12 of int32 accumulators. Rounding: half up, twice. Source: the AVX kernels of ruy, which make the product."""
-    left, right = max(shift, 0), max(-shift, 0)
-    for b in range(sums.shape[0]):
-        for i in range(sums.shape[1]):
-            total = wrap_int32(np.int64(sums[b, i]) + np.int64(biases[i]))
-            high = saturating_rounding_doubling_high_mul(wrap_int32(total << np.int64(left)), mantissa)
-            gates[b, i] = clamp(divide_by_pot_half_up(high, right), -32768, 32767)
 
 
 @compiled

@@ -1,0 +1,124 @@
+"""ADD of quantized inputs by vector code: inputs reach the common scale with one rounding less than in the reference.
+
+Operands, options and refusals: tflq/kernels/reference/add.py. The sum is scaled as there; what is left over after whole
+blocks is the reference's altogether. Where one operand stands still, int8 goes as uint8 does.
+Source: LiteRT 2.3 optimized_ops.h AddElementwise, AddScalarBroadcast (uint8); optimized/integer_ops/add.h
+AddElementwiseInt8, AddElementwiseInt16, AddScalarBroadcast, all with USE_NEON and without AVX2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.binary import both
+from tflq.kernels.blocks import in_whole_blocks, run_of
+from tflq.kernels.broadcast import spread
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.reference import add
+from tflq.kernels.scaled_sum import OpData as General
+from tflq.kernels.scaled_sum import centred_codes, common_scale, unsigned
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.multiplier import quantize_multiplier
+from tflq.numerics.rounding import wrap_int32
+
+Scaled = Callable[[Array, int, int, int], Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the vector form."""
+
+    rest: General  # the reference's
+    first: Array  # by code of the first input (as unsigned): int32 on the common scale, in whole blocks
+    second: Array  # the same of the second input
+    run: int  # elements that the vector loop goes through without a break
+    whole: int  # how many of these fill whole blocks
+
+
+def shifted_at_once(centred: Array, left: int, mantissa: int, shift: int) -> Array:
+    """Both shifts before the product, which rounds half up; a shift to the right is a floor."""
+    total = left + shift
+    return _high(centred << total if total >= 0 else centred >> -total, mantissa)
+
+
+def shifted_after(centred: Array, left: int, mantissa: int, shift: int) -> Array:
+    """The product rounds half up, the shift to the right after it is a floor."""
+    return _high(centred << left, mantissa) >> -shift
+
+
+def _high(x: Array, mantissa: int) -> Array:
+    """Source: vqrdmulh; nothing here is large enough to saturate."""
+    return (x * np.int64(mantissa) + np.int64(1 << 30)) >> np.int64(31)
+
+
+#: Type, and whether one operand stands still -> elements in a block, and how inputs are scaled in it.
+FORMS: dict[tuple[TensorType, bool], tuple[int, Scaled]] = {
+    (TensorType.UINT8, False): (8, shifted_after),
+    (TensorType.UINT8, True): (8, shifted_after),
+    (TensorType.INT8, False): (16, shifted_at_once),
+    (TensorType.INT8, True): (8, shifted_after),
+    (TensorType.INT16, False): (16, shifted_at_once),
+}
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Multipliers are the reference's."""
+    return in_vectors(node, add.prepare_quantized(node, arithmetic))
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Vector code for the general form of equal shapes only."""
+    a, b, _ = both(node)
+    made = add.prepare_int16(node, arithmetic)
+    return in_vectors(node, made) if isinstance(made.data, General) and a.shape == b.shape else made
+
+
+def in_vectors(node: Node, made: Prepared) -> Prepared:
+    """The reference's operator, with tables of its own for whole blocks where there are any."""
+    a, b, _ = both(node)
+    run, stands_still = run_of(a.shape, b.shape)
+    block, scaled = FORMS[a.type, stands_still]
+    whole = in_whole_blocks(run, block)
+    if not whole:
+        return made
+    twice, left = common_scale(a, b), 15 if a.type == TensorType.INT16 else 20
+
+    def table(operand: Operand) -> Array:
+        mantissa, shift = quantize_multiplier(float(np.float64(operand.scale) / twice))
+        return scaled(centred_codes(operand), left, mantissa, shift).astype(np.int32)
+
+    return Prepared(made.shapes, OpData(made.data, table(a), table(b), run, whole), eval_blocks)
+
+
+def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
+    """Source: AddElementwise. Rounding: each input's, then the output's. Overflow: none."""
+    rest = data.rest
+    accumulator = np.empty(rest.shape, np.int32)
+    _add_looked_up(
+        unsigned(spread(a, rest.shape)), unsigned(spread(b, rest.shape)), data.first, data.second, rest.first,
+        rest.second, data.run, data.whole, accumulator.reshape(-1),
+    )  # fmt: skip
+    return rest.pipeline(accumulator)
+
+
+@compiled
+def _add_looked_up(
+    a: Array, b: Array, first: Array, second: Array, rest_first: Array, rest_second: Array, run: Int, whole: Int,
+    out: Array,
+) -> None:  # fmt: skip
+    for start in range(0, len(out), run):
+        for i in range(start, start + whole):
+            out[i] = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
+        for i in range(start + whole, start + run):
+            out[i] = wrap_int32(np.int64(rest_first[a[i]]) + np.int64(rest_second[b[i]]))
+
+
+KERNELS = (
+    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_quantized, (1, 5)) for t in ("uint8", "int8")),
+    Kernel("ADD", "int16 int16 -> int16", prepare_int16, (1, 5)),
+)
