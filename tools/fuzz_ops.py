@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from opfuzz.compare import judge
+from opfuzz.evidence import Evidence
 from opfuzz.live import Live
 from opfuzz.minimise import minimised
 from opfuzz.report import as_json, described, progress, save, table
@@ -41,6 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--save", type=Path, metavar="DIR", help="save every difference, minimised, as .tflite and .npz"
     )
+    parser.add_argument("--evidence", type=Path, metavar="FILE", help="add what was compared to this file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser.parse_args()
 
@@ -64,6 +66,10 @@ def main() -> int:
                 show(one, args, live)
             if len(tally.wrong) == args.limit > 0:
                 break
+    if args.evidence:
+        known = Evidence.load(args.evidence)
+        known.merge(tally.evidence)
+        known.save(args.evidence)
     print(as_json(tally, args.seed) if args.json else table(tally, args.seed))
     if tally.wrong:
         return FOUND

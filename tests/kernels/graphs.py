@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import noting
 import numpy as np
 import pytest
 from single_op import Array, T, _bits, data_of, in_second_union
@@ -136,4 +137,5 @@ def assert_runs(model: bytes, runs: Sequence[Sequence[Array]], resolver: str = "
             assert got.dtype == want.dtype, place
             same = (_bits(got) == _bits(want)) | ((got != got) & (want != want))
             assert same.all(), (place, got[~same][:5], want[~same][:5])
+        noting.note(model, [want.size for want in want_run])
     return wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import noting
 import numpy as np
 import pytest
 from opfuzz.one_operator import Array, T, build, data_of, in_second_union
@@ -51,7 +52,7 @@ def litert(model: bytes, inputs: Sequence[Array], resolver: str = REFERENCE) -> 
 
 def assert_same(model: bytes, inputs: Sequence[Array], note: object = "", resolver: str = REFERENCE) -> int:
     """Compare both, bit by bit (NaN equals NaN); gives the number of elements compared."""
-    compared = 0
+    sizes = []
     for number, (got, want) in enumerate(zip(tflq(model, inputs), litert(model, inputs, resolver), strict=True)):
         assert (got.dtype, got.shape) == (want.dtype, want.shape), (note, number)
         same = _bits(got) == _bits(want)
@@ -63,8 +64,9 @@ def assert_same(model: bytes, inputs: Sequence[Array], note: object = "", resolv
                 f"{note}: output {number}: {np.count_nonzero(~same)} of {same.size} differ, first at {index}: "
                 f"got {got[index]!r}, LiteRT {want[index]!r}, inputs {[x.reshape(-1)[:8] for x in inputs]}"
             )
-        compared += same.size
-    return compared
+        sizes.append(same.size)
+    noting.note(model, sizes)
+    return sum(sizes)
 
 
 def _bits(x: Array) -> Array:

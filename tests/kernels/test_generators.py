@@ -83,6 +83,7 @@ def test_bits(type_: str, op: str) -> None:
         ((), (3,)),
         ((2, 1, 3, 1), (2, 1, 4)),
         ((1, 2, 1, 2, 1),) * 2,
+        ((3, 1, 1, 1, 2), (1,)),
     ]
     name = "BitwiseXorOptions" if op == "BITWISE_XOR" else "RightShiftOptions"
     for left, right in shapes:
@@ -93,7 +94,7 @@ def test_bits(type_: str, op: str) -> None:
         assert_same(model, [draw(rng, a), np.asarray(small)], (left, right))
 
 
-@pytest.mark.parametrize("shapes", [((2,), (3,)), ((1, 1, 1, 1, 2), (1,))])
+@pytest.mark.parametrize("shapes", [((2,), (3,)), ((1, 1, 1, 1, 1, 1, 1, 1, 2), (1,))])
 def test_bits_refuse(shapes: tuple[tuple[int, ...], ...]) -> None:
     model = build("BITWISE_XOR", [T("int8", s) for s in shapes], [T("int8", ())], ("BitwiseXorOptions", {}))
     with pytest.raises(ModelError, match="broadcast"):

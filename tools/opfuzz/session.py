@@ -15,6 +15,7 @@ from opfuzz import known
 from opfuzz.case import Case
 from opfuzz.compare import WRONG, Outcome, Verdict, judge
 from opfuzz.draw import Draw
+from opfuzz.evidence import Evidence
 from opfuzz.families import SPECS
 from opfuzz.live import Live
 
@@ -49,6 +50,7 @@ class Tally:
     constant: Counter[str] = field(default_factory=Counter)
     explained: Counter[str] = field(default_factory=Counter)
     wrong: list[Judged] = field(default_factory=list)
+    evidence: Evidence = field(default_factory=Evidence)
     elements: int = 0
 
     def add(self, judged: Judged) -> None:
@@ -57,6 +59,7 @@ class Tally:
         self.verdicts.setdefault(op, Counter())[outcome.verdict] += 1
         self.constant[op] += outcome.verdict == Verdict.SAME and not outcome.varies
         self.elements += outcome.elements
+        self.evidence.add(op, judged.case.types, judged.case.version, outcome.elements)
         if judged.reason:
             self.explained[judged.reason] += 1
         if judged.wrong:

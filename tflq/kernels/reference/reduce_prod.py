@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
 from tflq.numerics.arithmetic import Arithmetic
@@ -57,7 +58,8 @@ def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
         for operand in (x, y):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
     reduced = reduced_axes(node)
-    node.check(math.prod(x.shape) > 0, "has no elements: the source leaves the output unwritten", x)
+    if math.prod(x.shape) == 0:
+        raise UndefinedResultError("QuantizedReduceProd", "no elements to multiply: the output stays unwritten")
     scaling = float(x.scale) / math.pow(float(y.scale), 1.0 / reduced.count)
     low, high = type_range(x.type.label)
     data = OpData(reduced, x.zero_point, *quantize_multiplier(scaling), y.zero_point, low, high)

@@ -1,0 +1,176 @@
+"""Write docs/operators.md: what the kernel table accepts, and what of it was held against a real runtime.
+
+The table comes from the kernels themselves; what was compared comes from golden/evidence.json, which the fuzzer and
+the kernel tests add to:
+
+    python tools/fuzz_ops.py --count 20000 --evidence golden/evidence.json
+    TFLQ_EVIDENCE=golden/evidence.json python -m pytest tests/kernels
+    python tools/op_matrix.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from opfuzz.evidence import Evidence
+
+from tflq.ir import TensorType
+from tflq.ir.schema import enum
+from tflq.kernels.kernel import Kernel
+from tflq.profiles.litert_ref import LITERT_REF
+
+ROOT = Path(__file__).resolve().parents[1]
+EVIDENCE = ROOT / "golden" / "evidence.json"
+TARGET = ROOT / "docs" / "operators.md"
+#: Alternatives among these alone are types of positions, sizes and axes: any one of them stands for all.
+COUNTING = frozenset({"int16", "int32", "int64"})
+#: A highest version that says "any".
+ANY = 99
+
+HEAD = """# Operators
+
+What profile `litert-ref` runs, and what of it was compared with LiteRT 2.3, bit by bit. Made by `tools/op_matrix.py`
+from the kernel tables and from `golden/evidence.json`; do not edit.
+
+A version stands under *compared* only if elements of an output of that operator, with operands of those types, in that
+version, were equal to those of a real interpreter (BUILTIN_REF; the full resolver where that one lacks the operator or
+the version). *Promise* says how equal: **exact**; **exact on the same libm**, where a function of the host's libm takes
+part; **close**, with the largest difference measured. Everything else is refused with an error that names the nearest
+supported form. Types that only positions, sizes and axes have are left out.
+"""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One operator in one choice of types: where it is accepted, where it was compared, what is promised."""
+
+    op: str
+    types: str
+    accepted: tuple[int, ...]
+    compared: tuple[int, ...]
+    promise: str
+
+
+def units(evidence: Evidence) -> Iterator[Unit]:
+    """All choices of types of all rows."""
+    forms: dict[str, list[tuple[str, int]]] = {}
+    for op, types, version in evidence.counts:
+        forms.setdefault(op, []).append((types, version))
+    for op in sorted(LITERT_REF.kernels, key=str.upper):
+        for row in LITERT_REF.kernels[op]:
+            fitting = [(types, version) for types, version in forms.get(op, ()) if _fits(row, types, version)]
+            yield from _of_row(row, fitting)
+
+
+def _fits(row: Kernel, types: str, version: int) -> bool:
+    left, right = ([None if t == "-" else TensorType[t.upper()] for t in half.split()] for half in types.split("->"))
+    return row.accepts(version, left, [t for t in right if t is not None])
+
+
+def _of_row(row: Kernel, fitting: list[tuple[str, int]]) -> Iterator[Unit]:
+    low, high = row.versions
+    accepted = tuple(range(low, (low if high == ANY else high) + 1))
+    slot = _leading(row.types)
+    for type_ in _choices(row, slot):
+        compared = {v for types, v in fitting if type_ is None or type_ in _data(row, types, slot)}
+        yield Unit(row.op, _named(row, type_), accepted, tuple(sorted(compared)), str(row.exactness))
+
+
+def _leading(types: str) -> int | None:
+    """The first operand that offers types of data to choose from."""
+    for place, word in enumerate(types.split()):
+        if len(set(_alternatives(word)) - COUNTING) > 1 or _alternatives(word)[0] == "any":
+            return place
+    return None
+
+
+def _choices(row: Kernel, slot: int | None) -> tuple[str | None, ...]:
+    if slot is None or row.types.split()[slot].startswith("any"):
+        return (None,)
+    return _alternatives(row.types.split()[slot])
+
+
+def _data(row: Kernel, types: str, slot: int | None) -> set[str]:
+    """The types in `types` of those operands that offer the same choice as the leading one."""
+    offered = _alternatives(row.types.split()[slot or 0])
+    found = set()
+    for words, given in zip(row.types.split("->"), types.split("->"), strict=True):
+        slots = words.split()
+        for place, type_ in enumerate(given.split()):
+            if _alternatives(slots[min(place, len(slots) - 1)]) == offered:
+                found.add(type_)
+    return found
+
+
+def _alternatives(word: str) -> tuple[str, ...]:
+    return tuple(word.rstrip("?*").split("|"))
+
+
+def _named(row: Kernel, type_: str | None) -> str:
+    """A row's types in a few words: one type where all data have it."""
+    left, right = ([_chosen(w, row, type_) for w in half.split()] for half in row.types.split("->"))
+    data = [w for w in left if w and not set(w.split("|")) <= COUNTING] or [w for w in left if w]
+    shown = {*data, *right}
+    storage = " (sparse)" if row.sparse else ""
+    if len(shown) == 1:
+        return f"{shown.pop()}{storage}"
+    return f"{_folded(data)} → {_folded(right)}{storage}".strip()
+
+
+def _chosen(word: str, row: Kernel, type_: str | None) -> str:
+    slot = _leading(row.types)
+    same = slot is not None and _alternatives(word) == _alternatives(row.types.split()[slot])
+    return (type_ or word) if same else "|".join(_alternatives(word))
+
+
+def _folded(words: list[str]) -> str:
+    """Types in order, runs of equal ones counted; long lists of alternatives cut short."""
+    runs: list[tuple[str, int]] = []
+    for word in (_short(w) for w in words if w):
+        if runs and runs[-1][0] == word:
+            runs[-1] = (word, runs[-1][1] + 1)
+        else:
+            runs.append((word, 1))
+    return ", ".join(word if count == 1 else f"{count} × {word}" for word, count in runs) or "nothing"
+
+
+def _short(word: str) -> str:
+    parts = word.split("|")
+    return "/".join(parts) if len(parts) < 5 else f"{parts[0]}/…/{parts[-1]}"
+
+
+def ranges(numbers: tuple[int, ...]) -> str:
+    """`1–4, 6` for 1, 2, 3, 4 and 6; a dash for none."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and runs[-1][-1] == n - 1:
+            runs[-1][1:] = [n]
+        else:
+            runs.append([n])
+    return ", ".join("–".join(map(str, run)) for run in runs) or "–"
+
+
+def document(evidence: Evidence) -> str:
+    """The whole page."""
+    lines = [HEAD, "| operator | types | compared | accepted, not yet compared | promise |", "|---|---|---|---|---|"]
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    for unit in units(evidence):
+        rest = tuple(v for v in unit.accepted if v not in unit.compared)
+        promise = unit.promise if unit.compared or unit.promise.startswith("close") else "–"
+        rows.setdefault((unit.op, ranges(unit.compared), ranges(rest), promise), []).append(unit.types)
+    for (op, compared, rest, promise), types in rows.items():
+        shown = "; ".join(dict.fromkeys(types)).replace("|", "/")
+        lines.append(f"| {op} | {shown} | {compared} | {rest} | {promise} |")
+    refused = sorted(set(enum("BuiltinOperator")) - set(LITERT_REF.kernels) - NOT_OPERATORS)
+    lines += ["", f"Refused whatever their types and version: {', '.join(refused)}.", ""]
+    return "\n".join(lines)
+
+
+#: Numbers of the schema that stand for no operator.
+NOT_OPERATORS = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"})
+
+
+if __name__ == "__main__":
+    TARGET.write_text(document(Evidence.load(EVIDENCE)), encoding="utf-8")
