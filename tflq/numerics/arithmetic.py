@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.stages import Reals, StageOf
 
 
@@ -26,6 +27,10 @@ class Arithmetic:
     requantize_dense: StageOf
     #: FULLY_CONNECTED's own, int64 accumulators
     requantize_dense_wide: StageOf
+    #: what XNNPACK scales uint8 matrix products with
+    xnnpack_uint8_gemm: StageOf = FloatRoundingEven.of
+    #: what XNNPACK scales products and uint8 depthwise convolutions with
+    xnnpack_product: StageOf = FloatRoundingEven.of
 
 
 def exact_real(exact: Reals, prepared: Reals) -> Reals:

@@ -15,6 +15,7 @@ __all__ = ["PROFILES", "Profile", "by_name"]
 _HOMES = {
     "litert-ref": "litert_ref",
     "litert-opt": "litert_opt",
+    "litert-xnnpack": "litert_xnnpack",
     "tflite-2.14-ref": "tflite_2_14_ref",
     "tflite-2.14-opt": "tflite_2_14_opt",
     "tflm": "tflm",

@@ -1,0 +1,35 @@
+"""CONV_2D of 8-bit codes by XNNPACK: the reference's sums, scaled by a float32 multiplier.
+
+Operands, options and refusals: tflq/kernels/reference/conv_2d.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.reference.conv_2d import prepare_quantized
+from tflq.kernels.xnnpack.delegation import Delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.xnnpack.scaling import gemm, rescaled
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def takes(node: Node) -> bool:
+    """Constant weights and bias; weights per tensor or along the output channels."""
+    x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
+    return (
+        is_quantized(x) and is_quantized(y) and has_filter_scales(w, 0) and has_bias_scales(bias)
+        and w.is_constant and bias.is_constant
+        and has_shape(x, 4) and has_shape(w, 4) and has_shape(bias, 1, 1)
+    )  # fmt: skip
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference has it but for the scaling."""
+    x, w, y = node.input(0), node.input(1), node.outputs[0]
+    return rescaled(prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, y, w.shape[0])
+
+
+DELEGATES = tuple(
+    Delegate(Kernel("CONV_2D", types, prepare, (1, 8)), takes)
+    for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
+)

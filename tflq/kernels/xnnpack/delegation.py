@@ -1,0 +1,114 @@
+"""Which operators XNNPACK takes: the rule of each is stated once, in its file; what it leaves runs as without it.
+
+Conditions that several operators share are here. They see what prepare sees: whether an operand is constant in the
+file cannot be told where the operator's shape follows from it, and then it counts as constant.
+Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph::VisitNode and what these call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Kernel, KernelTable, Node, Operand, Prepared, find
+from tflq.numerics.arithmetic import Arithmetic
+
+#: The largest rank that XNNPACK knows.
+_RANK = 6
+
+_EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """One row: XNNPACK's kernel, and whether it is given a node."""
+
+    kernel: Kernel
+    takes: Callable[[Node], bool]
+
+    def over(self, base: KernelTable) -> Kernel:
+        """The row, with what `base` has for nodes that are not taken."""
+        return replace(self.kernel, prepare=delegated(self.takes, self.kernel, base))
+
+
+def delegated(
+    takes: Callable[[Node], bool], ours: Kernel, base: KernelTable
+) -> Callable[[Node, Arithmetic], Prepared]:  # fmt: skip
+    """A prepare that binds `ours` where the rule takes the node, and the row of `base` elsewhere."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        if takes(node):
+            return ours.prepare(node, arithmetic)
+        types = [None if operand is None else operand.type for operand in node.inputs]
+        row = find(base, node.op, node.version, types, [operand.type for operand in node.outputs], ours.sparse)
+        if row is None:
+            node.refuse("is not taken by XNNPACK, and has no other kernel")
+        return row.prepare(node, arithmetic)
+
+    return prepare
+
+
+class Delegation(Mapping[str, tuple[Kernel, ...]]):
+    """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES."""
+
+    def __init__(self, package: str, files: Mapping[str, str], base: KernelTable) -> None:
+        self._package, self._files, self._base = package, files, base
+        self._loaded: dict[str, tuple[Kernel, ...]] = {}
+
+    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
+        if op not in self._loaded:
+            modules = [import_module(f"{self._package}.{name}") for name in self._files[op].split()]
+            rows = [row.over(self._base) for module in modules for row in module.DELEGATES if row.kernel.op == op]
+            self._loaded[op] = tuple(rows)
+        return self._loaded[op]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def is_quantized(operand: Operand) -> bool:
+    """Whether an 8-bit operand has one scale, along dimension 0. Source: CheckTensorFloat32OrQUInt8Type."""
+    q = operand.quantization
+    return operand.type in _EIGHT_BITS and q is not None and len(q.scale) == 1 and q.quantized_dimension == 0
+
+
+def has_filter_scales(operand: Operand, dimension: int) -> bool:
+    """Whether weights have one scale, or several along `dimension`. Source: CheckTensorFloat32OrQCInt8Type."""
+    q = operand.quantization
+    if q is None or len(q.scale) == 0:
+        return False
+    if operand.type == TensorType.UINT8:
+        return is_quantized(operand) and is_normal(q.scale)
+    along = len(q.scale) == 1 or q.quantized_dimension == dimension
+    return along and is_normal(q.scale) and (len(q.scale) == 1 or not int(q.zero_point[0]))
+
+
+def has_bias_scales(operand: Operand) -> bool:
+    """Whether a bias is quantized along dimension 0. Source: CheckTensorFloat32OrFloat16OrQCInt32Type."""
+    q = operand.quantization
+    if q is None or len(q.scale) == 0 or q.quantized_dimension != 0:
+        return False
+    return is_normal(q.scale) and not int(q.zero_point[0])
+
+
+def is_normal(scales: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bool:
+    """Whether all are positive and normal. Source: xnn_validate_quantized_tensor."""
+    return bool(np.all(np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)))
+
+
+def has_shape(operand: Operand, lowest: int = 0, highest: int = _RANK) -> bool:
+    """Whether the rank lies between these, and no dimension is 0. Source: CheckTensorShape."""
+    return lowest <= len(operand.shape) <= highest and min(operand.shape, default=1) > 0
+
+
+def ratio_lies(x: Operand, y: Operand, lowest: float, beyond: float) -> bool:
+    """Whether scale(x) / scale(y), in float32, is in [lowest, beyond). Source: CheckTensorsInputOutputScale."""
+    with np.errstate(all="ignore"):
+        return bool(lowest <= x.scale / y.scale < beyond)

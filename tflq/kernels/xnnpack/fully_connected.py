@@ -1,0 +1,51 @@
+"""FULLY_CONNECTED of 8-bit codes by XNNPACK: the reference's sums, scaled by a float32 multiplier.
+
+Operands, options and refusals: tflq/kernels/reference/fully_connected.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode, CheckTensorFilterType.
+"""
+
+from __future__ import annotations
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.reference.fully_connected import prepare_quantized
+from tflq.kernels.xnnpack.delegation import Delegate, has_bias_scales, has_shape, is_quantized
+from tflq.kernels.xnnpack.scaling import gemm, rescaled
+from tflq.numerics.arithmetic import Arithmetic
+
+#: Weights of 4 and 2 bits fill whole bytes.
+_VALUES_A_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
+
+
+def takes(node: Node) -> bool:
+    """Constant weights and bias; signed weights with zero point 0."""
+    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
+    return (
+        is_quantized(x) and is_quantized(y) and _has_scales(w) and w.is_constant and has_shape(w, 2, 2)
+        and (bias is None or (has_bias_scales(bias) and bias.is_constant))
+        and (w.type == TensorType.UINT8 or w.zero_point == 0)
+        and w.shape[1] % _VALUES_A_BYTE.get(w.type, 1) == 0
+    )  # fmt: skip
+
+
+def _has_scales(w: Operand) -> bool:
+    q = w.quantization
+    if q is None or len(q.scale) == 0:
+        return False
+    if w.type == TensorType.UINT8:
+        return is_quantized(w)
+    if w.type == TensorType.INT2:
+        return len(q.scale) == w.shape[0] and q.quantized_dimension == 0
+    return len(q.scale) == 1 or q.quantized_dimension == 0
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference has it but for the scaling."""
+    x, w, y = node.input(0), node.input(1), node.outputs[0]
+    return rescaled(prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, y, w.shape[0])
+
+
+DELEGATES = tuple(
+    Delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
+    for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
+)

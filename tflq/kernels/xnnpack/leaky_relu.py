@@ -1,0 +1,89 @@
+"""LEAKY_RELU of 8-bit codes by XNNPACK: multipliers with 8 bits after the point.
+
+Operands, options and refusals: tflq/kernels/reference/leaky_relu.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitUnaryNode; XNNPACK's qs8 and qu8 vlrelu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_unary, same_type
+from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import type_range
+
+#: Bits after the point.
+BITS = 8
+
+_SMALLEST, _LARGEST, _LARGEST_NEGATIVE = 2.0**-8, 128.0, -127.99609375
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    input_zero_point: int  # LSB of input
+    output_zero_point: int  # LSB of output
+    positive: int  # 2**-8 LSB of output per LSB of input, for x >= zero point
+    negative: int  # the same, times alpha
+    low: int  # LSB of output
+    high: int
+
+
+def takes(node: Node) -> bool:
+    """A normal alpha, and multipliers that 16 bits hold. All products are float32."""
+    x, y = same_type(node)
+    alpha = np.float32(node.options["alpha"])
+    if not (is_quantized(x) and is_quantized(y) and has_shape(x) and _is_normal(alpha)):
+        return False
+    if not (_is_normal(x.scale) and _is_normal(y.scale)):
+        return True
+    positive = x.scale / y.scale
+    negative = positive * alpha
+    return bool(
+        _SMALLEST <= positive <= _LARGEST
+        and _LARGEST_NEGATIVE <= negative <= _LARGEST
+        and abs(negative) >= _SMALLEST
+    )  # fmt: skip
+
+
+def _is_normal(x: np.float32) -> bool:
+    return bool(np.isfinite(x) and abs(x) >= np.finfo(np.float32).tiny)
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Multipliers are float32 products, rounded half to even."""
+    x, y = same_type(node)
+    ratio = x.scale / y.scale
+    dtype = np.dtype(x.type.label)
+    data = OpData(
+        input_zero_point=x.zero_point,
+        output_zero_point=y.zero_point,
+        positive=fixed(ratio),
+        negative=fixed(ratio * np.float32(node.options["alpha"])),
+        low=type_range(dtype)[0],
+        high=type_range(dtype)[1],
+    )
+    return prepare_unary(node, data, evaluate, dtype)
+
+
+def fixed(real: np.float32) -> int:
+    """A real multiplier in steps of 1/256, half to even."""
+    return int(np.rint(np.float32(1 << BITS) * real))
+
+
+def evaluate(data: OpData, x: Array) -> Array:
+    """Rounding: half up, of the product and the zero point together. Overflow: none."""
+    centred = x.astype(np.int64) - data.input_zero_point
+    scaled = centred * np.where(centred >= 0, data.positive, data.negative)
+    codes = (scaled + (1 << BITS - 1) >> BITS) + data.output_zero_point
+    return np.clip(codes, data.low, data.high).astype(x.dtype)
+
+
+DELEGATES = tuple(
+    Delegate(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare, (1, 2)), takes) for t in ("uint8", "int8")
+)  # fmt: skip

@@ -1,0 +1,39 @@
+"""MUL of 8-bit codes by XNNPACK: the product scaled by a float32 multiplier.
+
+Operands, options and refusals: tflq/kernels/reference/mul.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitBinaryNode, CheckTensorsInputProductOutputScale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.binary import both
+from tflq.kernels.blocks import requantizing
+from tflq.kernels.kernel import Kernel, Node
+from tflq.kernels.reference.mul import prepare_quantized
+from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import StageOf
+
+_LOWEST, _BEYOND = 2.0**-16, 256.0
+
+
+def takes(node: Node) -> bool:
+    """The product of scales between 1/65536 and 256 of the output's, in float32."""
+    a, b, y = both(node)
+    if not (all(map(is_quantized, (a, b, y))) and has_shape(a) and has_shape(b)):
+        return False
+    with np.errstate(all="ignore"):
+        return bool(_LOWEST <= a.scale * b.scale / y.scale < _BEYOND)
+
+
+def product(arithmetic: Arithmetic) -> StageOf:
+    """The scaling of a product."""
+    return arithmetic.xnnpack_product
+
+
+DELEGATES = tuple(
+    Delegate(Kernel("MUL", f"{t} {t} -> {t}", requantizing(prepare_quantized, product), (1, 7)), takes)
+    for t in ("uint8", "int8")
+)
