@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, STORED_BITS, TensorType
 from tflq.kernels.element_types import SIZED
 from tflq.kernels.hybrid import is_blockwise, read_as_int8
@@ -109,7 +110,9 @@ def checked_table(node: Node) -> Operand:
 
 
 def eval_plain(_: None, indices: Array, table: Array) -> Array:
-    """Source: EvalSimple."""
+    """Source: EvalSimple, which leaves the output as it was where the table has no rows."""
+    if not table.shape[0] and indices.size:
+        raise UndefinedResultError("embedding_lookup", "rows of a table without rows")
     check_positions("embedding_lookup", indices, table.shape[0])
     return table.take(indices, 0)
 

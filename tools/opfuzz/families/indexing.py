@@ -203,9 +203,9 @@ def embedding(draw: Draw, op: str) -> Case:
     value = draw.rng.integers(0, max(1, shape[0]), count).astype(np.int32)
     listed, value = draw.listed(value, "int32", 0.3)
     table = draw.tensor(str(kind), shape)
-    if made == "float32" and kind in ("int8", "int4"):
+    if made in ("float32", "float16") and kind in ("int8", "uint8", "int4", "int2"):
         table = T(table.type, shape, draw.scale(), 0)
-        if kind == "int4" or draw.chance(0.7):
+        if kind in ("int4", "int2") or draw.chance(0.7):
             table = draw.constant(table)
     y = T(made, (count, *shape[1:]), *((table.scale, table.zero_point) if made == kind else ()))
     return draw.case(op, [listed, table], [y], given=lambda t: value if t is listed else None)
