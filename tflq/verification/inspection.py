@@ -10,6 +10,7 @@ from tflq.api.files import Source
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
+from tflq.kernels.kernel import Kernel, Prepared
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.verification.constants import Constants, constants_of
@@ -139,14 +140,22 @@ def _operator(model: Model, graph: Subgraph, index: int, profile: Profile) -> Op
     )
 
 
-def _constants(model: Model, index: int, profile: Profile, op: str) -> tuple[Constants | None, str]:
-    """Prepare one operator, first without its weights: what is asked for here does not depend on their values."""
+def prepare_alone(model: Model, index: int, profile: Profile) -> tuple[Prepared | None, Kernel]:
+    """One operator as the profile prepares it, without its weights where they are not needed; and its kernel.
+
+    Operators that are bound when the model runs have only a kernel.
+    """
+    alone, _ = single_operator(model, index)
     try:
-        alone, _ = single_operator(model, index)
-        try:
-            prepared = make_plan(_without_weights(alone), profile).steps[0].prepared
-        except TflqError:
-            prepared = make_plan(alone, profile).steps[0].prepared
+        step = make_plan(_without_weights(alone), profile).steps[0]
+    except TflqError:
+        step = make_plan(alone, profile).steps[0]
+    return step.prepared, step.kernel
+
+
+def _constants(model: Model, index: int, profile: Profile, op: str) -> tuple[Constants | None, str]:
+    try:
+        prepared, _ = prepare_alone(model, index, profile)
     except TflqError as error:
         return None, str(error).removeprefix(f"operator 0 {op}: ")
     except IndexError:

@@ -1,0 +1,95 @@
+"""`tflq profiles`: the list, two side by side, and what they do to a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import suites
+from click.testing import CliRunner
+
+from tflq.cli.main import cli
+from tflq.ir.schema import data_text
+from tflq.profiles import PROFILES, by_name
+from tflq.verification.profile_pairs import compare_profiles, fields_read
+
+MODELS = suites.ROOT / "golden" / "singleop" / "models"
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(cli, ["profiles", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def document(*words: str) -> dict:
+    found = json.loads(run(*words, "--json"))
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    jsonschema.validate(found, json.loads(data_text("profiles.schema.json")))
+    return found
+
+
+def model_with(op: str, types: str) -> Path:
+    """A recorded single-operator model of that form."""
+    for path in sorted(MODELS.glob("*.tflite")):
+        (first, *_) = document("tflm", "--model", str(path))["operators"]
+        if (first["op"], first["types"]) == (op, types):
+            return path
+    pytest.skip(f"no recorded model of {op} {types}")
+
+
+def test_every_profile_is_listed() -> None:
+    listed = document()["profiles"]
+    assert [p["name"] for p in listed] == list(PROFILES)
+    assert all(name in run() for name in PROFILES)
+
+
+def test_a_profile_does_not_differ_from_itself() -> None:
+    assert compare_profiles(PROFILES["tflm"], PROFILES["tflm"]) == ()
+    assert "no difference" in run("tflm", "tflm")
+
+
+def test_the_primitive_that_differs_is_named() -> None:
+    rows = document("litert-ref", "tflm")["differences"]
+    dense = next(d for d in rows if "int8 int8 int32 -> int8" in d["types"] and d["op"] == "FULLY_CONNECTED")
+    assert {"name": "requantize_dense", "first": "FloatRounding", "second": "DoubleRounding"} in dense["primitives"]
+    assert not any(d["op"] == "CONV_2D" and "int8 int8 int32 -> int8" in d["types"] for d in rows)
+    sums = next(d for d in rows if d["op"] == "SUM" and "int8 int32 -> int8" in d["types"])
+    assert sums["primitives"] == [{"name": "kernel", "first": "reference.sum", "second": "micro.sum"}]
+    assert any("micro.sum" in note for note in sums["notes"])
+
+
+def test_single_rounding_differs_where_something_is_requantized() -> None:
+    differing = {d.op for d in compare_profiles(by_name("litert-ref"), by_name("litert-ref+single-rounding"))}
+    assert {"CONV_2D", "ADD", "MUL"} <= differing
+    assert not {"RESHAPE", "MAX_POOL_2D", "AVERAGE_POOL_2D"} & differing
+
+
+def test_what_a_kernel_reads_is_found_behind_other_functions() -> None:
+    (row, *_) = (k for k in PROFILES["litert-ref"].kernels["CONV_2D"] if k.types.startswith("int8"))
+    assert "requantize" in fields_read(row.prepare)
+    (plain, *_) = (k for k in PROFILES["litert-ref"].kernels["CONV_2D"] if k.types.startswith("float32"))
+    assert not fields_read(plain.prepare)
+
+
+def test_operators_that_differ_are_found_in_a_model() -> None:
+    path = model_with("FULLY_CONNECTED", "int8 int8 int32 -> int8")
+    found = document("litert-ref", "tflm", "litert-ref", "--model", str(path))
+    (operator,) = found["operators"]
+    (effect,) = operator["effects"]  # none for litert-ref against itself
+    assert effect["profile"] == "tflm"
+    assert effect["base"].startswith("FloatRounding")
+    assert effect["here"].startswith("DoubleRounding")
+    assert "1 of 1 operators" in run("litert-ref", "tflm", "--model", str(path))
+
+
+def test_a_model_may_give_the_same_bits_everywhere() -> None:
+    path = model_with("AVERAGE_POOL_2D", "int8 -> int8")
+    assert "the same bits" in run("litert-ref", "tflm", "--model", str(path))
+    assert document("litert-ref", "tflm", "--model", str(path))["operators"][0]["effects"] == []
+
+
+def test_one_name_alone_is_refused() -> None:
+    result = CliRunner().invoke(cli, ["profiles", "tflm"])
+    assert result.exit_code == 2
