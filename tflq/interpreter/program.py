@@ -99,6 +99,13 @@ class Surroundings:
         """The number by which all subgraphs know the resource of that name."""
         return self._program.handles()[container, name]
 
+    def operators(self, index: int) -> tuple[str, ...]:
+        """The names of a subgraph's operators, in order."""
+        model = self._program.model
+        if not 0 <= index < len(model.subgraphs):
+            raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=index)
+        return tuple(model.operator_codes[operator.opcode_index].name for operator in model.subgraphs[index].operators)
+
     def _plan(self, index: int, shapes: Shapes) -> Plan:
         plan, _ = self._program.plan(index, shapes)
         self.peak_memory = max(self.peak_memory, plan.peak_memory)

@@ -93,6 +93,9 @@ class Surroundings(Protocol):
     def handle(self, container: str, name: str) -> int:
         """The number by which all subgraphs know the resource of that name."""
 
+    def operators(self, index: int) -> tuple[str, ...]:
+        """The names of a subgraph's operators, in order: for kernels that read a subgraph instead of calling it."""
+
 
 class Session(Protocol):
     """What a kernel of a `session` row reaches beyond its operands while it runs."""
