@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import suites
@@ -28,15 +27,6 @@ def document(*words: str) -> dict:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     jsonschema.validate(found, json.loads(data_text("profiles.schema.json")))
     return found
-
-
-def model_with(op: str, types: str) -> Path:
-    """A recorded single-operator model of that form."""
-    for path in sorted(MODELS.glob("*.tflite")):
-        (first, *_) = document("tflm", "--model", str(path))["operators"]
-        if (first["op"], first["types"]) == (op, types):
-            return path
-    pytest.skip(f"no recorded model of {op} {types}")
 
 
 def test_every_profile_is_listed() -> None:
@@ -74,7 +64,7 @@ def test_what_a_kernel_reads_is_found_behind_other_functions() -> None:
 
 
 def test_operators_that_differ_are_found_in_a_model() -> None:
-    path = model_with("FULLY_CONNECTED", "int8 int8 int32 -> int8")
+    path = MODELS / "fc_i8_0.tflite"
     found = document("litert-ref", "tflm", "litert-ref", "--model", str(path))
     (operator,) = found["operators"]
     (effect,) = operator["effects"]  # none for litert-ref against itself
@@ -85,7 +75,7 @@ def test_operators_that_differ_are_found_in_a_model() -> None:
 
 
 def test_a_model_may_give_the_same_bits_everywhere() -> None:
-    path = model_with("AVERAGE_POOL_2D", "int8 -> int8")
+    path = MODELS / "average_pool_2d_i8_0.tflite"
     assert "the same bits" in run("litert-ref", "tflm", "--model", str(path))
     assert document("litert-ref", "tflm", "--model", str(path))["operators"][0]["effects"] == []
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from tflq.api.files import Source
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan
 from tflq.ir import Model
 from tflq.kernels.kernel import Prepared
 from tflq.profiles import Profile

@@ -37,7 +37,9 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class PairDifference:
-    """One operator with operand types, such as "int8 -> int8"; `notes` are what kernels of other runtimes say they do otherwise."""
+    """One operator with operand types, such as "int8 -> int8", or "all". `notes` are what kernels of other runtimes say of
+    themselves.
+    """
 
     op: str
     types: tuple[str, ...]
@@ -54,6 +56,11 @@ def compare_profiles(first: Profile, second: Profile) -> tuple[PairDifference, .
 
 
 def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDifference]:
+    missing = [op not in profile.kernels for profile in (first, second)]
+    if any(missing):
+        homes = (NONE if gone else home(p.kernels[op][0]) for gone, p in zip(missing, (first, second), strict=True))
+        yield PairDifference(op, ("all",), (Primitive("kernel", *homes),))
+        return
     seen: set[str] = set()
     for row in (*first.kernels.get(op, ()), *second.kernels.get(op, ())):
         for inputs, outputs in _forms(row.types):
@@ -61,11 +68,11 @@ def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDiffe
             if form in seen:
                 continue
             seen.add(form)
-            rows = tuple(_row(p.kernels, row, inputs, outputs) for p in (first, second))
-            primitives = tuple(_primitives(first, second, *rows, form))
+            one, other = (_row(p.kernels, row, inputs, outputs) for p in (first, second))
+            primitives = tuple(_primitives(first, second, one, other, form))
             if primitives:
-                notes = tuple(dict.fromkeys(_note(k) for k in rows if k is not None and _kernel(*rows)))
-                yield PairDifference(op, (form,), primitives, tuple(note for note in notes if note))
+                notes = [_note(k) for k in (one, other) if k is not None and home(one) != home(other)]
+                yield PairDifference(op, (form,), primitives, tuple(dict.fromkeys(filter(None, notes))))
 
 
 def _merged(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
@@ -95,14 +102,10 @@ def _row(kernels: KernelTable, like: Kernel, inputs: tuple[str, ...], outputs: t
     return find(kernels, like.op, like.versions[0], types(inputs), types(outputs), like.sparse)
 
 
-def _kernel(first: Kernel | None, second: Kernel | None) -> bool:
-    return home(first) != home(second)
-
-
 def _primitives(
     first: Profile, second: Profile, one: Kernel | None, other: Kernel | None, form: str
 ) -> Iterator[Primitive]:  # fmt: skip
-    if _kernel(one, other):
+    if home(one) != home(other):
         yield Primitive("kernel", home(one), home(other))
     if one is None or other is None or "int" not in form:
         return
@@ -120,9 +123,14 @@ def home(kernel: Kernel | None) -> str:
     if kernel is None:
         return NONE
     for name, module in tuple(sys.modules.items()):
-        if name.startswith(_PACKAGE) and any(row is kernel for row in getattr(module, "KERNELS", ())):
+        if name.startswith(_PACKAGE) and any(_is_same(row, kernel) for row in getattr(module, "KERNELS", ())):
             return name.removeprefix(_PACKAGE)
     return str(unwrapped(kernel.prepare).__module__).removeprefix(_PACKAGE)
+
+
+def _is_same(row: Kernel, kernel: Kernel) -> bool:
+    """Whether `kernel` is that row, or the same for other versions."""
+    return row is kernel or (row.op, row.types, row.prepare) == (kernel.op, kernel.types, kernel.prepare)
 
 
 def _note(kernel: Kernel) -> str:
