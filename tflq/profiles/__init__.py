@@ -16,6 +16,8 @@ _HOMES = {
     "litert-ref": "litert_ref",
     "litert-opt": "litert_opt",
     "litert-xnnpack": "litert_xnnpack",
+    "litert-xnnpack-arm64": "litert_xnnpack_arm64",
+    "litert-xnnpack-arm64-a53": "litert_xnnpack_arm64_a53",
     "tflite-2.14-ref": "tflite_2_14_ref",
     "tflite-2.14-opt": "tflite_2_14_opt",
     "tflm": "tflm",

@@ -81,7 +81,8 @@ def evaluate(data: OpData, x: Array) -> Array:
     centred = x.astype(np.int64) - data.input_zero_point
     scaled = centred * np.where(centred >= 0, data.positive, data.negative)
     codes = (scaled + (1 << BITS - 1) >> BITS) + data.output_zero_point
-    return np.clip(codes, data.low, data.high).astype(x.dtype)
+    held: Array = np.clip(codes, data.low, data.high).astype(x.dtype)
+    return held
 
 
 DELEGATES = tuple(

@@ -48,7 +48,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def evaluate(data: OpData, x: Array, axes: Array) -> Array:
     """Rounding: float32, product and sum apart, then half to even. Overflow: the sum wraps int32."""
     real = sum_int32(data.reduced.rows(x)).astype(np.float32) * data.scale + data.offset
-    return np.rint(np.clip(real, *type_range(data.dtype))).astype(data.dtype).reshape(data.reduced.shape)
+    codes: Array = np.rint(np.clip(real, *type_range(data.dtype))).astype(data.dtype)
+    return codes.reshape(data.reduced.shape)
 
 
 DELEGATES = tuple(

@@ -13,7 +13,7 @@ from tflq.kernels.reference.resize_bilinear import OpData, Taps, prepare_with
 from tflq.kernels.resizing import ratio
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
+from tflq.numerics.compiled import Int, compiled
 
 #: Bits of a weight.
 _BITS = 11
@@ -56,6 +56,12 @@ def evaluate(data: OpData, x: Array, size: Array) -> Array:
 
 
 @compiled
+def between(first: Int, second: Int, weight: Int) -> Int:
+    """first + (second - first) * weight, in 1/2048; so is the weight."""
+    return (np.int64(first) << _BITS) + (np.int64(second) - np.int64(first)) * weight
+
+
+@compiled
 def _pixels(x: Array, out: Array, y0: Array, y1: Array, wy: Array, x0: Array, x1: Array, wx: Array) -> None:
     batches, height, width, depth = out.shape
     half = np.int64(1) << np.int64(2 * _BITS - 1)
@@ -65,10 +71,8 @@ def _pixels(x: Array, out: Array, y0: Array, y1: Array, wy: Array, x0: Array, x1
             for w in range(width):
                 left, right = x0[w], x1[w]
                 for c in range(depth):
-                    above = (np.int64(top[left, c]) << _BITS) + (np.int64(top[right, c]) - top[left, c]) * wx[w]
-                    below = (np.int64(bottom[left, c]) << _BITS) + (np.int64(bottom[right, c]) - bottom[left, c]) * wx[
-                        w
-                    ]
+                    above = between(top[left, c], top[right, c], wx[w])
+                    below = between(bottom[left, c], bottom[right, c], wx[w])
                     out[b, y, w, c] = ((above << _BITS) + (below - above) * wy[y] + half) >> (2 * _BITS)
 
 
