@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from opfuzz.case import Case
 from opfuzz.draw import Draw
-from opfuzz.families import binary, contracting, imaging, indexing, moving, reducing, unary
+from opfuzz.families import binary, contracting, imaging, indexing, moving, recurrent, reducing, segments, unary
 
 Spec = Callable[[Draw, str], Case]
 
@@ -22,5 +22,6 @@ def _joined(*tables: Mapping[str, Spec]) -> dict[str, Spec]:
 
 
 SPECS: Mapping[str, Spec] = _joined(
-    unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS, moving.SPECS, indexing.SPECS, imaging.SPECS
+    unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS, moving.SPECS, indexing.SPECS, imaging.SPECS,
+    recurrent.SPECS, segments.SPECS,
 )  # fmt: skip

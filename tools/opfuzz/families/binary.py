@@ -91,9 +91,25 @@ def _given(draw: Draw, op: str, tensor: T, second: bool) -> Array | None:
     return None
 
 
-SPECS = dict.fromkeys(
+def equal_shapes(draw: Draw, op: str) -> Case:
+    """STABLEHLO_*: no broadcasting, no quantization."""
+    kind = str(draw.types(op)[0][0])
+    x = T(kind, draw.shape())
+    second = T(kind, x.shape)
+
+    def given(tensor: T) -> Array | None:
+        if op == "STABLEHLO_SHIFT_LEFT" and tensor is second:
+            return draw.rng.integers(0, 8 * np.dtype(kind).itemsize, tuple(x.shape)).astype(kind)
+        return None
+
+    options = ("StablehloShiftLeftOptions", {}) if op == "STABLEHLO_SHIFT_LEFT" else None
+    return draw.case(op, [x, second], [T(kind, x.shape)], options, given=given)
+
+
+HLO = ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM", "AND", "SHIFT_LEFT")
+SPECS = dict.fromkeys([f"STABLEHLO_{name}" for name in HLO], equal_shapes) | dict.fromkeys(
     ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "FLOOR_DIV", "FLOOR_MOD", "SQUARED_DIFFERENCE", "EQUAL",
-     "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "LOGICAL_AND", "LOGICAL_OR", "BITWISE_XOR",
+     "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "ATAN2", "LOGICAL_AND", "LOGICAL_OR", "BITWISE_XOR",
      "RIGHT_SHIFT"),
     arithmetic,
 )  # fmt: skip

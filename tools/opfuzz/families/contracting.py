@@ -175,11 +175,38 @@ def pool(draw: Draw, op: str) -> Case:
     return draw.case(op, [x], [y], ("Pool2DOptions", options))
 
 
+def volume(draw: Draw, op: str) -> Case:
+    """CONV_3D and CONV_3D_TRANSPOSE."""
+    (h, w), (kh, kw), options, (oh, ow) = window(draw)
+    depth, stride = draw.int(1, 3), draw.int(1, 2)
+    d = draw.int(depth, depth + 3)
+    od = pixels(d, depth, stride, options["padding"])
+    batch, channels, filters = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4)
+    options |= {"stride_d": stride, "dilation_d_factor": 1}
+    added = [T("float32", (filters,), value=draw.floats((filters,), 1.0, 0.0))] if draw.chance(0.6) else []
+    if op == "CONV_3D":
+        x, y = T("float32", (batch, d, h, w, channels)), T("float32", (batch, od, oh, ow, filters))
+        k = T("float32", (depth, kh, kw, channels, filters))
+        return draw.case(op, [x, draw.constant(k, 0.7), *added], [y], ("Conv3DOptions", options))
+    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    (h, w), (kh, kw), plain, (oh, ow) = window(draw, dilated=False)
+    options |= {name: plain[name] for name in ("padding", "stride_h", "stride_w")}
+    od = pixels(d, depth, stride, options["padding"])
+    shape, value = draw.listed([batch, d, h, w, filters], constant=0.8)
+    k = draw.constant(T("float32", (depth, kh, kw, filters, channels)), 0.7)
+    x, y = T("float32", (batch, od, oh, ow, channels)), T("float32", (batch, d, h, w, filters))
+    return draw.case(
+        op, [shape, k, x, *added], [y], ("Conv3DOptions", options), given=lambda t: value if t is shape else None
+    )  # fmt: skip
+
+
 SPECS = {
+    "CONV_3D": volume,
+    "CONV_3D_TRANSPOSE": volume,
     "CONV_2D": conv,
     "DEPTHWISE_CONV_2D": depthwise,
     "TRANSPOSE_CONV": transposed,
     "FULLY_CONNECTED": dense,
     "BATCH_MATMUL": batch_matmul,
-    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), pool),
+    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), pool),
 }

@@ -53,7 +53,33 @@ def choose_boxes(draw: Draw, op: str) -> Case:
     return draw.case(op, inputs, outputs, (name, {}), given=given)
 
 
+def neighbours(draw: Draw, op: str) -> Case:
+    """LOCAL_RESPONSE_NORMALIZATION over channels."""
+    x = T("float32", draw.shape(4, 4))
+    options = {
+        "radius": draw.int(0, 5), "bias": draw.real(0.5, 2), "alpha": draw.real(0.001, 1),
+        "beta": draw.pick([0.5, 1.0, 0.75, draw.real(0.1, 2)]),
+    }  # fmt: skip
+    return draw.case(op, [x], [x], ("LocalResponseNormalizationOptions", options))
+
+
+def spectrum(draw: Draw, op: str) -> Case:
+    """RFFT2D of sizes that are powers of two; images are padded or cut."""
+    shape = (*draw.shape(0, 2, 4), draw.int(1, 9), draw.int(1, 9))
+    size = [draw.pick([1, 2, 4, 8, 16]), draw.pick([2, 4, 8, 16])]
+    listed, value = draw.listed(size)
+    x = T("float32", shape)
+    y = T("complex64", (*shape[:-2], size[0], size[1] // 2 + 1))
+
+    def given(tensor: T) -> Array:
+        return value if tensor is listed else draw.floats(shape, 1.0, 0.0)
+
+    return draw.case(op, [x, listed], [y], ("Rfft2dOptions", {}), given=given)
+
+
 SPECS = {
+    "LOCAL_RESPONSE_NORMALIZATION": neighbours,
+    "RFFT2D": spectrum,
     "RESIZE_BILINEAR": resize,
     "RESIZE_NEAREST_NEIGHBOR": resize,
     "NON_MAX_SUPPRESSION_V4": choose_boxes,

@@ -141,6 +141,14 @@ def cast(draw: Draw, op: str) -> Case:
     return draw.case(op, [x], [T(right, x.shape)], ("CastOptions", codes), given=given)
 
 
+def fake_quant(draw: Draw, op: str) -> Case:
+    """FAKE_QUANT."""
+    x = T("float32", draw.shape())
+    low, width = draw.real(-6, 0), draw.real(0.5, 12)
+    options = {"min": low, "max": max(0.1, low + width), "num_bits": draw.pick([8, 8, 4, 16, 2])}
+    return draw.case(op, [x], [x], ("FakeQuantOptions", options))
+
+
 def describe(draw: Draw, op: str) -> Case:
     """SHAPE and RANK."""
     kind = str(draw.types(op)[0][0])
@@ -161,6 +169,8 @@ SPECS = {
     **dict.fromkeys(("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"), rows),
     **dict.fromkeys(("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"), relu),
     **dict.fromkeys(("RANK", "SHAPE"), describe),
+    **dict.fromkeys(("CEIL", "ROUND", "ELU", "SIGN", "COMPLEX_ABS", "REAL", "IMAG"), pointwise),
+    "FAKE_QUANT": fake_quant,
     "QUANTIZE": quantize,
     "DEQUANTIZE": dequantize,
     "CAST": cast,
