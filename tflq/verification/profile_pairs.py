@@ -37,7 +37,7 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class PairDifference:
-    """One operator with operand types, such as "int8 -> int8", or "all". `notes` are what kernels of other runtimes say of
+    """One operator with operand types, as "int8 -> int8", or "all". `notes` are what kernels of other runtimes say of
     themselves.
     """
 

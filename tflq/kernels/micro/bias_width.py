@@ -10,7 +10,6 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tflq.ir import TensorType
 from tflq.kernels.kernel import Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -18,14 +17,12 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def as_wide_as_its_bias(prepare: Prepare) -> Prepare:
-    """`prepare` with the option quantized_bias_type saying what the bias is; without a bias the option stands."""
+    """`prepare` with the option quantized_bias_type saying what the bias is."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
-        bias = node.optional(2)
-        if bias is None:
-            return prepare(node, arithmetic)
-        wanted = TensorType.INT32 if bias.type == TensorType.INT32 else TensorType.INT64
-        fields = ChainMap({"quantized_bias_type": int(wanted)}, cast(MutableMapping[str, Any], node.options.fields))
+        fields = ChainMap(
+            {"quantized_bias_type": int(node.input(2).type)}, cast(MutableMapping[str, Any], node.options.fields)
+        )
         return prepare(replace(node, options=replace(node.options, fields=fields)), arithmetic)
 
     return prepared

@@ -1,0 +1,100 @@
+"""The table of known faults: true of the kernel tables, and what docs/profiles.md says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import suites
+from single_op import T, build
+
+import tflq
+from tflq.errors import TflqError
+from tflq.ir import TensorType
+from tflq.profiles import PROFILES
+from tflq.profiles.faults import FAULTS, Fault
+from tflq.verification.profile_pairs import compare_profiles
+
+MENDED = [fault for fault in FAULTS if "litert-ref" in fault.profiles and "spec" not in fault.profiles]
+REFERENCE, SPEC = PROFILES["litert-ref"], PROFILES["spec"]
+
+
+def types_of(form: str) -> tuple[list[TensorType], list[TensorType]]:
+    """Operand types of a form, everything optional there."""
+    left, _, right = form.replace("?", "").partition("->")
+    return [TensorType[n.upper()] for n in left.split()], [TensorType[n.upper()] for n in right.split()]
+
+
+def is_of(op: str, form: str, fault: Fault) -> bool:
+    """Whether an operator with those operand types is one that the fault concerns."""
+    return op == fault.op and types_of(form) in [types_of(types) for types in fault.types]
+
+
+def test_the_page_is_up_to_date() -> None:
+    tool = suites.ROOT / "tools" / "profile_docs.py"
+    result = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+
+
+def test_every_named_profile_has_kernels_for_the_form() -> None:
+    for fault in FAULTS:
+        assert fault.profiles, fault
+        assert set(fault.profiles) <= set(PROFILES), fault
+        for name in fault.profiles:
+            rows = PROFILES[name].kernels[fault.op]
+            for types in fault.types:
+                assert any(row.mismatches(*types_of(types)) == 0 for row in rows), (name, fault.op, types)
+
+
+def test_spec_differs_from_the_reference_on_mended_rows_only() -> None:
+    differing = [(d.op, form) for d in compare_profiles(REFERENCE, SPEC) for form in d.types]
+    for op, form in differing:
+        assert any(is_of(op, form, fault) for fault in MENDED), (op, form)
+    for fault in MENDED:
+        assert any(is_of(op, form, fault) for op, form in differing), fault
+    assert SPEC.arithmetic is REFERENCE.arithmetic
+
+
+def run(model: bytes, profile: str, x: np.ndarray) -> np.ndarray:
+    interpreter = tflq.Interpreter(model_content=model, profile=profile)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+
+@pytest.mark.parametrize("type_", ["int8", "int16"])
+def test_sums_of_signed_codes_are_mended(type_: str) -> None:
+    zero = 5 if type_ == "int8" else 0
+    model = build(
+        "SUM",
+        [T(type_, (4, 6), 0.25, zero), T("int32", (1,), value=[1])],
+        [T(type_, (4,), 0.5, -zero)],
+        ("ReducerOptions", {"keep_dims": False}),
+    )
+    x = np.random.default_rng(0).integers(-12, 12, (4, 6)).astype(type_)
+    exact = (x.astype(np.int64) - zero).sum(axis=1)  # half of it is the output, ties away from zero
+    meant = np.sign(exact) * ((abs(exact) + 1) // 2) - zero
+    assert run(model, "spec", x).tolist() == meant.tolist()
+    if type_ == "int8":
+        assert run(model, "litert-ref", x).tolist() != meant.tolist()
+    else:
+        with pytest.raises(TflqError):
+            run(model, "litert-ref", x)
+
+
+def test_a_bias_of_32_bits_is_read_as_such() -> None:
+    rng = np.random.default_rng(1)
+    w, bias = rng.integers(-9, 9, (3, 5)), rng.integers(-500, 500, 3)
+    model = build(
+        "FULLY_CONNECTED",
+        [T("int16", (2, 5), 0.5), T("int8", (3, 5), 0.5, value=w), T("int32", (3,), 0.25, value=bias)],
+        [T("int16", (2, 3), 0.25)],
+        ("FullyConnectedOptions", {}),
+    )
+    x = rng.integers(-100, 100, (2, 5)).astype(np.int16)
+    assert run(model, "spec", x).tolist() == (x.astype(np.int64) @ w.T + bias).tolist()
+    with pytest.raises(TflqError):
+        run(model, "litert-ref", x)

@@ -1,0 +1,137 @@
+"""Known faults of runtimes: where they compute other than what they mean to, or than what their own other forms do.
+
+The fault section of docs/profiles.md is made from this table (tools/profile_docs.py). A row whose `profiles` name
+`litert-ref` and not `spec` is mended in `spec`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault. `types` are rows of kernel tables; `profiles` reproduce it, or refuse what it leaves undefined."""
+
+    op: str
+    types: tuple[str, ...]
+    versions: str
+    symptom: str
+    source: str
+    profiles: tuple[str, ...]
+
+
+_REFERENCE = ("litert-ref", "tflite-2.14-ref", "litert-ref-arm64", "tflite-2.14-ref-arm64")
+_OPTIMIZED = (
+    "litert-opt", "litert-xnnpack", "tflite-2.14-opt",
+    "litert-opt-arm64", "litert-xnnpack-arm64", "litert-xnnpack-arm64-a53", "tflite-2.14-opt-arm64",
+)  # fmt: skip
+_LITERT = (*_REFERENCE, *_OPTIMIZED)
+_TF1 = ("tf-1.15-ref", "tf-1.15-opt")
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "SUM",
+        ("int8 int32 -> int8",),
+        "2.14 to 2.3, reference kernels",
+        "int8 codes are read as uint8 (code & 255), the result is clamped to 0..255 and its low byte stored",
+        "LiteRT issue 4079; reduce.cc EvalSum, QuantizedMeanOrSum<uint8_t>",
+        _REFERENCE,
+    ),
+    Fault(
+        "SUM",
+        ("int16 int32 -> int16",),
+        "2.14 to 2.3, reference kernels",
+        "int16 is read and written as uint8, half of the output stays unwritten: refused",
+        "reduce.cc EvalSum",
+        _REFERENCE,
+    ),
+    Fault(
+        "SVDF",
+        ("int8 int8 int8 int32? int8 -> int8",),
+        "2.14 to 2.3",
+        "a state of 8 bits is accepted, then read and written as 16 bits, beyond its end: refused",
+        "svdf.cc Prepare, EvalIntegerSVDF; tflite-micro svdf_common.cc has both widths",
+        _LITERT,
+    ),
+    Fault(
+        "CONV_2D",
+        ("int16 int8 int32 -> int16",),
+        "2.14 to 2.3",
+        "an int32 bias without the option quantized_bias_type is read as int64: refused",
+        "conv.cc EvalQuantizedPerChannel16x8; tflite-micro conv.cc looks at the bias's type",
+        _LITERT,
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int16 int8 int32 -> int16",),
+        "2.14 to 2.3",
+        "an int32 bias without the option quantized_bias_type is read as int64: refused",
+        "fully_connected.cc EvalQuantized; tflite-micro fully_connected.cc looks at the bias's type",
+        _LITERT,
+    ),
+    Fault(
+        "SOFTMAX",
+        ("int8 -> int8", "uint8 -> uint8"),
+        "2.3, reference kernels; 2.14 gives the highest code instead",
+        "a row whose exponentials sum to 512 or more aborts the process: refused when it is run",
+        "reference/softmax.h Softmax, GetReciprocal",
+        (*_REFERENCE, "tflm", "spec"),
+    ),
+    Fault(
+        "MUL",
+        ("int16 int16 -> uint8",),
+        "tflite-micro, October 2026",
+        "constants are never computed: every code is 0, and twice as many bytes are written as the output has",
+        "mul_common.cc CalculateOpDataMul, EvalMulQuantizedReference",
+        ("tflm",),
+    ),
+    Fault(
+        "RELU6",
+        ("int8 -> int8", "int16 -> int16"),
+        "tflite-micro, October 2026",
+        "codes are clamped in the input's quantization and never rescaled to the output's",
+        "activations_common.cc Relu6Prepare; activations.h Relu6Quantized",
+        ("tflm",),
+    ),
+    Fault(
+        "TRANSPOSE_CONV",
+        ("int32 int8 int8 int32? -> int8",),
+        "tflite-micro, October 2026",
+        "the shape operand is not looked at: the output has the shape that the file declares, the rest is dropped",
+        "transpose_conv.cc TransposeConvPrepare",
+        ("tflm",),
+    ),
+    Fault(
+        "LEAKY_RELU",
+        ("uint8 -> uint8",),
+        "TensorFlow 1.15",
+        "codes from the zero point on are copied, whatever the output's quantization is",
+        "reference_ops.h QuantizeLeakyRelu",
+        _TF1,
+    ),
+    Fault(
+        "PRELU",
+        ("uint8 uint8 -> uint8",),
+        "TensorFlow 1.15",
+        "codes from the zero point on are copied, whatever the output's quantization is",
+        "activations.cc PreluEval",
+        _TF1,
+    ),
+    Fault(
+        "CONV_2D",
+        ("int8 int8 int32 -> int8",),
+        "TensorFlow 1.15",
+        "the fused activation is ignored: codes are clamped to -128..127 only",
+        "conv.cc EvalQuantizedPerChannel",
+        ("tf-1.15-opt",),
+    ),
+    Fault(
+        "DEPTHWISE_CONV_2D",
+        ("int8 int8 int32 -> int8",),
+        "TensorFlow 1.15",
+        "the fused activation is ignored: codes are clamped to -128..127 only",
+        "depthwise_conv.cc EvalQuantizedPerChannel",
+        ("tf-1.15-opt",),
+    ),
+)
