@@ -54,8 +54,8 @@ def page(text: str) -> str:
         pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
         if not pattern.search(text):
             raise SystemExit(f"{PAGE.name} has no part {name!r}")
-        made = "\n".join((start, "", *make(), "", end))
-        text = pattern.sub(lambda _, made=made: made, text)
+        before, after = pattern.split(text, maxsplit=1)
+        text = before + "\n".join((start, "", *make(), "", end)) + after
     return text
 
 
