@@ -13,6 +13,7 @@ import numpy as np
 
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.tables import Transform, look_up_8bit, look_up_16bit, table_8bit, table_16bit
 
 
@@ -45,12 +46,12 @@ def same_type(node: Node) -> tuple[Operand, Operand]:
     return x, y
 
 
-def prepare_tabulated(node: Node, transform: Transform) -> Prepared:
+def prepare_tabulated(node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart) -> Prepared:
     """A function of reals as a table: of 256 codes for int8 and uint8, of 513 samples to interpolate for int16."""
     x, y = same_type(node)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
-        table = table_16bit(transform, x.scale, x.zero_point, y.scale, y.zero_point)
+        table = table_16bit(transform, x.scale, x.zero_point, y.scale, y.zero_point, multiply_add)
         return Prepared((x.shape,), table, look_up_16bit)
     table = table_8bit(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point)
     return Prepared((x.shape,), table, look_up_8bit)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tflq.numerics.float32_stages import FloatRoundingEven
+from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.stages import Reals, StageOf
 
 
@@ -27,6 +28,8 @@ class Arithmetic:
     requantize_dense: StageOf
     #: FULLY_CONNECTED's own, int64 accumulators
     requantize_dense_wide: StageOf
+    #: a * b + c of float32, where the source writes them in one expression
+    multiply_add: MultiplyAdd = rounded_apart
     #: what XNNPACK scales uint8 matrix products with
     xnnpack_uint8_gemm: StageOf = FloatRoundingEven.of
     #: what XNNPACK scales products and uint8 depthwise convolutions with

@@ -1,6 +1,6 @@
 """Lookup tables of TFLite's current 8-bit and 16-bit kernels, their generation and their use.
 
-Source: LiteRT 2.3 tflite/kernels/internal/common.h, LUTPopulate and LUTLookup. No operation is fused or reordered.
+Source: LiteRT 2.3 tflite/kernels/internal/common.h, LUTPopulate and LUTLookup. No operation is reordered.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tflq.numerics.compiled import Array, Int, compiled
+from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away, wrap
 
 #: A function over an array of float32 (or float64, where the table is made in float64), giving the same type.
@@ -64,6 +65,7 @@ def table_16bit(
     input_zero_point: int,
     output_scale: np.floating[Any],
     output_zero_point: int,
+    multiply_add: MultiplyAdd = rounded_apart,
 ) -> NDArray[np.int16]:
     """513 samples, 128 input codes apart, each lowered by half of the error that interpolation makes at the midpoint.
 
@@ -80,13 +82,13 @@ def table_16bit(
         step = (input_max - input_min) / real(_STEPS)
         per_unit = real(65536) / (output_max - output_min)
 
-        start = input_min + np.arange(_STEPS).astype(real) * step
+        start = multiply_add(np.arange(_STEPS).astype(real), step, input_min)
         value = transform(start)
         middle = transform(start + step / real(2))
-        following = transform(input_min + np.arange(1, _STEPS + 1).astype(real) * step)
+        following = transform(multiply_add(np.arange(1, _STEPS + 1).astype(real), step, input_min))
 
         sample = nearest_half_away(value * per_unit)
-        interpolated = nearest_half_away((following * per_unit + sample) / real(2))
+        interpolated = nearest_half_away(multiply_add(following, per_unit, sample) / real(2))
         bias = nearest_half_away((interpolated - nearest_half_away(middle * per_unit)) / real(2))
         last = nearest_half_away(transform(np.array([input_max], real)) * per_unit)
         samples = np.concatenate([sample - bias, last])

@@ -21,6 +21,10 @@ _HOMES = {
     "tflite-2.14-ref": "tflite_2_14_ref",
     "tflite-2.14-opt": "tflite_2_14_opt",
     "tflm": "tflm",
+    "litert-ref-arm64": "litert_ref_arm64",
+    "litert-opt-arm64": "litert_opt_arm64",
+    "tflite-2.14-ref-arm64": "tflite_2_14_ref_arm64",
+    "tflite-2.14-opt-arm64": "tflite_2_14_opt_arm64",
 }
 
 #: How names of variants end, and what makes them.

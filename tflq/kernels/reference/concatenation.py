@@ -54,7 +54,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         require_zero_point_zero(node, y, *operands)
     axis = axis_within(node, int(node.options["axis"]), max(len(first.shape), 1))
     shape = joined_shape(node, operands, axis)
-    tables = tuple(rescaling(x, y) if first.type == TensorType.UINT8 else None for x in operands)
+    tables = tuple(rescaling(x, y, arithmetic) if first.type == TensorType.UINT8 else None for x in operands)
     return Prepared((shape,), OpData(axis, tables), eval_concatenation)
 
 
@@ -70,7 +70,7 @@ def joined_shape(node: Node, operands: list[Operand], axis: int) -> Shape:
     return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
 
 
-def rescaling(x: Operand, y: Operand) -> Array | None:
+def rescaling(x: Operand, y: Operand, arithmetic: Arithmetic) -> Array | None:
     """Output codes of the 256 input codes, or None where they are the same.
 
     Everything is float32: the scale is x's times the rounded reciprocal of y's, and the zero point is scaled before it
@@ -80,7 +80,7 @@ def rescaling(x: Operand, y: Operand) -> Array | None:
         return None
     scale = x.scale * (np.float32(1) / y.scale)
     bias = np.float32(-x.zero_point) * scale
-    real = np.arange(256).astype(np.float32) * scale + bias
+    real = arithmetic.multiply_add(np.arange(256).astype(np.float32), scale, bias)
     if not np.all(np.abs(real) <= INT32_MAX):
         raise UndefinedResultError("ConcatenationWithScaling", f"{x.name!r} rescaled by {scale} leaves int32")
     codes = round_half_away_float32(real).astype(np.int64) + y.zero_point

@@ -11,12 +11,15 @@ Source: LiteRT 2.3, activations.cc GeluPrepare; reference/gelu.h GeluTransform, 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.unary import prepare_tabulated
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import erfcf, tanhf
+from tflq.numerics.multiply_add import MultiplyAdd
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 _MINUS_SQRT_HALF = np.float32(-np.sqrt(0.5))
@@ -28,15 +31,16 @@ def gelu(x: Array) -> Array:
     return np.asarray(_HALF * x * erfcf(x * _MINUS_SQRT_HALF))
 
 
-def gelu_approximate(x: Array) -> Array:
+def gelu_approximate(x: Array, multiply_add: MultiplyAdd) -> Array:
     """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))), float32, left to right."""
-    cubic = np.float32(0.044715) * x * x * x
-    return np.asarray(_HALF * x * (_ONE + tanhf(_SQRT_2_OVER_PI * (x + cubic))))
+    argument = _SQRT_2_OVER_PI * multiply_add(np.float32(0.044715) * x * x, x, x)
+    return np.asarray(_HALF * x * (_ONE + tanhf(argument)))
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """A table, of 256 codes or 513 samples."""
-    return prepare_tabulated(node, gelu_approximate if node.options["approximate"] else gelu)
+    transform = partial(gelu_approximate, multiply_add=arithmetic.multiply_add) if node.options["approximate"] else gelu
+    return prepare_tabulated(node, transform, arithmetic.multiply_add)
 
 
 KERNELS = tuple(Kernel("GELU", f"{t} -> {t}", prepare, (1, 3)) for t in ("uint8", "int8", "int16"))

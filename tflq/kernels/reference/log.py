@@ -29,7 +29,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     def transform(real: Array) -> Array:
         return np.where(real <= 0, lowest, logf(np.where(real <= 0, np.float32(1), real)))
 
-    return prepare_tabulated(node, transform)
+    return prepare_tabulated(node, transform, arithmetic.multiply_add)
 
 
 KERNELS = (

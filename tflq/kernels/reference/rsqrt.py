@@ -91,7 +91,8 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     def transform(real: Array) -> Array:
         return np.where(real <= 0, largest, np.float32(1) / np.sqrt(real))
 
-    return Prepared((x.shape,), OpData(0, table_16bit(transform, x.scale, 0, y.scale, 0)), eval_int16)
+    table = table_16bit(transform, x.scale, 0, y.scale, 0, arithmetic.multiply_add)
+    return Prepared((x.shape,), OpData(0, table), eval_int16)
 
 
 def eval_int16(data: OpData, x: Array) -> Array:

@@ -1,0 +1,24 @@
+"""SOFTMAX of 8-bit codes by the float32 table: half away for uint8 too, whose zero point counts.
+
+Operands, options and refusals: tflq/kernels/reference/softmax.py.
+Source: LiteRT 2.3 optimized_ops.h Softmax, QuantizeSoftmaxOutput on AArch64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.kernel import SAME_LIBM, Kernel, Node, Prepared
+from tflq.kernels.optimized import softmax
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.rounding import nearest_half_away
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As on x86-64 but for the last step."""
+    made = softmax.prepare_8bit(node, arithmetic)
+    data = replace(made.data, zero_point=node.outputs[0].zero_point, round=nearest_half_away)
+    return replace(made, data=data)
+
+
+KERNELS = tuple(Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare, (1, 3), exactness=SAME_LIBM) for t in ("uint8", "int8"))

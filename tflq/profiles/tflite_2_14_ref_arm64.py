@@ -1,0 +1,19 @@
+"""`tflite-2.14-ref-arm64`: tflite-runtime 2.14.0, BUILTIN_REF, AArch64.
+
+The wheel behaves as built with float arithmetic that may be reordered: quotients by a constant are products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.arm64.registry import REFERENCE_2_14_ARM64
+from tflq.numerics.multiply_add import fused
+from tflq.profiles.tflite_2_14_ref import TFLITE_2_14_REF
+
+TFLITE_2_14_REF_ARM64 = TFLITE_2_14_REF.derive(
+    name="tflite-2.14-ref-arm64",
+    source=replace(TFLITE_2_14_REF.source, cpu="AArch64"),
+    arithmetic=replace(TFLITE_2_14_REF.arithmetic, multiply_add=fused),
+    kernels=REFERENCE_2_14_ARM64,
+)
