@@ -160,9 +160,9 @@ def document(evidence: Evidence) -> str:
         rest = tuple(v for v in unit.accepted if v not in unit.compared)
         promise = unit.promise if unit.compared or unit.promise.startswith("close") else "–"
         rows.setdefault((unit.op, ranges(unit.compared), ranges(rest), promise), []).append(unit.types)
-    for (op, compared, rest, promise), types in rows.items():
+    for (op, compared, missing, promise), types in rows.items():
         shown = "; ".join(dict.fromkeys(types)).replace("|", "/")
-        lines.append(f"| {op} | {shown} | {compared} | {rest} | {promise} |")
+        lines.append(f"| {op} | {shown} | {compared} | {missing} | {promise} |")
     refused = sorted(set(enum("BuiltinOperator")) - set(LITERT_REF.kernels) - NOT_OPERATORS)
     lines += ["", f"Refused whatever their types and version: {', '.join(refused)}.", ""]
     return "\n".join(lines)

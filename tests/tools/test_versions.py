@@ -12,7 +12,7 @@ from tflq.profiles.litert_ref import LITERT_REF
 OPERATORS = sorted(set(enum("BuiltinOperator")) & set(LITERT_REF.kernels))
 
 #: Versions that only the full resolver has, and whose optimized kernels have bits of their own: refused.
-MISSING = {("DEPTHWISE_CONV_2D", 7), ("SOFTMAX", 4), ("UNIDIRECTIONAL_SEQUENCE_LSTM", 4)}
+MISSING = {("SOFTMAX", 4), ("UNIDIRECTIONAL_SEQUENCE_LSTM", 4)}
 
 
 def registered(op: str, version: int) -> bool:
