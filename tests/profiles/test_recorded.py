@@ -1,0 +1,57 @@
+"""Single operators under every profile whose runtime's outputs are recorded in golden/singleop, bit by bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import suites
+from running import assert_same, run, samples_of
+
+FOLDER = suites.ROOT / "golden" / "singleop"
+INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+BY_PROFILE = {
+    about["profile"]: about["outputs"]
+    for about in (json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json")))
+    if "outputs" in about
+}
+NO_OUTPUT = ("refused", "crashed", "undefined")
+
+
+def cases(telling: bool) -> Iterator[tuple[str, Path, Path, Path]]:
+    """Profile, model, its recorded inputs and outputs, and the file whose outputs replace these.
+
+    `telling`: only the models whose outputs are not the reference's.
+    """
+    for profile, outputs in BY_PROFILE.items():
+        for entry in INDEX:
+            file = outputs[Path(entry["model"]).stem]
+            if file not in NO_OUTPUT and not (telling and file == "same"):
+                golden = FOLDER / entry["golden"]
+                yield profile, FOLDER / entry["model"], golden, golden if file == "same" else FOLDER / file
+
+
+CASES = list(cases(telling=False))
+TELLING = list(cases(telling=True))
+
+
+@pytest.mark.parametrize(("profile", "model", "golden", "own"), CASES, ids=[f"{c[0]}-{c[1].stem}" for c in CASES])
+def test_single_operators(profile: str, model: Path, golden: Path, own: Path) -> None:
+    recorded = {**np.load(golden, allow_pickle=False), **np.load(own, allow_pickle=False)}
+    for inputs, outputs in samples_of(recorded):
+        assert_same(run(model.read_bytes(), inputs, profile), outputs, f"{model.stem} under {profile}")
+
+
+@pytest.mark.parametrize("profile", BY_PROFILE)
+def test_the_reference_fails_where_outputs_differ(profile: str) -> None:
+    """What tells profiles apart must tell them apart here."""
+    differing = 0
+    for _, model, golden, own in (case for case in TELLING if case[0] == profile):
+        recorded = {**np.load(golden, allow_pickle=False), **np.load(own, allow_pickle=False)}
+        for inputs, outputs in samples_of(recorded):
+            got = run(model.read_bytes(), inputs, "litert-ref")
+            differing += any(not np.array_equal(mine, want) for mine, want in zip(got, outputs, strict=True))
+    assert differing >= len([case for case in TELLING if case[0] == profile])
