@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from parameters import SPECIAL, floats, quantized
-from single_op import FULL, T, assert_same, build, draw, litert, tflq
+from single_op import FULL, REFERENCE, T, assert_same, build, draw, litert, tflq
 
 from tflq.errors import ModelError, UndefinedResultError
 
@@ -23,6 +23,7 @@ def bits(rng, type_, shape):
 @pytest.mark.parametrize(("op", "type_", "resolver"), [
     ("SIGN", "float32", "BUILTIN_REF"), ("SIGN", "float64", "BUILTIN_REF"), ("SIGN", "int32", "BUILTIN_REF"),
     ("CEIL", "float32", FULL), ("ELU", "float32", FULL), ("ROUND", "float32", FULL), ("ROUND", "float16", FULL),
+    ("TANH", "float16", "BUILTIN_REF"), ("LOGISTIC", "float16", "BUILTIN_REF"),
 ])  # fmt: skip
 def test_unary(op, type_, resolver, shape):
     x = bits(np.random.default_rng(1), type_, shape)
@@ -58,12 +59,29 @@ def test_bfloat16():
     for shape in ((), (400,)):
         y, x = (rng.uniform(-300, 300, shape).astype(np.float32).view(np.uint32) & 0xFFFF0000 for _ in range(2))
         half, brain = [v.view(np.float32) for v in (y, x)], [(v >> 16).astype(np.uint16) for v in (y, x)]
-        for op, count in (("ATAN2", 2), ("ROUND", 1)):
-            (wide,) = litert(build(op, [T("float32", shape)] * count, [T("float32", shape)]), half[:count], FULL)
+        for op, count in (("ATAN2", 2), ("ROUND", 1), ("TANH", 1), ("LOGISTIC", 1)):
+            (wide,) = litert(
+                build(op, [T("float32", shape)] * count, [T("float32", shape)]),
+                half[:count],
+                FULL if op == "ROUND" else REFERENCE,
+            )
             (got,) = tflq(build(op, [T("bfloat16", shape)] * count, [T("bfloat16", shape)]), brain[:count])
             error = np.abs(wide - (got.astype(np.uint32) << 16).view(np.float32))
             step = np.exp2(np.floor(np.log2(np.maximum(np.abs(wide), 1e-30))) - 7)
             assert (error <= step / 2).all(), op
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("type_", ["float32", "float16"])
+def test_gelu(type_, approximate):
+    """Sizes that fill groups of four and sizes that do not."""
+    rng = np.random.default_rng(11)
+    options = ("GeluOptions", {"approximate": approximate})
+    for shape in ((), (3,), (4,), (2, 3, 0), (1, 5, 1, 2, 3), (40003,)):
+        x = np.where(rng.random(shape) < 0.5, rng.normal(size=shape), rng.uniform(-16, 16, shape))
+        if x.size > 20:
+            x.flat[: len(SPECIAL)] = SPECIAL
+        assert_same(build("GELU", [T(type_, shape)], [T(type_, shape)], options), [x.astype(type_)], shape)
 
 
 def test_atan2_pairs_by_place():

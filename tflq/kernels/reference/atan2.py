@@ -21,7 +21,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
-from tflq.kernels.reference.cast import from_bfloat16, to_bfloat16
+from tflq.kernels.narrow_floats import from_bfloat16, to_bfloat16
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import atan2f
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.narrow_floats import from_bfloat16, to_bfloat16
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 
@@ -71,19 +72,6 @@ def saturating_integer(x: Array, dtype: np.dtype[np.generic]) -> Array:
     inside = (x >= x.dtype.type(low)) & (x < x.dtype.type(float(high + 1)))
     cut = np.where(inside, x, 0).astype(dtype)
     return np.where(inside, cut, np.where(x < 0, dtype.type(low), dtype.type(high)))
-
-
-def from_bfloat16(bits: Array) -> Array:
-    """bfloat16, given as its bits, as float32: exact."""
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def to_bfloat16(x: Array) -> Array:
-    """float32 as the bits of bfloat16, half to even; NaN is made quiet and keeps its sign."""
-    bits = np.ascontiguousarray(x).view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    quiet = ((bits >> np.uint32(16)) & np.uint32(0x8000)) | np.uint32(0x7FC0)
-    return np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
 
 
 _TYPES = "int8|uint8|int16|uint16|int32|uint32|int64|bool|float16|bfloat16|float32|float64|complex64"

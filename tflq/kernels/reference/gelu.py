@@ -1,12 +1,14 @@
 """GELU: y = x * Phi(x), exactly or by its tanh approximation.
 
-| operand | shape | types              | quantization |
-|---------|-------|--------------------|--------------|
-| x       | any   | uint8, int8, int16 | per tensor   |
-| y       | as x  | as x               | per tensor   |
+| operand | shape | types                                | quantization |
+|---------|-------|--------------------------------------|--------------|
+| x       | any   | float32, float16, uint8, int8, int16 | per tensor   |
+| y       | as x  | as x                                 | per tensor   |
 
-Options: approximate. float32 is not here: its vector functions differ from build to build of the runtime.
-Source: LiteRT 2.3, activations.cc GeluPrepare; reference/gelu.h GeluTransform, GeluTransformApproximate.
+Options: approximate. Floats go through Eigen's functions, whatever the resolver.
+Exactness: exact on the same libm.
+Source: LiteRT 2.3, activations.cc GeluPrepare, GeluEval; reference/gelu.h GeluTransform,
+GeluTransformApproximate, Gelu.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from functools import partial
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_tabulated
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.unary import eval_function, prepare_tabulated, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.eigen import tanh
+from tflq.numerics.eigen_erfc import erfc, single_erfc
 from tflq.numerics.libm import erfcf, tanhf
 from tflq.numerics.multiply_add import MultiplyAdd
 
@@ -37,10 +41,47 @@ def gelu_approximate(x: Array, multiply_add: MultiplyAdd) -> Array:
     return np.asarray(_HALF * x * (_ONE + tanhf(argument)))
 
 
+def gelu_vector(x: Array) -> Array:
+    """The first formula over float32 arrays."""
+    flat = np.ascontiguousarray(x).reshape(-1)
+    return np.asarray(_HALF * x * erfc(flat * _MINUS_SQRT_HALF).reshape(x.shape))
+
+
+def gelu_approximate_vector(x: Array) -> Array:
+    """The second formula over float32 arrays: the cube comes first."""
+    inner = _SQRT_2_OVER_PI * (x + np.float32(0.044715) * (x * (x * x)))
+    return np.asarray(_HALF * x * (_ONE + tanh(inner)))
+
+
+def gelu_half(x: Array) -> Array:
+    """The first formula over float16, rounded after every step."""
+    inner = (x * np.float16(_MINUS_SQRT_HALF)).astype(np.float32)
+    return np.asarray(np.float16(_HALF) * x * single_erfc(inner).astype(np.float16))
+
+
+def gelu_approximate_half(x: Array) -> Array:
+    """The second formula over float16, rounded after every step."""
+    inner = np.float16(_SQRT_2_OVER_PI) * (x + np.float16(0.044715) * (x * x * x))
+    curve = tanhf(inner.astype(np.float32)).astype(np.float16)
+    return np.asarray(np.float16(_HALF) * x * (np.float16(_ONE) + curve))
+
+
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """A table, of 256 codes or 513 samples."""
     transform = partial(gelu_approximate, multiply_add=arithmetic.multiply_add) if node.options["approximate"] else gelu
     return prepare_tabulated(node, transform, arithmetic.multiply_add)
 
 
-KERNELS = tuple(Kernel("GELU", f"{t} -> {t}", prepare, (1, 3)) for t in ("uint8", "int8", "int16"))
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants; which formula."""
+    x, _ = same_type(node)
+    exact, approximate = _FLOAT[x.type.label]
+    return Prepared((x.shape,), approximate if node.options["approximate"] else exact, eval_function)
+
+
+_FLOAT = {"float32": (gelu_vector, gelu_approximate_vector), "float16": (gelu_half, gelu_approximate_half)}
+
+KERNELS = (
+    *(Kernel("GELU", f"{t} -> {t}", prepare_float, (1, 3), exactness=SAME_LIBM) for t in _FLOAT),
+    *(Kernel("GELU", f"{t} -> {t}", prepare, (1, 3)) for t in ("uint8", "int8", "int16")),
+)

@@ -1,9 +1,9 @@
 """LOGISTIC: y = 1 / (1 + exp(-x)).
 
-| operand | shape | types                       | quantization                                          |
-|---------|-------|-----------------------------|-------------------------------------------------------|
-| x       | any   | float32, uint8, int8, int16 | per tensor; int16: zero point 0                       |
-| y       | as x  | as x                        | scale 1/256; int16: scale 1/32768, zero point 0       |
+| operand | shape | types                                          | quantization                                    |
+|---------|-------|------------------------------------------------|-------------------------------------------------|
+| x       | any   | float32, float16, bfloat16, uint8, int8, int16 | per tensor; int16: zero point 0                 |
+| y       | as x  | as x                                           | scale 1/256; int16: scale 1/32768, zero point 0 |
 
 Source: LiteRT 2.3, activations.cc SigmoidPrepare, SigmoidEval; reference/logistic.h Logistic;
 reference_integer_ops::Logistic (int16).
@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import check_zero_points, prepare_function, prepare_tabulated, same_type
+from tflq.kernels.narrow_floats import narrow_floats
+from tflq.kernels.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expf
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier
@@ -58,7 +59,7 @@ def logistic(x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("LOGISTIC", "float32 -> float32", prepare_function(logistic), (1, 3)),
+    *narrow_floats("LOGISTIC", logistic, (1, 3)),
     *(Kernel("LOGISTIC", f"{t} -> {t}", prepare_8bit, (1, 3)) for t in ("uint8", "int8")),
     Kernel("LOGISTIC", "int16 -> int16", prepare_int16, (1, 3)),
 )

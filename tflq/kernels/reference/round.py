@@ -14,27 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel
-from tflq.kernels.reference.cast import from_bfloat16, to_bfloat16
-from tflq.kernels.unary import prepare_function
+from tflq.kernels.kernel import EXACT, Array
+from tflq.kernels.narrow_floats import narrow_floats
 
 
-def eval_round(x: Array) -> Array:
+def nearest(x: Array) -> Array:
     """Source: RoundToNearest, in float32. Rounding: half to even."""
-    value = x.astype(np.float32, copy=False)
-    below = np.floor(value)
+    below = np.floor(x)
     with np.errstate(invalid="ignore"):  # infinities give NaN, which is neither below nor at a half
-        over = value - below
+        over = x - below
     stays = (over < 0.5) | ((over == 0.5) & (np.fmod(below, 2) == 0))
-    return np.where(stays, below, below + np.float32(1)).astype(x.dtype, copy=False)
+    return np.where(stays, below, below + np.float32(1))
 
 
-def eval_bfloat16(bits: Array) -> Array:
-    """The same on bfloat16, which float32 holds."""
-    return to_bfloat16(eval_round(from_bfloat16(bits))).reshape(bits.shape)
-
-
-KERNELS = (
-    *(Kernel("ROUND", f"{t} -> {t}", prepare_function(eval_round), (1, 1)) for t in ("float32", "float16")),
-    Kernel("ROUND", "bfloat16 -> bfloat16", prepare_function(eval_bfloat16), (1, 1)),
-)
+KERNELS = narrow_floats("ROUND", nearest, (1, 1), EXACT)

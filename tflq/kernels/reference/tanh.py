@@ -1,9 +1,9 @@
 """TANH: y = tanh(x).
 
-| operand | shape | types                       | quantization                                    |
-|---------|-------|-----------------------------|-------------------------------------------------|
-| x       | any   | float32, uint8, int8, int16 | per tensor; int16: zero point 0                 |
-| y       | as x  | as x                        | per tensor; int16: scale 2**-15, zero point 0   |
+| operand | shape | types                                          | quantization                                  |
+|---------|-------|------------------------------------------------|-----------------------------------------------|
+| x       | any   | float32, float16, bfloat16, uint8, int8, int16 | per tensor; int16: zero point 0               |
+| y       | as x  | as x                                           | per tensor; int16: scale 2**-15, zero point 0 |
 
 Source: LiteRT 2.3, activations.cc TanhPrepare, TanhEval; reference_integer_ops::Tanh (int16).
 """
@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import check_zero_points, prepare_function, prepare_tabulated, same_type
+from tflq.kernels.narrow_floats import narrow_floats
+from tflq.kernels.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import tanhf
 from tflq.numerics.scaling import checked_log2
@@ -41,7 +42,7 @@ def eval_int16(multiplier: tuple[int, int], x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("TANH", "float32 -> float32", prepare_function(tanhf), (1, 3)),
+    *narrow_floats("TANH", tanhf, (1, 3)),
     *(Kernel("TANH", f"{t} -> {t}", prepare_8bit, (1, 3)) for t in ("uint8", "int8")),
     Kernel("TANH", "int16 -> int16", prepare_int16, (1, 3)),
 )
