@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping
 
 from opfuzz.case import Case
 from opfuzz.draw import Draw
-from opfuzz.families import binary, contracting, imaging, indexing, moving, recurrent, reducing, segments, unary
+from opfuzz.families import (
+    binary,
+    contracting,
+    imaging,
+    indexing,
+    moving,
+    recurrent,
+    reducing,
+    segments,
+    spreading,
+    unary,
+)
 
 Spec = Callable[[Draw, str], Case]
 
@@ -23,5 +34,5 @@ def _joined(*tables: Mapping[str, Spec]) -> dict[str, Spec]:
 
 SPECS: Mapping[str, Spec] = _joined(
     unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS, moving.SPECS, indexing.SPECS, imaging.SPECS,
-    recurrent.SPECS, segments.SPECS,
+    recurrent.SPECS, segments.SPECS, spreading.SPECS,
 )  # fmt: skip
