@@ -119,6 +119,6 @@ def _add_looked_up(
 
 
 KERNELS = (
-    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_quantized, (1, 5)) for t in ("uint8", "int8")),
-    Kernel("ADD", "int16 int16 -> int16", prepare_int16, (1, 5)),
+    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_quantized, (1, 6)) for t in ("uint8", "int8")),
+    Kernel("ADD", "int16 int16 -> int16", prepare_int16, (1, 6)),
 )

@@ -67,4 +67,4 @@ def eval_blocks(data: OpData, x: Array) -> Array:
     return out
 
 
-KERNELS = (Kernel("DEQUANTIZE", "int8|uint8|int16 -> float32", prepare_dequantize, (1, 9)),)
+KERNELS = (Kernel("DEQUANTIZE", "int8|uint8|int16|int4|uint4 -> float32", prepare_dequantize, (1, 9)),)

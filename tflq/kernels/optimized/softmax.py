@@ -35,14 +35,18 @@ class OpData:
     round: Callable[[Array], Array]  # float32, to whole numbers
 
 
+def exps_below(scale: np.float32, beta: np.float32) -> Array:
+    """By how far a code lies below its row's largest: the exp, float32. Source: PopulateSoftmaxLookupTable."""
+    return expf(-scale * beta * np.arange(256, dtype=np.float32))
+
+
 def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
     """-scale * beta is a float32 product. uint8 has no zero point."""
     x, y = check_8bit(node)
-    step = -x.scale * np.float32(node.options["beta"])
     dtype = CARRIER[y.type]
     is_unsigned = y.type == TensorType.UINT8
     data = OpData(
-        exps=expf(step * np.arange(256, dtype=np.float32)),
+        exps=exps_below(x.scale, np.float32(node.options["beta"])),
         scale=y.scale,
         zero_point=0 if is_unsigned else y.zero_point,
         dtype=dtype,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.kernels.unary import same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -43,13 +43,20 @@ class OpData:
     high: int
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """beta is 1."""
+def check_quantized(node: Node) -> tuple[Operand, Operand]:
+    """Input and output of the quantized forms, checked."""
     x, y = same_type(node)
-    low, high = type_range(x.type.label)
+    _, high = type_range(x.type.label)
     node.check(bool(y.scale == np.float32(16 / 256)), "scale", y, expected="16/256", got=y.scale)
     node.check(y.zero_point == high, "zero point", y, expected=high, got=y.zero_point)
     node.check(len(x.shape) >= 1, "must have at least one dimension", x)
+    return x, y
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """beta is 1."""
+    x, _ = check_quantized(node)
+    low, high = type_range(x.type.label)
     mantissa, shift, *inverse = preprocess_log_softmax_scaling(1.0, float(x.scale), DIFFERENCE_BITS)
     radius = calculate_input_radius(DIFFERENCE_BITS, shift)
     differences, _, summands = fixed_point_exps(mantissa, shift, radius, DIFFERENCE_BITS, SUM_BITS)

@@ -1,0 +1,49 @@
+"""DEPTHWISE_CONV_2D, hybrid: the reference's sums; vector code scales by the filter first, four channels at a time.
+
+Operands, options and refusals: tflq/kernels/reference/depthwise_conv_2d_hybrid.py; a bias must be there.
+Source: LiteRT 2.3 optimized/integer_ops/depthwise_conv_hybrid.h DoDepthwiseConvHybridGeneral.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.activation import clamp_in_place
+from tflq.kernels.blocks import in_whole_blocks
+from tflq.kernels.hybrid import centred_images
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference import depthwise_conv_2d_hybrid as reference
+from tflq.kernels.reference.depthwise_conv_2d_hybrid import OpData, accumulate
+from tflq.numerics.arithmetic import Arithmetic
+
+#: Channels that the vector loop takes at a time.
+BLOCK = 4
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Constants are the reference's."""
+    if node.optional(2) is None:
+        raise UndefinedResultError("DepthwiseConvHybridPerChannel", "a bias is read that is not there")
+    made = reference.prepare(node, arithmetic)
+    return Prepared(made.shapes, made.data, evaluate)
+
+
+def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
+    """Rounding: sum to float32; in whole blocks times the filter's scale, times the image's; else the other way round;
+    then bias.
+    """
+    codes, scales = centred_images(x)
+    sums = np.zeros(data.shape, np.int32)
+    accumulate(codes, np.ascontiguousarray(w[0]), data.window, sums)
+    out = sums.astype(np.float32)
+    at = in_whole_blocks(data.shape[3], BLOCK)
+    image = scales[:, None, None, None]
+    out[..., :at] *= data.scale[:at]
+    out *= image
+    out[..., at:] *= data.scale[at:]
+    out += bias.reshape(-1)
+    return clamp_in_place(out, data.low, data.high)
+
+
+KERNELS = (Kernel("DEPTHWISE_CONV_2D", "float32 int8 float32? -> float32", prepare, (1, 6)),)
