@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tflq.numerics.dynamic_range_float32 import Rescale, rescale_fused
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.stages import Reals, StageOf
@@ -34,6 +35,8 @@ class Arithmetic:
     xnnpack_uint8_gemm: StageOf = FloatRoundingEven.of
     #: what XNNPACK scales products and uint8 depthwise convolutions with
     xnnpack_product: StageOf = FloatRoundingEven.of
+    #: what XNNPACK turns sums of quantized floats back with
+    xnnpack_rescale: Rescale = rescale_fused
 
 
 def exact_real(exact: Reals, prepared: Reals) -> Reals:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import Kernel, KernelTable, Node, Operand, Prepared, find
+from tflq.kernels.kernel import Array, Kernel, KernelTable, Node, Operand, Prepared, Session, find
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The largest rank that XNNPACK knows.
@@ -32,24 +33,33 @@ class Delegate:
 
     def over(self, base: KernelTable) -> Kernel:
         """The row, with what `base` has for nodes that are not taken."""
-        return replace(self.kernel, prepare=delegated(self.takes, self.kernel, base))
+        session = any(row.session for row in base.get(self.kernel.op, ()) if row.types == self.kernel.types)
+
+        def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+            row = self.kernel if self.takes(node) else without(node, base, self.kernel.sparse)
+            made = row.prepare(node, arithmetic)
+            return ignoring_session(made) if session and not row.session else made
+
+        return replace(self.kernel, prepare=prepare, session=session)
 
 
-def delegated(
-    takes: Callable[[Node], bool], ours: Kernel, base: KernelTable
-) -> Callable[[Node, Arithmetic], Prepared]:  # fmt: skip
-    """A prepare that binds `ours` where the rule takes the node, and the row of `base` elsewhere."""
+def without(node: Node, base: KernelTable, sparse: tuple[int, ...]) -> Kernel:
+    """The row of `base` for a node."""
+    types = [None if operand is None else operand.type for operand in node.inputs]
+    row = find(base, node.op, node.version, types, [operand.type for operand in node.outputs], sparse)
+    if row is None:
+        node.refuse("is not taken by XNNPACK, and has no other kernel")
+    return row
 
-    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        if takes(node):
-            return ours.prepare(node, arithmetic)
-        types = [None if operand is None else operand.type for operand in node.inputs]
-        row = find(base, node.op, node.version, types, [operand.type for operand in node.outputs], ours.sparse)
-        if row is None:
-            node.refuse("is not taken by XNNPACK, and has no other kernel")
-        return row.prepare(node, arithmetic)
 
-    return prepare
+def ignoring_session(made: Prepared) -> Prepared:
+    """The same for a row that is handed the Session, of which it makes no use."""
+    evaluate = made.eval
+
+    def eval_without(data: Any, session: Session, *inputs: Array | None) -> Array | tuple[Array, ...]:
+        return evaluate(data, *inputs)
+
+    return replace(made, eval=eval_without)
 
 
 class Delegation(Mapping[str, tuple[Kernel, ...]]):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tflq.kernels.kernel import KernelTable
 from tflq.kernels.xnnpack.delegation import Delegation
 
 _FILES = {
     "ADD": "add",
-    "CONV_2D": "conv_2d",
+    "CONV_2D": "conv_2d conv_2d_hybrid",
     "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
     "DEQUANTIZE": "dequantize",
-    "FULLY_CONNECTED": "fully_connected",
+    "FULLY_CONNECTED": "fully_connected fully_connected_hybrid",
     "LEAKY_RELU": "leaky_relu",
     "MEAN": "mean",
     "MUL": "mul",
@@ -21,6 +23,7 @@ _FILES = {
 }
 
 
-def xnnpack_over(base: KernelTable) -> KernelTable:
-    """XNNPACK's rows, with those of `base` for whatever it leaves."""
-    return Delegation("tflq.kernels.xnnpack", _FILES, base)
+def xnnpack_over(base: KernelTable, leaving: Collection[str] = ()) -> KernelTable:
+    """XNNPACK's rows but those of the files in `leaving`, with those of `base` for whatever it leaves."""
+    files = {op: " ".join(name for name in names.split() if name not in leaving) for op, names in _FILES.items()}
+    return Delegation("tflq.kernels.xnnpack", files, base)

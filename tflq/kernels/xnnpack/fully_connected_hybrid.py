@@ -1,0 +1,80 @@
+"""FULLY_CONNECTED of floats and narrow weights by XNNPACK: rows quantized asymmetrically, whatever the option says.
+
+Operands, options and refusals: tflq/kernels/reference/fully_connected_hybrid.py. Scales for every block are refused.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode; XNNPACK's qd8-f32-qc8w and qc4w gemm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.activation import clamp_in_place, float_range
+from tflq.kernels.contraction import bias_of
+from tflq.kernels.hybrid import is_blockwise
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.reference.fully_connected import output_shape
+from tflq.kernels.xnnpack.delegation import Delegate, has_shape
+from tflq.kernels.xnnpack.fully_connected import VALUES_A_BYTE, has_weight_scales
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    shape: Shape  # of the output
+    matrix: Contraction  # (K, O)
+    scale: Array  # of the weights, one a unit, float32
+    rescale: Rescale
+    low: np.float32
+    high: np.float32
+
+
+def takes(node: Node) -> bool:
+    """Constant signed weights, a constant bias; weights of 4 and 2 bits in whole bytes."""
+    w, bias = node.input(1), node.optional(2)
+    return (
+        w.type != TensorType.UINT8 and w.is_constant and has_shape(w, 2, 2)
+        and (is_blockwise(w) or has_weight_scales(w)) and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
+        and int(node.options["fused_activation_function"]) <= 3
+        and (bias is None or int(np.prod(bias.shape)) == w.shape[0])
+    )  # fmt: skip
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Zero points of the weights are 0, or 8 bits wide and not looked at."""
+    shape, w = output_shape(node), node.input(1)
+    if is_blockwise(w):
+        node.refuse("XNNPACK's sums of blocks are not modelled", w)
+    assert w.quantization is not None  # takes saw to both
+    assert w.value is not None
+    low, high = float_range(node)
+    data = OpData(
+        shape=shape,
+        matrix=Contraction.of(w.value.astype(np.int16).T, (-255, 255)),
+        scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
+        rescale=arithmetic.xnnpack_rescale,
+        low=low,
+        high=high,
+    )
+    return Prepared((shape,), data, evaluate)
+
+
+def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Rounding: the sum to float32, then as `rescale`."""
+    length, units = data.matrix.shape
+    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, length))
+    centred = rows.codes.astype(data.matrix.real) - rows.zero_point.astype(data.matrix.real)[:, None]
+    sums = accumulators_int32(data.matrix(centred)).astype(np.float32)
+    out = data.rescale(sums, rows.scale[:, None], data.scale, bias_of(bias, units, np.float32))
+    return clamp_in_place(out, data.low, data.high).reshape(data.shape)
+
+
+DELEGATES = (
+    Delegate(Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14)), takes),
+)  # fmt: skip
