@@ -235,7 +235,7 @@ def test_unique(type_: str, number: int, index: str) -> None:
             tflq(model, [np.full(8, np.nan, np.float32)])
 
 
-@pytest.mark.parametrize("type_", ["float32", "uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("type_", ["float32", "uint8", "int8", "int16", "int32", "uint32", "int64"])
 def test_matrix_diagonals(type_: str) -> None:
     rng = np.random.default_rng(43)
     for shape in ((3,), (2, 4), (2, 1, 3)):

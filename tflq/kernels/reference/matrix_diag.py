@@ -1,10 +1,10 @@
 """MATRIX_DIAG: the last dimension becomes the diagonal of square matrices.
 
-| operand | shape     | types                                     | quantization |
-|---------|-----------|-------------------------------------------|--------------|
-| x       | (..., n)  | float32, uint8, int8, int16, int32, int64 | passed by    |
-| y       | (..., n,  | as x                                      | passed by    |
-|         | n)        |                                           |              |
+| operand | shape     | types                                             | quantization |
+|---------|-----------|---------------------------------------------------|--------------|
+| x       | (..., n)  | float32, uint8, int8, int16, int32, uint32, int64 | passed by    |
+| y       | (..., n,  | as x                                              | passed by    |
+|         | n)        |                                                   |              |
 
 Off the diagonal there are zeros, whatever the zero point.
 Source: LiteRT 2.3, matrix_diag.cc FillDiagImpl.
@@ -36,6 +36,6 @@ def eval_matrix_diag(shape: Shape, x: Array) -> Array:
     return out
 
 
-_X = "float32|uint8|int8|int16|int32|int64"
+_X = "float32|uint8|int8|int16|int32|uint32|int64"
 
 KERNELS = (Kernel("MATRIX_DIAG", f"{_X} -> {_X}", prepare, (1, 1)),)

@@ -1,10 +1,10 @@
 """MATRIX_SET_DIAG: matrices with another diagonal.
 
-| operand  | shape              | types                                     | quantization |
-|----------|--------------------|-------------------------------------------|--------------|
-| x        | (..., m, n)        | float32, uint8, int8, int16, int32, int64 | passed by    |
-| diagonal | (..., min of m, n) | as x                                      | passed by    |
-| y        | as x               | as x                                      | passed by    |
+| operand  | shape              | types                                             | quantization |
+|----------|--------------------|---------------------------------------------------|--------------|
+| x        | (..., m, n)        | float32, uint8, int8, int16, int32, uint32, int64 | passed by    |
+| diagonal | (..., min of m, n) | as x                                              | passed by    |
+| y        | as x               | as x                                              | passed by    |
 
 The source does not look at the diagonal's shape; one that does not fit is refused.
 Source: LiteRT 2.3, matrix_set_diag.cc FillDiagImpl.
@@ -38,6 +38,6 @@ def eval_matrix_set_diag(length: int, x: Array, diagonal: Array) -> Array:
     return out
 
 
-_X = "float32|uint8|int8|int16|int32|int64"
+_X = "float32|uint8|int8|int16|int32|uint32|int64"
 
 KERNELS = (Kernel("MATRIX_SET_DIAG", f"{_X} {_X} -> {_X}", prepare, (1, 1)),)
