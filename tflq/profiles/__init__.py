@@ -20,6 +20,8 @@ _HOMES = {
     "litert-xnnpack-arm64-a53": "litert_xnnpack_arm64_a53",
     "tflite-2.14-ref": "tflite_2_14_ref",
     "tflite-2.14-opt": "tflite_2_14_opt",
+    "tf-1.15-ref": "tf_1_15_ref",
+    "tf-1.15-opt": "tf_1_15_opt",
     "tflm": "tflm",
     "litert-ref-arm64": "litert_ref_arm64",
     "litert-opt-arm64": "litert_opt_arm64",

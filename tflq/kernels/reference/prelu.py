@@ -37,7 +37,7 @@ class OpData:
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Both real multipliers are float32 expressions, left to right, widened to float64 afterwards."""
     x, alpha, y = node.input(0), node.input(1), node.outputs[0]
-    _check_shape(node)
+    check_shape(node)
     low, high = type_range(x.type.label)
     data = OpData(
         input_zero_point=x.zero_point,
@@ -51,7 +51,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), data, eval_quantized)
 
 
-def _check_shape(node: Node) -> None:
+def check_shape(node: Node) -> None:
+    """Refuse an alpha that does not broadcast to the input's shape."""
     x, alpha = node.input(0), node.input(1)
     shape = broadcast_shape(node, x, alpha)
     node.check(shape == x.shape, "does not broadcast to the input's shape", alpha, expected=x.shape, got=alpha.shape)
@@ -67,7 +68,7 @@ def eval_quantized(data: OpData, x: Array, alpha: Array) -> Array:
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants."""
-    _check_shape(node)
+    check_shape(node)
     return Prepared((node.input(0).shape,), None, eval_float)
 
 

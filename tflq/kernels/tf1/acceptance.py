@@ -1,0 +1,69 @@
+"""What r1.15's resolvers register: for every operator the versions from 1 up to the one given here.
+
+Read from the released 1.15.5 wheel (optimized resolver) by asking it for every operator and version. The reference
+resolver knows nearly everything in version 1 only, and some operators not at all.
+Source: TensorFlow r1.15 lite/kernels/register.cc, register_ref.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tflq.kernels.kernel import Kernel, KernelTable
+
+_ONCE = (
+    "ABS ADD_N CAST CEIL COS DEPTH_TO_SPACE DIV ELU EMBEDDING_LOOKUP_SPARSE EXP EXPAND_DIMS FILL FLOOR FLOOR_MOD "
+    "GATHER_ND HARD_SWISH HASHTABLE_LOOKUP IF L2_POOL_2D LEAKY_RELU LOCAL_RESPONSE_NORMALIZATION LOG LOGICAL_AND "
+    "LOGICAL_NOT LOGICAL_OR LSH_PROJECTION MATRIX_DIAG MATRIX_SET_DIAG MIRROR_PAD NEG ONE_HOT POW PRELU RANGE "
+    "RANK REDUCE_ANY REDUCE_PROD RELU RELU_N1_TO_1 RESHAPE REVERSE_SEQUENCE REVERSE_V2 ROUND RSQRT SHAPE SIN "
+    "SKIP_GRAM SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE SQUEEZE TILE TRANSPOSE_CONV UNIQUE WHERE WHILE ZEROS_LIKE"
+)
+_TWICE = (
+    "ADD ARG_MAX ARG_MIN AVERAGE_POOL_2D BATCH_TO_SPACE_ND BIDIRECTIONAL_SEQUENCE_RNN CONCATENATION EQUAL "
+    "FAKE_QUANT FLOOR_DIV GREATER GREATER_EQUAL L2_NORMALIZATION LESS LESS_EQUAL LOGISTIC LOG_SOFTMAX MAXIMUM "
+    "MAX_POOL_2D MEAN MINIMUM NOT_EQUAL PACK PAD PADV2 QUANTIZE REDUCE_MAX REDUCE_MIN RELU6 RESIZE_BILINEAR "
+    "RESIZE_NEAREST_NEIGHBOR RNN SELECT SOFTMAX SPACE_TO_BATCH_ND SPACE_TO_DEPTH STRIDED_SLICE SUB SUM SVDF TANH "
+    "TOPK_V2 UNIDIRECTIONAL_SEQUENCE_LSTM UNIDIRECTIONAL_SEQUENCE_RNN UNPACK"
+)
+_THRICE = (
+    "BIDIRECTIONAL_SEQUENCE_LSTM CONV_2D DEPTHWISE_CONV_2D EMBEDDING_LOOKUP GATHER LSTM MUL SLICE SPARSE_TO_DENSE "
+    "SPLIT TRANSPOSE"
+)
+
+#: The optimized resolver's highest versions.
+OPTIMIZED: Mapping[str, int] = {
+    **dict.fromkeys(_ONCE.split(), 1),
+    **dict.fromkeys(_TWICE.split(), 2),
+    **dict.fromkeys(_THRICE.split(), 3),
+    "DEQUANTIZE": 4,
+    "FULLY_CONNECTED": 6,
+}
+#: The reference resolver's.
+REFERENCE: Mapping[str, int] = {
+    **{op: 1 for op in OPTIMIZED if op not in ("GATHER_ND", "MATRIX_DIAG", "MATRIX_SET_DIAG", "RANK")},
+    **dict.fromkeys(("DEPTHWISE_CONV_2D", "DEQUANTIZE", "FULLY_CONNECTED", "LSTM"), 2),
+}
+
+
+class Accepted(Mapping[str, tuple[Kernel, ...]]):
+    """The rows of `base` for operators and versions that a resolver registers; custom operators stay."""
+
+    def __init__(self, base: KernelTable, highest: Mapping[str, int]) -> None:
+        self._base, self._highest = base, highest
+
+    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
+        if op not in self:
+            raise KeyError(op)
+        last = self._highest.get(op, 99)
+        rows = (replace(k, versions=(k.versions[0], min(k.versions[1], last))) for k in self._base[op])
+        return tuple(k for k in rows if k.versions[0] <= k.versions[1])
+
+    def __contains__(self, op: object) -> bool:
+        return op in self._base and (op in self._highest or not str(op).isupper())
+
+    def __iter__(self) -> Iterator[str]:
+        return (op for op in self._base if op in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

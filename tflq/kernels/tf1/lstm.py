@@ -1,0 +1,19 @@
+"""LSTM of r1.15, kernel type BASIC on 8 bits: gemmlowp makes the product of all gates and rounds half away at the end.
+
+Operands and checks: tflq/kernels/reference/lstm.py.
+Source: TensorFlow r1.15 lite/kernels/lstm.cc basic; optimized_ops.h, reference_ops.h LstmCell.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.recurrent.lstm_basic import prepare_with
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The gates are requantized like everything else."""
+    return prepare_with(node, arithmetic.requantize)
+
+
+KERNELS = (Kernel("LSTM", "uint8 uint8 uint8 int32 int16 -> uint8 int16 uint8 int16", prepare, (1, 3)),)

@@ -1,0 +1,77 @@
+"""MEAN of r1.15's optimized kernels on 8 bits: images over height and width, dimensions kept; else as mean.py.
+
+Channels go in blocks of 8 while at least one is left after the block: their sums are multiplied by an *estimate* of the
+reciprocal of n, so that these bits belong to a processor. The last 1 to 8 channels are divided.
+Source: TensorFlow r1.15 lite/kernels/reduce.cc EvalMean; optimized_ops.h Mean, MeanImpl; optimized/integer_ops/mean.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reduction import AXES, reduced_axes, sum_int32
+from tflq.kernels.tf1 import mean
+from tflq.kernels.tf1.mean import FloatData, float_data, over_image, rescaled, same_quantization
+from tflq.kernels.tf1.reciprocal_estimate import ReciprocalEstimate
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.rounding import floats_to_int32, nearest_half_away
+from tflq.numerics.stages import type_range
+
+BLOCK = 8
+
+Prepare = Callable[[Node, Arithmetic], Prepared]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of an operator."""
+
+    general: FloatData
+    same: bool  # whether input and output have one quantization
+    reciprocal: np.float32  # an estimate of 1 / n
+    estimated: int  # channels in whole blocks
+
+
+def prepare_with(estimate: ReciprocalEstimate, otherwise: Prepare) -> Prepare:
+    """A prepare for images, by that processor's estimates; `otherwise` takes all else."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x = node.input(0)
+        if len(x.shape) != 4 or not node.options["keep_dims"] or not over_image(node) or 0 in x.shape:
+            return otherwise(node, arithmetic)
+        reduced = reduced_axes(node)
+        data = OpData(
+            float_data(node, reduced), same_quantization(node), estimate(reduced.count),
+            BLOCK * ((x.shape[3] - 1) // BLOCK),
+        )  # fmt: skip
+        return Prepared((reduced.shape,), data, evaluate)
+
+    return prepare
+
+
+def evaluate(data: OpData, x: Array, axes: Array) -> Array:
+    """Source: MeanImpl. Rounding: products to float32, then half to even in blocks, half away behind them; uint8 in
+    blocks without rescaling half up. Overflow: blocks of uint8 saturate, all others wrap.
+    """
+    sums = sum_int32(data.general.reduced.rows(x)).astype(np.float32)
+    blocks, rest = sums[:, : data.estimated] * data.reciprocal, sums[:, data.estimated :]
+    rest = rest / np.float32(data.general.reduced.count)
+    if data.same:
+        whole = np.floor(blocks + np.float32(0.5)) if x.dtype == np.uint8 else np.rint(blocks)
+        codes = floats_to_int32(whole), floats_to_int32(nearest_half_away(rest))
+    else:
+        whole = np.rint(blocks * data.general.scale + data.general.bias)
+        codes = floats_to_int32(whole) + np.int32(data.general.zero_point), rescaled(rest, data.general)
+    first = np.clip(codes[0], *type_range(np.uint8)) if x.dtype == np.uint8 else codes[0]
+    return np.concatenate((first, codes[1]), axis=1).astype(x.dtype).reshape(data.general.reduced.shape)
+
+
+ESTIMATE = ReciprocalEstimate.read("reciprocal_estimate.json")
+KERNELS = (
+    Kernel("MEAN", "uint8 int32 -> uint8", prepare_with(ESTIMATE, mean.prepare_uint8), (1, 2), AXES),
+    Kernel("MEAN", "int8 int32 -> int8", prepare_with(ESTIMATE, mean.prepare_int8), (1, 2), AXES),
+)

@@ -1,0 +1,56 @@
+"""RELU6 and RELU_N1_TO_1 of r1.15: codes are held inside the limits, and not rescaled.
+
+| operand | shape | types       | quantization                                        |
+|---------|-------|-------------|-----------------------------------------------------|
+| x       | any   | uint8, int8 | not looked at                                       |
+| y       | as x  | as x        | per tensor: the limits are codes of this            |
+
+Source: TensorFlow r1.15 lite/kernels/activations.cc QuantizedReluX; reference_ops.h ReluX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.activation import quantized_limit
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.unary import prepare_unary, same_type
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import type_range
+
+
+@dataclass(frozen=True, slots=True)
+class OpData:
+    """Limits, LSB of output."""
+
+    low: int
+    high: int
+
+
+def prepare_between(low: float, high: float) -> Callable[[Node, Arithmetic], Prepared]:
+    """A prepare for a rectifier that holds reals inside [low, high]."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, y = same_type(node)
+        node.check(bool(y.scale > 0), "needs a positive per-tensor scale", y, got=y.scale)
+        dtype = np.dtype(x.type.label)
+        smallest, largest = type_range(dtype)
+        floor, ceiling = (quantized_limit(limit, y.scale, y.zero_point) for limit in (low, high))
+        return prepare_unary(node, OpData(max(smallest, floor), min(largest, ceiling)), evaluate, dtype)
+
+    return prepare
+
+
+def evaluate(data: OpData, x: Array) -> Array:
+    """Source: ReluX, which asks for the upper limit first. Rounding, overflow: none."""
+    codes = x.astype(np.int32)
+    return np.where(codes > data.high, data.high, np.maximum(codes, data.low)).astype(x.dtype)
+
+
+KERNELS = (
+    *(Kernel("RELU6", f"{t} -> {t}", prepare_between(0.0, 6.0), (1, 2)) for t in ("uint8", "int8")),
+    *(Kernel("RELU_N1_TO_1", f"{t} -> {t}", prepare_between(-1.0, 1.0), (1, 1)) for t in ("uint8", "int8")),
+)
