@@ -111,12 +111,17 @@ def _alternatives(word: str) -> tuple[str, ...]:
 def _named(row: Kernel, type_: str | None) -> str:
     """A row's types in a few words: one type where all data have it."""
     left, right = ([_chosen(w, row, type_) for w in half.split()] for half in row.types.split("->"))
-    data = [w for w in left if w and not set(w.split("|")) <= COUNTING] or [w for w in left if w]
+    data = [w for w in left if not _counts(w)] or left
     shown = {*data, *right}
     storage = " (sparse)" if row.sparse else ""
     if len(shown) == 1:
         return f"{shown.pop()}{storage}"
     return f"{_folded(data)} → {_folded(right)}{storage}".strip()
+
+
+def _counts(word: str) -> bool:
+    """Whether an operand of these alternatives holds positions, sizes or axes. int16 alone is a type of codes."""
+    return set(word.split("|")) <= COUNTING and word != "int16"
 
 
 def _chosen(word: str, row: Kernel, type_: str | None) -> str:
