@@ -1,0 +1,69 @@
+"""What TensorFlow Lite Micro takes: the operators that its Python package registers, without uint8 and hybrid forms.
+
+Source: tflite-micro (October 2026), python_ops_resolver.cc; the type switches of its kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tflq.kernels.kernel import Kernel, KernelTable
+
+OPERATORS = frozenset(
+    "ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND BROADCAST_ARGS "
+    "BROADCAST_TO CALL_ONCE CAST CEIL CONCATENATION CONV_2D COS CUMSUM DELAY DEPTH_TO_SPACE DEPTHWISE_CONV_2D DEQUANTIZE "
+    "DIV DYNAMIC_UPDATE_SLICE ELU EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD "
+    "FULLY_CONNECTED GATHER GATHER_ND GREATER GREATER_EQUAL HARD_SWISH IF L2_NORMALIZATION L2_POOL_2D LEAKY_RELU LESS "
+    "LESS_EQUAL LOG LOG_SOFTMAX LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAX_POOL_2D MAXIMUM MEAN MINIMUM "
+    "MIRROR_PAD MUL NEG NOT_EQUAL PACK PAD PADV2 PRELU QUANTIZE READ_VARIABLE REDUCE_ALL REDUCE_MAX REDUCE_MIN RELU "
+    "RELU6 RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR REVERSE_V2 ROUND RSQRT SELECT_V2 SHAPE SIN SLICE SOFTMAX "
+    "SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE SUB SUM SVDF "
+    "TANH TFLite_Detection_PostProcess TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK VAR_HANDLE WHILE "
+    "ZEROS_LIKE".split()
+)
+#: Operators that take uint8: they move bytes, or convert them.
+TAKES_UINT8 = frozenset(
+    "ASSIGN_VARIABLE BROADCAST_TO CALL_ONCE DEQUANTIZE IF MUL QUANTIZE READ_VARIABLE RESHAPE REVERSE_V2 SHAPE SQUEEZE "
+    "VAR_HANDLE WHILE".split()
+)
+#: Operators that refuse float activations with integer weights.
+NO_HYBRID = frozenset("BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED SVDF TRANSPOSE_CONV".split())
+
+
+class Accepted(Mapping[str, tuple[Kernel, ...]]):
+    """The rows of `base` that are taken, less the alternatives that are not."""
+
+    def __init__(self, base: KernelTable) -> None:
+        self._base = base
+
+    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
+        if op not in self:
+            raise KeyError(op)
+        return tuple(row for row in map(_narrowed, self._base[op]) if row is not None)
+
+    def __contains__(self, op: object) -> bool:
+        return op in OPERATORS and op in self._base
+
+    def __iter__(self) -> Iterator[str]:
+        return (op for op in self._base if op in OPERATORS)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _narrowed(row: Kernel) -> Kernel | None:
+    """The row without uint8 where that is refused; None where nothing of it is left."""
+    if row.op in NO_HYBRID and row.types.endswith("-> float32") and "int" in row.types.removeprefix("int32 "):
+        return None
+    if row.op in TAKES_UINT8 or "uint8" not in row.types:
+        return row
+    words = [_without_uint8(word) for word in row.types.split()]
+    return replace(row, types=" ".join(words)) if all(words) else None
+
+
+def _without_uint8(word: str) -> str:
+    """The alternatives of one operand but uint8, with its mark; empty where there is no other."""
+    mark = word[-1] if word[-1] in "?*" else ""
+    kept = [name for name in word.rstrip("?*").split("|") if name != "uint8"]
+    return "|".join(kept) + mark if kept else ""
