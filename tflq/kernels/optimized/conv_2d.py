@@ -1,13 +1,17 @@
-"""CONV_2D int8: the reference's sums, scaled as ruy's matrix product scales them.
+"""CONV_2D: the reference's sums, scaled as ruy's matrix product scales them. Groups are the reference's.
 
+16-bit activations too, where accumulators have 32 bits.
 Operands, options and refusals: tflq/kernels/reference/conv_2d.py.
-Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel; optimized/integer_ops/conv.h ConvPerChannel; ruy kernel_avx.cc.
+Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8; optimized/integer_ops/conv.h
+ConvPerChannel; ruy kernel_avx.cc, apply_multiplier.cc.
 """
 
 from __future__ import annotations
 
-from tflq.kernels.blocks import requantizing
-from tflq.kernels.kernel import Kernel
+from collections.abc import Callable
+
+from tflq.kernels.blocks import Prepare, requantizing
+from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.conv_2d import prepare_quantized
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import StageOf
@@ -18,4 +22,18 @@ def gemm(arithmetic: Arithmetic) -> StageOf:
     return arithmetic.requantize_gemm
 
 
-KERNELS = (Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", requantizing(prepare_quantized, gemm), (1, 8)),)
+def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
+    """A prepare whose sums are scaled by `scaling`, except where there are groups."""
+    otherwise = requantizing(prepare_quantized, scaling)
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        is_grouped = node.input(0).shape[-1:] != node.input(1).shape[-1:]
+        return (prepare_quantized if is_grouped else otherwise)(node, arithmetic)
+
+    return prepare
+
+
+KERNELS = (
+    Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8)),
+    Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiplied(gemm), (1, 8)),
+)

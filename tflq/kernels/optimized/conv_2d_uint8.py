@@ -6,9 +6,7 @@ Source: LiteRT 2.3 conv.cc EvalQuantized; optimized_ops.h Conv; cpu_backend_gemm
 
 from __future__ import annotations
 
-from tflq.kernels.blocks import requantizing
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.optimized.conv_2d import gemm
-from tflq.kernels.reference.conv_2d import prepare_quantized
+from tflq.kernels.optimized.conv_2d import gemm, multiplied
 
-KERNELS = (Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", requantizing(prepare_quantized, gemm), (1, 8)),)
+KERNELS = (Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", multiplied(gemm), (1, 8)),)

@@ -1,8 +1,10 @@
-"""TRANSPOSE_CONV: the reference's sums; vector code scales eight channels (int8) or sixteen elements (uint8) at a time.
+"""TRANSPOSE_CONV: the reference's sums; vector code scales eight channels or, for uint8, sixteen elements at a time.
+
+16-bit activations with 64-bit accumulators are the reference's.
 
 Operands, options and refusals: tflq/kernels/reference/transpose_conv.py.
-Source: LiteRT 2.3 optimized/integer_ops/transpose_conv.h TransposeConvV2 (int8); optimized_ops.h TransposeConvV2,
-Quantize (uint8): one run over all images.
+Source: LiteRT 2.3 optimized/integer_ops/transpose_conv.h TransposeConvV2 (int8, int16); optimized_ops.h
+TransposeConvV2, Quantize (uint8): one run over all images.
 """
 
 from __future__ import annotations
@@ -54,7 +56,14 @@ def eval_uint8(data: OpData, *operands: Array) -> Array:
     return data.blocks(sums, data.pipeline)
 
 
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Weights with a zero point are the reference's."""
+    prepare = prepare_quantized if node.input(1).zero_point else requantizing(prepare_quantized, eight_channels)
+    return prepare(node, arithmetic)
+
+
 KERNELS = (
+    Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_int16, (1, 5), (0,)),
     Kernel("TRANSPOSE_CONV", "int32 uint8 uint8 int32? -> uint8", prepare_uint8, (1, 5), (0,)),
     Kernel(
         "TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", requantizing(prepare_quantized, eight_channels), (1, 5),

@@ -1,0 +1,29 @@
+"""REDUCE_PROD of quantized integers: products over axes of size 1 alone are copies, without any scaling.
+
+Operands, options and refusals: tflq/kernels/reference/reduce_prod.py.
+Source: LiteRT 2.3 optimized/reduce.h QuantizedReduceProd, ReduceIsCopy.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.reduction import AXES, reduced_axes
+from tflq.kernels.reference.reduce_prod import prepare_integer
+from tflq.numerics.arithmetic import Arithmetic
+
+TYPES = ("int8", "int16")
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Whether something is multiplied at all follows from the shapes."""
+    made = prepare_integer(node, arithmetic)
+    reduced = reduced_axes(node)
+    return made if reduced.count > 1 else Prepared(made.shapes, reduced.shape, eval_copy)
+
+
+def eval_copy(shape: Shape, x: Array, axes: Array) -> Array:
+    """Source: ReduceIsCopy. No rounding."""
+    return x.reshape(shape)
+
+
+KERNELS = tuple(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare, (1, 2), AXES) for t in TYPES)

@@ -1,0 +1,57 @@
+"""RESIZE_BILINEAR of uint8: the weights of both dimensions are multiplied first, then the four products added by row.
+
+Operands, options and refusals: tflq/kernels/reference/resize_bilinear.py. The integer code for images made eight times
+as large gives the same codes: there every weight and every sum is exact.
+Source: LiteRT 2.3 optimized/resize_bilinear.h ResizeBilinearGenericSmallChannel, ResizeBilinear888Uint8.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference import resize_bilinear
+from tflq.kernels.reference.resize_bilinear import OpData
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import compiled
+
+
+def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Positions and weights are the reference's."""
+    made = resize_bilinear.prepare_float(node, arithmetic)
+    return Prepared(made.shapes, made.data, eval_uint8)
+
+
+def eval_uint8(data: OpData, x: Array, size: Array) -> Array:
+    """Source: ResizeBilinearGenericSmallChannel. Rounding: float32 in source order, then cut off after + 1/2."""
+    out = np.empty(data.shape, x.dtype)
+    rows, columns = data.rows, data.columns
+    _pixels(
+        np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
+        columns.lower, columns.upper, columns.lower_weight, columns.upper_weight,
+    )  # fmt: skip
+    return out
+
+
+@compiled
+def _pixels(
+    x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
+    x0: Array, x1: Array, wx0: Array, wx1: Array,
+) -> None:  # fmt: skip
+    batches, height, width, depth = out.shape
+    for b in range(batches):
+        for y in range(height):
+            top, bottom = x[b, y0[y]], x[b, y1[y]]
+            for w in range(width):
+                left, right = x0[w], x1[w]
+                top_left, top_right = wy0[y] * wx0[w], wy0[y] * wx1[w]
+                bottom_left, bottom_right = wy1[y] * wx0[w], wy1[y] * wx1[w]
+                for c in range(depth):
+                    total = np.float32(top[left, c]) * top_left
+                    total += np.float32(top[right, c]) * top_right
+                    total += np.float32(bottom[left, c]) * bottom_left
+                    total += np.float32(bottom[right, c]) * bottom_right
+                    out[b, y, w, c] = total + np.float32(0.5)
+
+
+KERNELS = (Kernel("RESIZE_BILINEAR", "uint8 int32 -> uint8", prepare_uint8, (1, 4), shape_operands=(1,)),)
