@@ -23,6 +23,7 @@ _HOMES = {
     "tf-1.15-ref": "tf_1_15_ref",
     "tf-1.15-opt": "tf_1_15_opt",
     "tflm": "tflm",
+    "spec": "spec",
     "litert-ref-arm64": "litert_ref_arm64",
     "litert-opt-arm64": "litert_opt_arm64",
     "tflite-2.14-ref-arm64": "tflite_2_14_ref_arm64",
