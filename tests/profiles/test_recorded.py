@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,10 @@ from running import assert_same, run, samples_of
 
 FOLDER = suites.ROOT / "golden" / "singleop"
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
-BY_PROFILE = {
-    about["profile"]: about["outputs"]
-    for about in (json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json")))
-    if "outputs" in about
-}
+ABOUT = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]
+BY_PROFILE = {about["profile"]: about["outputs"] for about in ABOUT if "outputs" in about}
+#: (profile, model) -> why it is known to differ
+KNOWN = {(a["profile"], model): why for a in ABOUT if "outputs" in a for model, why in a.get("differs", {}).items()}
 NO_OUTPUT = ("refused", "crashed", "undefined")
 
 
@@ -38,7 +38,17 @@ CASES = list(cases(telling=False))
 TELLING = list(cases(telling=True))
 
 
-@pytest.mark.parametrize(("profile", "model", "golden", "own"), CASES, ids=[f"{c[0]}-{c[1].stem}" for c in CASES])
+def parameters() -> list[Any]:
+    """Every case; those that are known to differ must."""
+    made = []
+    for case in CASES:
+        why = KNOWN.get((case[0], case[1].stem))
+        marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
+        made.append(pytest.param(*case, id=f"{case[0]}-{case[1].stem}", marks=marks))
+    return made
+
+
+@pytest.mark.parametrize(("profile", "model", "golden", "own"), parameters())
 def test_single_operators(profile: str, model: Path, golden: Path, own: Path) -> None:
     recorded = {**np.load(golden, allow_pickle=False), **np.load(own, allow_pickle=False)}
     for inputs, outputs in samples_of(recorded):

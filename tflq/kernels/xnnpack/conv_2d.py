@@ -24,9 +24,9 @@ def takes(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for the scaling."""
-    x, w, y = node.input(0), node.input(1), node.outputs[0]
-    return rescaled(prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, y, w.shape[0])
+    """As the reference has it but for scaling and limits."""
+    x, w = node.input(0), node.input(1)
+    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 
 
 DELEGATES = tuple(

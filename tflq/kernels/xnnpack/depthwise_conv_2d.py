@@ -26,9 +26,9 @@ def takes(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for the scaling."""
-    x, w, y = node.input(0), node.input(1), node.outputs[0]
-    return rescaled(prepare_quantized(node, arithmetic), depthwise(arithmetic, x), x, w, y, w.shape[3])
+    """As the reference has it but for scaling and limits."""
+    x, w = node.input(0), node.input(1)
+    return rescaled(node, prepare_quantized(node, arithmetic), depthwise(arithmetic, x), x, w, w.shape[3])
 
 
 DELEGATES = tuple(

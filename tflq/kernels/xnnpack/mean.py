@@ -37,10 +37,15 @@ def takes(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All real arithmetic is float32, left to right."""
+    """The division by n is a float32 product with 1 / n."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
-    scale = x.scale / y.scale * (np.float32(1) / np.float32(reduced.count))
+    return prepare_scaled(node, reduced, x.scale / y.scale * (np.float32(1) / np.float32(reduced.count)))
+
+
+def prepare_scaled(node: Node, reduced: Reduced, scale: np.float32) -> Prepared:
+    """`scale`: LSB of output per LSB of the sum. All real arithmetic is float32, left to right."""
+    x, y = node.input(0), node.outputs[0]
     offset = np.float32(y.zero_point) - np.float32(reduced.count * x.zero_point) * scale
     return Prepared((reduced.shape,), OpData(reduced, scale, offset, CARRIER[x.type]), evaluate)
 

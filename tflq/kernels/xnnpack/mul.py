@@ -6,15 +6,16 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitBinaryNode, CheckTensorsInputProduct
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflq.kernels.binary import both
-from tflq.kernels.blocks import requantizing
-from tflq.kernels.kernel import Kernel, Node
+from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.mul import prepare_quantized
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
+from tflq.kernels.xnnpack.scaling import even_range
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import StageOf
 
 _LOWEST, _BEYOND = 2.0**-16, 256.0
 
@@ -28,12 +29,11 @@ def takes(node: Node) -> bool:
         return bool(_LOWEST <= a.scale * b.scale / y.scale < _BEYOND)
 
 
-def product(arithmetic: Arithmetic) -> StageOf:
-    """The scaling of a product."""
-    return arithmetic.xnnpack_product
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference has it but for scaling and limits."""
+    made = prepare_quantized(node, replace(arithmetic, requantize=arithmetic.xnnpack_product))
+    low, high = even_range(node, node.outputs[0])
+    return replace(made, data=replace(made.data, pipeline=replace(made.data.pipeline, low=low, high=high)))
 
 
-DELEGATES = tuple(
-    Delegate(Kernel("MUL", f"{t} {t} -> {t}", requantizing(prepare_quantized, product), (1, 7)), takes)
-    for t in ("uint8", "int8")
-)
+DELEGATES = tuple(Delegate(Kernel("MUL", f"{t} {t} -> {t}", prepare, (1, 7)), takes) for t in ("uint8", "int8"))

@@ -19,6 +19,7 @@ _FILES = {
     "QUANTIZE": "quantize",
     "RESIZE_BILINEAR": "resize_bilinear",
     "SUB": "sub",
+    "SUM": "sum",
     "TRANSPOSE_CONV": "transpose_conv",
 }
 

@@ -1,7 +1,7 @@
-"""Results of 8-bit matrix products and convolutions, scaled as XNNPACK scales them.
+"""Results of 8-bit operators, scaled and clamped as XNNPACK does.
 
-Sums are the reference kernels': they are exact integers. The multiplier is float32: scale(x) * scale(w), then
-/ scale(y), each rounded.
+Sums of products are the reference kernels': they are exact integers. Their multiplier is float32: scale(x) * scale(w),
+then / scale(y), each rounded.
 """
 
 from __future__ import annotations
@@ -11,19 +11,42 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import Operand, Prepared
+from tflq.kernels.activation import limits
+from tflq.kernels.kernel import Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.float32_stages import FloatRoundingEven
-from tflq.numerics.stages import StageOf
+from tflq.numerics.stages import StageOf, type_range
 
 
-def rescaled(made: Prepared, stage: StageOf, x: Operand, w: Operand, y: Operand, channels: int) -> Prepared:
-    """A prepared contraction (its data have an `output`) with another scaling."""
+def rescaled(
+    node: Node, made: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int
+) -> Prepared:  # fmt: skip
+    """A prepared contraction (its data have an `output`) with XNNPACK's scaling and limits."""
+    y = node.outputs[0]
     assert w.quantization is not None  # the rules of delegation saw to it
     real = np.broadcast_to(x.scale * w.quantization.scale / y.scale, channels)
     output = made.data.output
-    pipeline = replace(output.pipeline, stage=stage(real))
+    low, high = even_range(node, y)
+    pipeline = replace(output.pipeline, stage=stage(real), low=low, high=high)
     return replace(made, data=replace(made.data, output=replace(output, pipeline=pipeline)))
+
+
+def even_range(node: Node, y: Operand) -> tuple[int, int]:
+    """Clamp [low, high] in LSB of the output: the activation's limits / scale + zero point, rounded half to even.
+
+    Source: xnn_qs8_quantize, xnn_qu8_quantize.
+    """
+    low, high = type_range(np.dtype(y.type.label))
+    floor, ceiling = limits(node)
+    if floor is not None:
+        low = max(low, _even_code(floor, y))
+    if ceiling is not None:
+        high = min(high, _even_code(ceiling, y))
+    return low, high
+
+
+def _even_code(real: float, y: Operand) -> int:
+    return int(np.rint(np.float32(real) / y.scale + np.float32(y.zero_point)))
 
 
 def gemm(arithmetic: Arithmetic, x: Operand) -> StageOf:

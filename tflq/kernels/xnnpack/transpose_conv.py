@@ -35,9 +35,9 @@ def _filter_fits(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for the scaling."""
-    w, x, y = node.input(1), node.input(2), node.outputs[0]
-    return rescaled(prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, y, w.shape[0])
+    """As the reference has it but for scaling and limits."""
+    w, x = node.input(1), node.input(2)
+    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 
 
 DELEGATES = tuple(

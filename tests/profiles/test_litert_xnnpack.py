@@ -1,0 +1,212 @@
+"""The profile `litert-xnnpack` against LiteRT with its default delegate: random single operators, bit by bit.
+
+Every operator is drawn on both sides of the rule by which XNNPACK takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from contracting import codes
+from running import assert_same, run
+from single_op import Array, T, build, litert
+
+Model = tuple[bytes, list[T]]
+DRAWS = 40
+TYPES = ("uint8", "int8")
+
+
+def scale(rng: np.random.Generator, low: float = -9, high: float = -3) -> np.float32:
+    """A scale; a power of two one time in three, where ties live."""
+    exponent = rng.uniform(low, high)
+    return np.float32(2.0 ** (round(exponent) if rng.random() < 0.33 else exponent))
+
+
+def tensor(rng: np.random.Generator, type_: str, shape: tuple[int, ...], like: np.float32 | None = None) -> T:
+    """A quantized activation; `like` is a scale that its own is near to, or equals."""
+    low, high = (0, 255) if type_ == "uint8" else (-128, 127)
+    near = scale(rng) if like is None else np.float32(like * rng.choice([1, 0.5, 2, rng.uniform(0.1, 4)]))
+    return T(type_, shape, near, int(rng.choice([low, high, *rng.integers(low, high + 1, 4)])))
+
+
+def filters(rng: np.random.Generator, type_: str, shape: tuple[int, ...], axis: int) -> T:
+    """Weights per tensor or, if signed, per channel. uint8 ones may name another dimension: XNNPACK leaves these."""
+    value = codes(rng, type_, shape)
+    if type_ == "uint8":
+        return T(type_, shape, scale(rng), int(rng.integers(0, 256)), int(rng.choice([0, axis])), value)
+    if rng.random() < 0.6:
+        return T(type_, shape, [scale(rng) for _ in range(shape[axis])], 0, axis, value)
+    return T(type_, shape, scale(rng), 0, value=value)
+
+
+def bias(rng: np.random.Generator, x: T, w: T, channels: int) -> T:
+    """A constant bias whose scale is the product of the others."""
+    product = np.float32(x.scale) * np.atleast_1d(np.asarray(w.scale, np.float32))
+    value = rng.integers(-3000, 3000, channels).astype(np.int32)
+    return T("int32", (channels,), product if len(product) > 1 else product[0], 0, value=value)
+
+
+def output(rng: np.random.Generator, x: T, w: T, shape: tuple[int, ...], depth: int) -> T:
+    """An output whose scale leaves most results inside."""
+    near = np.float32(x.scale) * np.float32(np.max(w.scale)) * np.float32(60 * np.sqrt(depth))
+    if rng.random() < 0.5:
+        near = np.float32(2.0 ** np.round(np.log2(near)))
+    return T(x.type, shape, near, int(rng.integers(0, 256)) - (128 if x.type == "int8" else 0))
+
+
+def activation(rng: np.random.Generator) -> int:
+    """None most of the time; RELU, RELU_N1_TO_1, RELU6."""
+    return int(rng.choice([0, 0, 0, 1, 2, 3]))
+
+
+def conv(rng: np.random.Generator, type_: str) -> Model:
+    c, o = int(rng.integers(1, 10)), int(rng.integers(1, 20))
+    x, w = tensor(rng, type_, (1, 6, 5, c)), filters(rng, type_, (o, 3, 2, c), 0)
+    y = output(rng, x, w, (1, 6, 5, o), 6 * c)
+    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1,
+               "fused_activation_function": activation(rng)}  # fmt: skip
+    return build("CONV_2D", [x, w, bias(rng, x, w, o)], [y], ("Conv2DOptions", options), 3), [x]
+
+
+def depthwise(rng: np.random.Generator, type_: str) -> Model:
+    c = int(rng.integers(1, 24))
+    x, w = tensor(rng, type_, (1, 6, 5, c)), filters(rng, type_, (1, 3, 3, c), 3)
+    y = output(rng, x, w, (1, 6, 5, c), 9)
+    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1,
+               "depth_multiplier": 1, "fused_activation_function": activation(rng)}  # fmt: skip
+    return build("DEPTHWISE_CONV_2D", [x, w, bias(rng, x, w, c)], [y], ("DepthwiseConv2DOptions", options), 3), [x]
+
+
+def dense(rng: np.random.Generator, type_: str) -> Model:
+    k, o = int(rng.integers(1, 40)), int(rng.integers(1, 20))
+    x, w = tensor(rng, type_, (int(rng.integers(1, 5)), k)), filters(rng, type_, (o, k), 0)
+    w = T(w.type, w.shape, w.scale, w.zero_point, 0, w.value)
+    y = output(rng, x, w, (x.shape[0], o), k)
+    inputs = [x, w, bias(rng, x, w, o) if rng.random() < 0.7 else None]
+    options = {"fused_activation_function": activation(rng)}
+    return build("FULLY_CONNECTED", inputs, [y], ("FullyConnectedOptions", options), 5 if type_ == "int8" else 1), [x]
+
+
+def transposed(rng: np.random.Generator, type_: str) -> Model:
+    c, o, step = int(rng.integers(1, 6)), int(rng.integers(1, 12)), int(rng.integers(1, 4))
+    shape = (1, 4 * step, 3 * step, o)
+    x, w = tensor(rng, type_, (1, 4, 3, c)), filters(rng, type_, (o, 2, 2, c), 0)
+    y = output(rng, x, w, shape, 2 * c)
+    size = T("int32", (4,), value=np.array(shape, np.int32))
+    options = {"padding": 0, "stride_w": step, "stride_h": step, "fused_activation_function": 0}
+    return build("TRANSPOSE_CONV", [size, w, x, bias(rng, x, w, o)], [y], ("TransposeConvOptions", options), 3), [x]
+
+
+def pointwise(op: str, table: str) -> Callable[[np.random.Generator, str], Model]:
+    def make(rng: np.random.Generator, type_: str) -> Model:
+        a = tensor(rng, type_, (3, 1, 9))
+        b = tensor(rng, type_, (3, 5, 9) if rng.random() < 0.5 else (9,), a.scale)
+        shape = tuple(np.broadcast_shapes(a.shape, b.shape))
+        near = np.float32(a.scale * b.scale * 128) if op == "MUL" else a.scale
+        y = tensor(rng, type_, shape, near)
+        return build(op, [a, b], [y], (table, {"fused_activation_function": activation(rng)}), 2), [a, b]
+
+    return make
+
+
+def leaky(rng: np.random.Generator, type_: str) -> Model:
+    x = tensor(rng, type_, (4, 50))
+    alpha = float(rng.choice([0.1, -0.3, 0.5, 1e-3, 3.0, rng.uniform(-2, 2)]))
+    return build(
+        "LEAKY_RELU", [x], [tensor(rng, type_, (4, 50), x.scale)], ("LeakyReluOptions", {"alpha": alpha}), 2
+    ), [x]
+
+
+def requantize(rng: np.random.Generator, type_: str) -> Model:
+    x = tensor(rng, type_, (4, 50))
+    y = tensor(rng, str(rng.choice(TYPES)), (4, 50), np.float32(x.scale * rng.choice([1, 1, 1000, 0.001])))
+    return build("QUANTIZE", [x], [y], None, 2), [x]
+
+
+def quantize(rng: np.random.Generator, type_: str) -> Model:
+    x = T("float32", (3, 37))
+    return build("QUANTIZE", [x], [tensor(rng, type_, (3, 37))], None, 2), [x]
+
+
+def dequantize(rng: np.random.Generator, type_: str) -> Model:
+    x = tensor(rng, type_, (3, 37))
+    return build("DEQUANTIZE", [x], [T("float32", (3, 37))], None, 2), [x]
+
+
+def reduced(op: str) -> Callable[[np.random.Generator, str], Model]:
+    def make(rng: np.random.Generator, type_: str) -> Model:
+        shape, keep = (2, 5, 4, 19), bool(rng.random() < 0.5)
+        axes = [[1, 2], [3], [1], [0, 2], [-1, 1]][int(rng.integers(0, 5))]
+        x = tensor(rng, type_, shape)
+        made = np.sum(np.empty(shape), axis=tuple(axes), keepdims=keep).shape
+        y = tensor(rng, type_, tuple(made), x.scale)
+        inputs = [x, T("int32", (len(axes),), value=np.array(axes, np.int32))]
+        return build(op, inputs, [y], ("ReducerOptions", {"keep_dims": keep}), 2), [x]
+
+    return make
+
+
+def resize(rng: np.random.Generator, type_: str) -> Model:
+    x, size = tensor(rng, type_, (1, 5, 7, 3)), rng.integers(1, 17, 2).astype(np.int32)
+    y = T(type_, (1, int(size[0]), int(size[1]), 3), x.scale, x.zero_point)
+    align, half = [(False, False), (True, False), (False, True)][int(rng.integers(0, 3))]
+    options = {"align_corners": align, "half_pixel_centers": half}
+    return build("RESIZE_BILINEAR", [x, T("int32", (2,), value=size)], [y], ("ResizeBilinearOptions", options), 3), [x]
+
+
+def hybrid_dense(rng: np.random.Generator, type_: str) -> Model:
+    k, o = int(rng.integers(1, 40)), int(rng.integers(1, 20))
+    x, w = T("float32", (int(rng.integers(1, 5)), k)), filters(rng, "int8", (o, k), 0)
+    inputs = [x, w, T("float32", (o,), value=rng.standard_normal(o).astype(np.float32))]
+    options = {"fused_activation_function": activation(rng), "asymmetric_quantize_inputs": bool(rng.random() < 0.5)}
+    return build("FULLY_CONNECTED", inputs, [T("float32", (x.shape[0], o))], ("FullyConnectedOptions", options), 9), [x]
+
+
+def hybrid_conv(rng: np.random.Generator, type_: str) -> Model:
+    c, o = int(rng.integers(1, 10)), int(rng.integers(1, 20))
+    x, w = T("float32", (2, 6, 5, c)), filters(rng, "int8", (o, 3, 2, c), 0)
+    inputs = [x, w, T("float32", (o,), value=rng.standard_normal(o).astype(np.float32))]
+    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1,
+               "fused_activation_function": activation(rng)}  # fmt: skip
+    return build("CONV_2D", inputs, [T("float32", (2, 6, 5, o))], ("Conv2DOptions", options), 5), [x]
+
+
+MAKERS: dict[str, Callable[[np.random.Generator, str], Model]] = {
+    "CONV_2D": conv,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "FULLY_CONNECTED": dense,
+    "TRANSPOSE_CONV": transposed,
+    "ADD": pointwise("ADD", "AddOptions"),
+    "SUB": pointwise("SUB", "SubOptions"),
+    "MUL": pointwise("MUL", "MulOptions"),
+    "LEAKY_RELU": leaky,
+    "QUANTIZE integers": requantize,
+    "QUANTIZE floats": quantize,
+    "DEQUANTIZE": dequantize,
+    "MEAN": reduced("MEAN"),
+    "SUM": reduced("SUM"),
+    "RESIZE_BILINEAR": resize,
+    "FULLY_CONNECTED hybrid": hybrid_dense,
+    "CONV_2D hybrid": hybrid_conv,
+}
+
+
+def values(rng: np.random.Generator, tensor: T) -> Array:
+    """Random codes, or floats of which many lie half way between codes."""
+    if tensor.type != "float32":
+        return codes(rng, tensor.type, tuple(tensor.shape))
+    x: Array = rng.standard_normal(tuple(tensor.shape)).astype(np.float32)
+    return np.where(rng.random(x.shape) < 0.3, np.round(x * 64) / np.float32(64), x)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("name", MAKERS)
+def test_live(name: str, type_: str) -> None:
+    rng = np.random.default_rng([*name.encode(), len(type_)])
+    for draw in range(DRAWS):
+        model, operands = MAKERS[name](rng, type_)
+        inputs: list[Any] = [values(rng, operand) for operand in operands]
+        assert_same(run(model, inputs, "litert-xnnpack"), litert(model, inputs, "BUILTIN"), f"{name} {type_} {draw}")

@@ -1,0 +1,23 @@
+"""SUM of 8-bit codes by XNNPACK: as MEAN, without the division.
+
+Operands, options and refusals: tflq/kernels/reference/sum.py. Every type is read as what it is.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode; XNNPACK's qs8 and qu8 reductions.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.reduction import AXES, reduced_axes
+from tflq.kernels.xnnpack.delegation import Delegate
+from tflq.kernels.xnnpack.mean import prepare_scaled, takes
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The ratio of scales is a float32 quotient."""
+    return prepare_scaled(node, reduced_axes(node), node.input(0).scale / node.outputs[0].scale)
+
+
+DELEGATES = tuple(
+    Delegate(Kernel("SUM", f"{t} int32 -> {t}", prepare, (1, 2), AXES), takes) for t in ("uint8", "int8")
+)  # fmt: skip
