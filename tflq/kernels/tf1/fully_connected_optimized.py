@@ -11,7 +11,8 @@ from dataclasses import replace
 from math import prod
 
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.reference import fully_connected
+from tflq.kernels.reference.fully_connected import output_shape
+from tflq.kernels.tf1 import fully_connected
 from tflq.numerics.arithmetic import Arithmetic
 
 #: What the vector code needs.
@@ -21,7 +22,7 @@ SMALLEST_DEPTH, FEWEST_UNITS = 8, 4
 def is_vector_product(node: Node) -> bool:
     """Whether there is one row, and enough of everything."""
     units, depth = node.input(1).shape
-    rows = prod(fully_connected.output_shape(node)[:-1])
+    rows = prod(output_shape(node)[:-1])
     return rows == 1 and depth >= SMALLEST_DEPTH and units >= FEWEST_UNITS
 
 
@@ -29,7 +30,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """A vector product is requantized by vector instructions."""
     if is_vector_product(node):
         arithmetic = replace(arithmetic, requantize_dense=arithmetic.requantize_simd)
-    return fully_connected.prepare_quantized(node, arithmetic)
+    return fully_connected.prepare(node, arithmetic)
 
 
 KERNELS = tuple(Kernel("FULLY_CONNECTED", f"{t} {t} int32? -> {t}", prepare, (1, 4)) for t in ("uint8", "int8"))

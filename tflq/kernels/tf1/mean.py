@@ -53,7 +53,7 @@ def same_quantization(node: Node) -> bool:
     return bool(x.scale == y.scale) and x.zero_point == y.zero_point
 
 
-def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_general(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The quotient of scales and all that follows is float32."""
     reduced = reduced_axes(node)
     _check_count(node, reduced)
@@ -75,8 +75,10 @@ def float_data(node: Node, reduced: Reduced) -> FloatData:
 
 
 def eval_codes(reduced: Reduced, x: Array, axes: Array) -> Array:
-    """Source: Mean<uint8_t, int>. Rounding: the quotient towards zero."""
-    return (sum_int32(reduced.rows(x)) // reduced.count).astype(x.dtype).reshape(reduced.shape)
+    """Source: Mean<T, int>. Rounding: the quotient towards zero."""
+    sums = sum_int32(reduced.rows(x))
+    quotients = np.sign(sums) * (np.abs(sums) // reduced.count)
+    return np.asarray(quotients, x.dtype).reshape(reduced.shape)
 
 
 def eval_float(data: FloatData, x: Array, axes: Array) -> Array:
@@ -94,14 +96,20 @@ def rescaled(means: Array, data: FloatData) -> Array:
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The real multiplier is a float64 quotient. Forms that the loops do not know leave outputs unwritten."""
     x, y = node.input(0), node.outputs[0]
-    reduced = reduced_axes(node)
-    _check_count(node, reduced)
-    if len(x.shape) != 4 or not over_image(node) or not covers(reduced.shape, x.shape):
-        raise UndefinedResultError("Mean", f"int8 of shape {list(x.shape)} to {list(reduced.shape)}")
+    reduced = check_image(node)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))
     return Prepared(
         (reduced.shape,), IntegerData(reduced, x.zero_point * reduced.count, stage, y.zero_point), eval_int8
     )
+
+
+def check_image(node: Node) -> Reduced:
+    """The reduced axes, where input and output are what four-dimensional loops over height and width expect."""
+    x, reduced = node.input(0), reduced_axes(node)
+    _check_count(node, reduced)
+    if len(x.shape) != 4 or not over_image(node) or not covers(reduced.shape, x.shape):
+        raise UndefinedResultError("Mean", f"int8 of shape {list(x.shape)} to {list(reduced.shape)}")
+    return reduced
 
 
 def over_image(node: Node) -> bool:
@@ -124,6 +132,6 @@ def eval_int8(data: IntegerData, x: Array, axes: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("MEAN", "uint8 int32 -> uint8", prepare_uint8, (1, 2), AXES),
+    Kernel("MEAN", "uint8 int32 -> uint8", prepare_general, (1, 2), AXES),
     Kernel("MEAN", "int8 int32 -> int8", prepare_int8, (1, 2), AXES),
 )

@@ -1,4 +1,4 @@
-"""MEAN of r1.15's optimized kernels on 8 bits: images over height and width, dimensions kept; else as mean.py.
+"""MEAN of r1.15's optimized kernels on 8 bits: images over height and width; else as mean.py.
 
 Channels go in blocks of 8 while at least one is left after the block: their sums are multiplied by an *estimate* of the
 reciprocal of n, so that these bits belong to a processor. The last 1 to 8 channels are divided.
@@ -19,7 +19,6 @@ from tflq.kernels.tf1.mean import FloatData, float_data, over_image, rescaled, s
 from tflq.kernels.tf1.reciprocal_estimate import ReciprocalEstimate
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
-from tflq.numerics.stages import type_range
 
 BLOCK = 8
 
@@ -36,26 +35,37 @@ class OpData:
     estimated: int  # channels in whole blocks
 
 
-def prepare_with(estimate: ReciprocalEstimate, otherwise: Prepare) -> Prepare:
-    """A prepare for images, by that processor's estimates; `otherwise` takes all else."""
+def prepare_with(estimate: ReciprocalEstimate) -> Prepare:
+    """A prepare for images, by that processor's estimates."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        x = node.input(0)
-        if len(x.shape) != 4 or not node.options["keep_dims"] or not over_image(node) or 0 in x.shape:
-            return otherwise(node, arithmetic)
         reduced = reduced_axes(node)
+        channels = node.input(0).shape[3]
         data = OpData(
             float_data(node, reduced), same_quantization(node), estimate(reduced.count),
-            BLOCK * ((x.shape[3] - 1) // BLOCK),
+            BLOCK * ((channels - 1) // BLOCK),
         )  # fmt: skip
         return Prepared((reduced.shape,), data, evaluate)
 
     return prepare
 
 
+def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Images only where dimensions are kept; all else is done one by one."""
+    x = node.input(0)
+    is_image = len(x.shape) == 4 and over_image(node) and bool(node.options["keep_dims"]) and 0 not in x.shape
+    return (prepare_estimated if is_image else mean.prepare_general)(node, arithmetic)
+
+
+def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Images only; the loops are four-dimensional whatever the output is."""
+    mean.check_image(node)
+    return prepare_estimated(node, arithmetic)
+
+
 def evaluate(data: OpData, x: Array, axes: Array) -> Array:
     """Source: MeanImpl. Rounding: products to float32, then half to even in blocks, half away behind them; uint8 in
-    blocks without rescaling half up. Overflow: blocks of uint8 saturate, all others wrap.
+    blocks without rescaling half up. Overflow: wraps, but what is negative in blocks of uint8 gives 0.
     """
     sums = sum_int32(data.general.reduced.rows(x)).astype(np.float32)
     blocks, rest = sums[:, : data.estimated] * data.reciprocal, sums[:, data.estimated :]
@@ -66,12 +76,14 @@ def evaluate(data: OpData, x: Array, axes: Array) -> Array:
     else:
         whole = np.rint(blocks * data.general.scale + data.general.bias)
         codes = floats_to_int32(whole) + np.int32(data.general.zero_point), rescaled(rest, data.general)
-    first = np.clip(codes[0], *type_range(np.uint8)) if x.dtype == np.uint8 else codes[0]
+    first = np.maximum(codes[0], 0) if x.dtype == np.uint8 else codes[0]
     return np.concatenate((first, codes[1]), axis=1).astype(x.dtype).reshape(data.general.reduced.shape)
 
 
 ESTIMATE = ReciprocalEstimate.read("reciprocal_estimate.json")
+prepare_estimated = prepare_with(ESTIMATE)
+
 KERNELS = (
-    Kernel("MEAN", "uint8 int32 -> uint8", prepare_with(ESTIMATE, mean.prepare_uint8), (1, 2), AXES),
-    Kernel("MEAN", "int8 int32 -> int8", prepare_with(ESTIMATE, mean.prepare_int8), (1, 2), AXES),
+    Kernel("MEAN", "uint8 int32 -> uint8", prepare_uint8, (1, 2), AXES),
+    Kernel("MEAN", "int8 int32 -> int8", prepare_int8, (1, 2), AXES),
 )

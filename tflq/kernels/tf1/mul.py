@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.binary import both
 from tflq.kernels.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
@@ -24,7 +25,8 @@ from tflq.numerics.fixedpoint import doubling_high_mul
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but the shape."""
     a, b, _ = both(node)
-    node.check(np.prod(a.shape) == np.prod(b.shape), "this form cannot broadcast", b, expected=a.shape, got=b.shape)
+    if np.prod(a.shape) != np.prod(b.shape):
+        raise UndefinedResultError("Mul", f"int16 of {list(a.shape)} and {list(b.shape)} reads beyond the smaller one")
     shape = broadcast_shape(node, a, b)
     return Prepared((shape,), shape, evaluate)
 

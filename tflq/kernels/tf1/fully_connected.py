@@ -1,0 +1,39 @@
+"""FULLY_CONNECTED of r1.15 on 8 bits: weight scales per unit are not known; where there are several, they read as 0.
+
+Then every sum is multiplied by 0, and the output is its zero point. Operands, options and refusals otherwise:
+tflq/kernels/reference/fully_connected.py.
+Source: TensorFlow r1.15 lite/model.cc GetLegacyQuantization; lite/kernels/fully_connected.cc Prepare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.ir import Quantization
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.reference import fully_connected
+from tflq.numerics.arithmetic import Arithmetic
+
+_NONE = Quantization(np.zeros(1, np.float32), np.zeros(1, np.int64))
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference, on quantization as r1.15 reads it."""
+    inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)
+    return fully_connected.prepare_quantized(replace(node, inputs=inputs), arithmetic)
+
+
+def as_read(operand: Operand) -> Operand:
+    """The operand, with scale and zero point 0 where it has several."""
+    quantization = operand.quantization
+    several = quantization is not None and len(quantization.scale) > 1
+    return replace(operand, quantization=_NONE) if several else operand
+
+
+KERNELS = (
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare, (1, 4)),
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare, (1, 4)),
+    Kernel("FULLY_CONNECTED", "int8 int8 int32? -> int8", prepare, (1, 4)),
+)
