@@ -1,5 +1,7 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM of TensorFlow Lite Micro, quantized: sigmoid and tanh from the published table.
 
+Float activations are the reference's, and only close to this runtime.
+
 | operand           | position   | shape   | types                                                  |
 |-------------------|------------|---------|--------------------------------------------------------|
 | x                 | 0          | N, T, I | int8, int16                                            |
@@ -18,13 +20,14 @@ CreateLstmCellStateInfo; lstm_eval.h CalculateLstmGate, UpdateLstmCell, UpdateLs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.kernels.contraction import stage_of
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.recurrent.lstm_operands import CELL, SINGLE, Sizes, check
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, close
+from tflq.kernels.recurrent.lstm_operands import CELL, FORMS, SINGLE, Sizes, check, types
+from tflq.kernels.reference import unidirectional_sequence_lstm as reference
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, tanh_int16_into
@@ -155,13 +158,11 @@ def _tanh(x: Array, multiplier: int, shift: int) -> Array:
     return out
 
 
-def _types(x: str, bias: str) -> str:
-    """The signature; what is never there is given the type that other kernels have for it."""
-    weights, biases = " ".join(["int8"] * 8), " ".join([bias] * 4)
-    return f"{x} {weights} int16? int16? int16? {biases} int8? {bias}? {x} int16 int16? int16? int16? int16? -> {x}"
-
+#: Float activations: the reference's kernel, which is near.
+_FLOAT = tuple(replace(row, exactness=close("float sums are added in another order")) for row in reference.KERNELS[:1])
 
 KERNELS = (
-    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", _types("int8", "int32"), prepare, (1, 3)),
-    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", _types("int16", "int64"), prepare, (1, 4)),
+    *_FLOAT,
+    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare, (1, 3)),
+    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", types("int16", "int8", "int16", "int64", "int16", "int16"), prepare, (1, 4)),
 )
