@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.kernels.tf1.leaky_relu import STATIC_ALPHA
 from tflq.kernels.tf1.registry import TF1_REFERENCE
 from tflq.numerics.arithmetic import prepared_real
 from tflq.numerics.stages import DoubleRounding, HalfUpTwice
@@ -24,3 +25,11 @@ TF_1_15_REF = Profile(
     ),
     kernels=TF1_REFERENCE,
 )
+
+
+def with_static_alpha(profile: Profile) -> Profile:
+    """A profile of r1.15 whose uint8 LEAKY_RELUs all use the alpha of the first one that runs.
+
+    That is what a process does which runs one model and nothing before it: the kernel keeps alpha in a static.
+    """
+    return profile.derive(f"{profile.name}+static-alpha", kernels=STATIC_ALPHA)
