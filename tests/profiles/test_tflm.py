@@ -128,6 +128,19 @@ def test_two_operands(type_: str) -> None:
 
 
 @pytest.mark.parametrize("type_", ["int8", "int16"])
+def test_squared_differences(type_: str) -> None:
+    rng = np.random.default_rng(14)
+    models, notes = [], []
+    for pot in (False, True, False, True):
+        s, z = scales(rng, 3, pot=pot), zeros(rng, type_, 3)
+        fine, coarse = (1.0, 20.0) if type_ == "int8" else (0.01, 0.5)
+        a, b, y = (T(type_, (3, 70), s[i] * (coarse if i == 2 else fine), z[i]) for i in range(3))
+        models.append(build("SQUARED_DIFFERENCE", [a, b], [y]))
+        notes.append((s, z))
+    check(models, notes, [codes(rng, type_, (3, 70)), codes(rng, type_, (3, 70))])
+
+
+@pytest.mark.parametrize("type_", ["int8", "int16"])
 def test_slopes_that_are_learned(type_: str) -> None:
     rng = np.random.default_rng(13)
     models, notes = [], []

@@ -16,6 +16,7 @@ MICRO = Catalogue(
         "PRELU": "prelu",
         "RELU6": "relu6",
         "RSQRT": "rsqrt",
+        "SQUARED_DIFFERENCE": "squared_difference",
         "SUB": "sub",
         "SUM": "sum",
         "SVDF": "svdf",
