@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.kernels.arm64.registry import OPTIMIZED_ARM64
+from tflq.kernels.kernel import Overlay
+from tflq.kernels.promises import FloatsAreClose
 from tflq.numerics.multiply_add import fused
 from tflq.numerics.stages import SingleRounding
 from tflq.profiles.litert_opt import LITERT_OPT
+from tflq.profiles.litert_ref_arm64 import FUSED_FLOATS
 
 LITERT_OPT_ARM64 = LITERT_OPT.derive(
     name="litert-opt-arm64",
     source=replace(LITERT_OPT.source, cpu="AArch64 without SVE"),
     arithmetic=replace(LITERT_OPT.arithmetic, requantize_gemm=SingleRounding.of, multiply_add=fused),
-    kernels=OPTIMIZED_ARM64,
+    kernels=Overlay(FloatsAreClose(LITERT_OPT.kernels, FUSED_FLOATS), OPTIMIZED_ARM64),
 )

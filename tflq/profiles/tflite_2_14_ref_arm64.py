@@ -8,12 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.kernels.arm64.registry import REFERENCE_2_14_ARM64
+from tflq.kernels.kernel import Overlay
+from tflq.kernels.promises import FloatsAreClose
 from tflq.numerics.multiply_add import fused
+from tflq.numerics.stages import HalfUpTwice
+from tflq.profiles.litert_ref_arm64 import FUSED_FLOATS
 from tflq.profiles.tflite_2_14_ref import TFLITE_2_14_REF
 
 TFLITE_2_14_REF_ARM64 = TFLITE_2_14_REF.derive(
     name="tflite-2.14-ref-arm64",
     source=replace(TFLITE_2_14_REF.source, cpu="AArch64"),
-    arithmetic=replace(TFLITE_2_14_REF.arithmetic, multiply_add=fused),
-    kernels=REFERENCE_2_14_ARM64,
+    arithmetic=replace(TFLITE_2_14_REF.arithmetic, requantize_simd=HalfUpTwice.of, multiply_add=fused),
+    kernels=Overlay(FloatsAreClose(TFLITE_2_14_REF.kernels, FUSED_FLOATS), REFERENCE_2_14_ARM64),
 )

@@ -6,14 +6,24 @@ from tflq.kernels.kernel import Catalogue
 
 _PACKAGE = "tflq.kernels.arm64"
 
+#: The reference resolver of LiteRT 2.3.
+REFERENCE_ARM64 = Catalogue(
+    _PACKAGE,
+    {
+        "FULLY_CONNECTED": "fully_connected_hybrid",
+        "LSTM": "lstm",
+    },
+)
+
 #: The optimized resolver of LiteRT 2.3.
 OPTIMIZED_ARM64 = Catalogue(
     _PACKAGE,
     {
         "CONV_2D": "conv_2d",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d_uint8",
-        "FULLY_CONNECTED": "fully_connected",
+        "FULLY_CONNECTED": "fully_connected fully_connected_hybrid",
         "HARD_SWISH": "hard_swish",
+        "LSTM": "lstm",
         "SOFTMAX": "softmax softmax_float",
     },
 )
@@ -23,19 +33,34 @@ REFERENCE_2_14_ARM64 = Catalogue(
     _PACKAGE,
     {
         "CONCATENATION": "concatenation_factored",
+        "FULLY_CONNECTED": "fully_connected_hybrid_2_14",
+        "LSTM": "lstm_gemmlowp",
         "QUANTIZE": "quantize_reciprocal",
     },
 )
 
-#: The optimized resolver of releases up to 2.14, over that of LiteRT 2.3 on x86-64.
+#: The vector code that releases up to 2.14 have on AArch64 and not on x86-64.
+VECTOR_CODE_2_14 = Catalogue(
+    "tflq.kernels.optimized",
+    {
+        "ADD": "add",
+        "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
+        "DEQUANTIZE": "dequantize",
+        "QUANTIZE": "quantize",
+    },
+)
+
+#: The optimized resolver of releases up to 2.14, over its vector code.
 OPTIMIZED_2_14_ARM64 = Catalogue(
     _PACKAGE,
     {
         "CONCATENATION": "concatenation_factored",
         "CONV_2D": "conv_2d_gemmlowp",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d_uint8",
-        "FULLY_CONNECTED": "fully_connected_gemmlowp",
+        "FULLY_CONNECTED": "fully_connected_gemmlowp fully_connected_hybrid_2_14",
         "HARD_SWISH": "hard_swish",
+        "LSTM": "lstm_gemmlowp",
         "SOFTMAX": "softmax_float",
+        "TRANSPOSE_CONV": "transpose_conv_2_14",
     },
 )

@@ -29,7 +29,7 @@ from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.reference.fully_connected import output_shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
+from tflq.numerics.dynamic_range import ByteMatrix, Rows, quantize_rows
 from tflq.numerics.lanes import is_zero
 
 
@@ -43,10 +43,18 @@ class OpData:
     is_constant: bool  # whether it is always the same
     asymmetric: bool
     activation: int
+    quantize: Callable[[Array, bool], Rows]
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """One scale a unit where there are several."""
+    return prepare_with(node, ByteMatrix.of, quantize_rows)
+
+
+def prepare_with(
+    node: Node, matrix_of: Callable[[Array, np.float32 | Array], ByteMatrix], quantize: Callable[[Array, bool], Rows]
+) -> Prepared:  # fmt: skip
+    """The same with another matrix or other quantized rows."""
     shape = output_shape(node)
     w = node.input(1)
     if w.type in (TensorType.INT4, TensorType.INT2):
@@ -56,12 +64,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     def build(inputs: Inputs) -> ByteMatrix:
         weights = inputs[1]
         assert weights is not None
-        return ByteMatrix.of(weights, scale)
+        return matrix_of(weights, scale)
 
     asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
     if w.shape[1] == 0:
         return Prepared((shape,), shape, eval_empty)
-    data = OpData(shape, w.shape[1], bind(node, (1,), build), w.is_constant, asymmetric, function_of(node))
+    data = OpData(shape, w.shape[1], bind(node, (1,), build), w.is_constant, asymmetric, function_of(node), quantize)
     return Prepared((shape,), data, evaluate)
 
 
@@ -76,7 +84,7 @@ def evaluate(data: OpData, session: Session, x: Array, w: Array, bias: Array | N
         matrix = data.matrix((x, w, bias))
         if not data.is_constant:
             matrix = replace(matrix, row_sums=session.memory.setdefault(data, matrix.row_sums))
-        matrix.accumulate(quantize_rows(rows, data.asymmetric), out.reshape(-1, units))
+        matrix.accumulate(data.quantize(rows, data.asymmetric), out.reshape(-1, units))
     return activate(data.activation, out, out)
 
 

@@ -1,0 +1,49 @@
+"""What a runtime's float results can be promised to be, where other builds of the same source are known to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tflq.kernels.kernel import Exactness, Kernel, KernelTable
+
+#: Operators whose floats are moved, compared or chosen, or made by one operation that IEEE 754 rounds: alike anywhere.
+ONE_ROUNDING_AT_MOST = frozenset(
+    (
+        "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "BATCH_TO_SPACE_ND", "BITCAST", "BROADCAST_TO", "CALL",
+        "CALL_ONCE", "CAST", "CEIL", "CONCATENATION", "CUSTOM", "DENSIFY", "DEPTH_TO_SPACE", "DEQUANTIZE", "DIV",
+        "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "EQUAL", "EXPAND_DIMS", "FILL", "FLOOR", "GATHER", "GATHER_ND",
+        "GREATER", "GREATER_EQUAL", "IF", "LESS", "LESS_EQUAL", "MATRIX_DIAG", "MATRIX_SET_DIAG", "MAX_POOL_2D",
+        "MAXIMUM", "MINIMUM", "MIRROR_PAD", "MUL", "NEG", "NOT_EQUAL", "ONE_HOT", "PACK", "PAD", "PADV2",
+        "READ_VARIABLE", "REDUCE_MAX", "REDUCE_MIN", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RESHAPE",
+        "RESIZE_NEAREST_NEIGHBOR", "REVERSE_SEQUENCE", "REVERSE_V2", "ROUND", "SCATTER_ND", "SELECT", "SELECT_V2",
+        "SIGN", "SLICE", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPARSE_TO_DENSE", "SPLIT", "SPLIT_V", "SQRT", "SQUARE",
+        "SQUEEZE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STRIDED_SLICE", "SUB", "TILE", "TOPK_V2", "TRANSPOSE",
+        "UNIQUE", "UNPACK", "WHERE", "WHILE", "ZEROS_LIKE",
+    )
+)  # fmt: skip
+
+
+class FloatsAreClose(Mapping[str, tuple[Kernel, ...]]):
+    """`table`, promising `exactness` only of floats that several operations make of floats."""
+
+    def __init__(self, table: KernelTable, exactness: Exactness) -> None:
+        self._table, self._exactness = table, exactness
+
+    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
+        rows = self._table[op]
+        if op in ONE_ROUNDING_AT_MOST:
+            return rows
+        return tuple(replace(k, exactness=self._exactness) if makes_floats_of_floats(k) else k for k in rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+def makes_floats_of_floats(kernel: Kernel) -> bool:
+    """Whether both sides of the row's types name float32."""
+    inputs, _, outputs = kernel.types.partition("->")
+    return "float32" in inputs and "float32" in outputs
