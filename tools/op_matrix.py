@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from opfuzz.evidence import Evidence
+from opfuzz.evidence import SPARSE, Evidence
 
 from tflq.ir import TensorType
 from tflq.ir.schema import enum
@@ -65,8 +65,11 @@ def units(evidence: Evidence) -> Iterator[Unit]:
 
 
 def _fits(row: Kernel, types: str, version: int) -> bool:
-    left, right = ([None if t == "-" else TensorType[t.upper()] for t in half.split()] for half in types.split("->"))
-    return row.accepts(version, left, [t for t in right if t is not None])
+    left, right = (half.split() for half in types.split("->"))
+    if row.sparse != tuple(place for place, word in enumerate(left) if word.startswith(SPARSE)):
+        return False
+    given, made = ([None if w == "-" else TensorType[w.removeprefix(SPARSE).upper()] for w in h] for h in (left, right))
+    return row.accepts(version, given, [t for t in made if t is not None])
 
 
 def _of_row(row: Kernel, fitting: list[tuple[str, int]]) -> Iterator[Unit]:
@@ -100,7 +103,7 @@ def _data(row: Kernel, types: str, slot: int | None) -> set[str]:
         slots = words.split()
         for place, type_ in enumerate(given.split()):
             if _alternatives(slots[min(place, len(slots) - 1)]) == offered:
-                found.add(type_)
+                found.add(type_.removeprefix(SPARSE))
     return found
 
 

@@ -30,6 +30,14 @@ def test_types_of_positions_prove_nothing_about_data() -> None:
     assert compared == {"int8"}
 
 
+def test_dense_weights_prove_nothing_about_sparse_ones() -> None:
+    evidence = Evidence()
+    evidence.add("FULLY_CONNECTED", "float32 float32 float32 -> float32", 1, 5)
+    assert not [u for u in op_matrix.units(evidence) if u.compared and "sparse" in u.types]
+    evidence.add("FULLY_CONNECTED", "float32 sparse:float32 float32 -> float32", 1, 5)
+    assert [u.types for u in op_matrix.units(evidence) if u.compared and "sparse" in u.types] == ["float32 (sparse)"]
+
+
 def test_evidence_survives_the_disk(tmp_path: Path) -> None:
     evidence = Evidence()
     evidence.add("ADD", "int8 int8 -> int8", 1, 7)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tflq.flatbuf import read
+from tflq.ir import TensorSpec
 
 #: What the elements were compared with.
 SOURCE = {
@@ -17,6 +18,8 @@ SOURCE = {
     "resolver": "BUILTIN_REF, or BUILTIN_WITHOUT_DEFAULT_DELEGATES where it lacks the operator or the version",
     "cpu": "x86-64",
 }
+#: Stands before the type of a constant that the file stores sparsely.
+SPARSE = "sparse:"
 #: (operator, types as "int8 int8 int32 -> int8" with `-` for an absent operand, version)
 Form = tuple[str, str, int]
 
@@ -69,8 +72,12 @@ def add_model(evidence: Evidence, content: bytes, sizes: Sequence[int]) -> None:
     elements = dict(zip(graph.outputs, sizes, strict=True))
     for operator in graph.operators:
         code = model.operator_codes[operator.opcode_index]
-        inputs = ("-" if i < 0 else graph.tensors[i].type.label for i in operator.inputs)
+        inputs = ("-" if i < 0 else _type(graph.tensors[i]) for i in operator.inputs)
         outputs = (graph.tensors[i].type.label for i in operator.outputs)
         types = f"{' '.join(inputs)} -> {' '.join(outputs)}".strip()
         made = sum(elements.get(i, 0) for i in operator.outputs)
         evidence.add(code.custom_code or code.name, types, code.version, made)
+
+
+def _type(tensor: TensorSpec) -> str:
+    return f"{SPARSE if tensor.sparsity is not None else ''}{tensor.type.label}"
