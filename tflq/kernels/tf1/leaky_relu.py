@@ -70,7 +70,7 @@ def prepare_static(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), op_data(node, arithmetic), evaluate_static)
 
 
-def evaluate_static(session: Session, data: OpData, x: Array) -> Array:
+def evaluate_static(data: OpData, session: Session, x: Array) -> Array:
     """As `evaluate`, with the alpha of the first operator that came here."""
     alpha = session.resources.setdefault(_STATIC, data.alpha)
     return evaluate(OpData(data.input_zero_point, data.output_zero_point, alpha, data.negative), x)
