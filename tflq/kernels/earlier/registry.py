@@ -4,4 +4,14 @@ from __future__ import annotations
 
 from tflq.kernels.kernel import Catalogue
 
-EARLIER = Catalogue("tflq.kernels.earlier", {"LSTM": "lstm", "TRANSPOSE_CONV": "transpose_conv"})
+EARLIER = Catalogue(
+    "tflq.kernels.earlier",
+    {
+        "BATCH_MATMUL": "hybrid",
+        "CONV_2D": "four_bits hybrid",
+        "DEPTHWISE_CONV_2D": "hybrid",
+        "FULLY_CONNECTED": "four_bits hybrid",
+        "LSTM": "lstm",
+        "TRANSPOSE_CONV": "transpose_conv",
+    },
+)

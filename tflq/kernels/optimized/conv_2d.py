@@ -1,8 +1,7 @@
 """CONV_2D: the reference's sums, scaled as ruy's matrix product scales them. Groups are the reference's.
 
-16-bit activations too, where accumulators have 32 bits.
 Operands, options and refusals: tflq/kernels/reference/conv_2d.py.
-Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8; optimized/integer_ops/conv.h
+Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel; optimized/integer_ops/conv.h
 ConvPerChannel; ruy kernel_avx.cc, apply_multiplier.cc.
 """
 
@@ -33,7 +32,4 @@ def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
     return prepare
 
 
-KERNELS = (
-    Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8)),
-    Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiplied(gemm), (1, 8)),
-)
+KERNELS = (Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8)),)

@@ -43,6 +43,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     out *= image
     out[..., at:] *= data.scale[at:]
     out += bias.reshape(-1)
+    np.copyto(out[..., :at], data.low, where=np.isnan(out[..., :at]))  # maxps takes the limit
     return clamp_in_place(out, data.low, data.high)
 
 
