@@ -18,6 +18,7 @@ from tflq.cli.exits import Exit, exit_of
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
     "inspect": ("tflq.cli.inspect", "inspect_command"),
+    "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),
     "record": ("tflq.cli.record", "record_command"),
     "run": ("tflq.cli.run", "run_command"),

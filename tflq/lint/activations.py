@@ -1,0 +1,143 @@
+"""Rules about scales and zero points of activations.
+
+Sources: TFLite 8-bit quantization specification; LiteRT 2.3 tflite/kernels/*.cc, the Prepare functions named below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.lint.findings import Breach, Level, Rule
+from tflq.lint.site import QUANTIZED, Site
+
+#: Operators whose kernels move codes without rescaling them, and which of their inputs hold such codes (None: all).
+#: CONCATENATION of uint8 rescales. Source: pooling.cc, concatenation.cc, reshape.cc, pad.cc, gather.cc ... Prepare.
+MOVES_CODES: dict[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(
+        (
+            "AVERAGE_POOL_2D", "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "EXPAND_DIMS", "GATHER", "GATHER_ND",
+            "MAX_POOL_2D", "MIRROR_PAD", "PAD", "RESHAPE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
+            "REVERSE_V2", "SLICE", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE",
+            "TILE", "TRANSPOSE",
+        ),
+        (0,),
+    ),
+    "CONCATENATION": None,
+    "MAXIMUM": (0, 1),
+    "MINIMUM": (0, 1),
+    "PACK": None,
+    "PADV2": (0, 2),
+    "SELECT": (1, 2),
+    "SELECT_V2": (1, 2),
+    "SPLIT": (1,),
+    "UNPACK": (0,),
+}  # fmt: skip
+
+#: (operator, output type) -> scale and zero point that its kernel computes with, whatever the file says.
+#: Source: activations.cc SoftmaxPrepare, SigmoidPrepare, TanhPrepare, LogSoftmaxPrepare; l2norm.cc Prepare.
+FIXED: dict[tuple[str, TensorType], tuple[float, int]] = {
+    ("SOFTMAX", TensorType.INT8): (1 / 256, -128),
+    ("LOGISTIC", TensorType.INT8): (1 / 256, -128),
+    ("LOGISTIC", TensorType.UINT8): (1 / 256, 0),
+    ("TANH", TensorType.INT8): (1 / 128, 0),
+    ("TANH", TensorType.UINT8): (1 / 128, 128),
+    ("L2_NORMALIZATION", TensorType.INT8): (1 / 128, 0),
+    ("L2_NORMALIZATION", TensorType.UINT8): (1 / 128, 128),
+    ("LOG_SOFTMAX", TensorType.INT8): (16 / 256, 127),
+    ("LOG_SOFTMAX", TensorType.UINT8): (16 / 256, 255),
+}
+#: How far SOFTMAX's kernel lets its output scale be from the fixed one, as a part of it.
+NEAR = 1e-3
+
+#: beta * scale of an 8-bit SOFTMAX is held in units of its inverse. Source: PreprocessSoftmaxScaling.
+SOFTMAX_UNIT = 2.0**26
+
+
+def equal_scale(site: Site) -> Iterator[Breach]:
+    """Inputs whose codes become output codes, with another scale or zero point than the output's."""
+    output = site.activation(site.output())
+    if site.op not in MOVES_CODES or output is None:
+        return
+    positions = MOVES_CODES[site.op]
+    if site.op == "CONCATENATION" and site.type(site.output()) == TensorType.UINT8:
+        return
+    for position in range(len(site.operator.inputs)) if positions is None else positions:
+        here = site.activation(site.input(position))
+        if here is not None and site.type(site.input(position)) == site.type(site.output()) and here != output:
+            yield Breach(site.input(position), f"scale {output[0]}, zero point {output[1]} as the output", _pair(here))
+
+
+def fixed_output(site: Site) -> Iterator[Breach]:
+    """An output whose scale or zero point is not the one that the kernel computes with."""
+    tensor = site.output()
+    got = site.activation(tensor)
+    kind = site.type(tensor)
+    if got is None or not isinstance(kind, TensorType) or (site.op, kind) not in FIXED:
+        return
+    scale, zero_point = FIXED[site.op, kind]
+    slack = NEAR * scale if site.op == "SOFTMAX" else 0.0
+    if abs(float(got[0]) - scale) > slack or got[1] != zero_point:
+        yield Breach(tensor, f"scale {scale}, zero point {zero_point}", _pair(got))
+
+
+def softmax_range(site: Site) -> Iterator[Breach]:
+    """SOFTMAX of 8 bits whose beta * scale is too small for its fixed point (the kernel aborts), or is cut."""
+    got = site.activation(site.input(0))
+    if site.op != "SOFTMAX" or got is None or site.type(site.input(0)) == TensorType.INT16:
+        return
+    beta = float(site.operator.options["beta"]) if site.operator.options is not None else 0.0
+    real = beta * float(got[0])
+    if not 1.0 < real * SOFTMAX_UNIT <= 2.0**31 - 1.0:
+        yield Breach(site.input(0), "beta * scale in (2**-26, 32)", f"{real:g}")
+
+
+def int16_zero_point(site: Site) -> Iterator[Breach]:
+    """Activations of 16 bits are symmetric."""
+    for tensor in site.operands():
+        got = site.activation(tensor)
+        if got is not None and site.type(tensor) == TensorType.INT16 and got[1] != 0:
+            yield Breach(tensor, "zero point 0", f"zero point {got[1]}")
+
+
+def zero_point_range(site: Site) -> Iterator[Breach]:
+    """A zero point is a code of the tensor's type."""
+    for tensor in site.operands():
+        found, kind = site.quantization(tensor), site.type(tensor)
+        if found is None or kind not in QUANTIZED or not isinstance(kind, TensorType):
+            continue
+        limits = np.iinfo(kind.label)
+        outside = found.zero_point[(found.zero_point < limits.min) | (found.zero_point > limits.max)]
+        if outside.size:
+            yield Breach(tensor, f"zero point in [{limits.min}, {limits.max}]", f"{int(outside[0])}")
+
+
+def usable_scale(site: Site) -> Iterator[Breach]:
+    """Scales are normal positive float32 numbers: kernels divide by them; hardware may read subnormals as 0."""
+    smallest = np.finfo(np.float32).tiny
+    for tensor in site.operands():
+        found, kind = site.quantization(tensor), site.type(tensor)
+        if found is None or kind not in QUANTIZED:
+            continue
+        bad = ~(np.isfinite(found.scale) & (found.scale >= smallest))
+        if bad.any():
+            where = int(np.argmax(bad))
+            yield Breach(
+                tensor, "a positive normal float32", f"{found.scale[where]} at {where} ({int(bad.sum())} such)"
+            )
+
+
+def _pair(got: tuple[np.float32, int]) -> str:
+    return f"scale {got[0]}, zero point {got[1]}"
+
+
+RULES = (
+    Rule("equal-scale", Level.WARNING, "codes are moved, not rescaled: scales must be equal", equal_scale),
+    Rule("fixed-output", Level.ERROR, "the kernel's output scale and zero point are fixed", fixed_output),
+    Rule("softmax-range", Level.ERROR, "beta * scale is outside the kernel's fixed point", softmax_range),
+    Rule("int16-zero-point", Level.ERROR, "int16 activations must have zero point 0", int16_zero_point),
+    Rule("zero-point-range", Level.ERROR, "a zero point outside its type", zero_point_range),
+    Rule("usable-scale", Level.ERROR, "a scale that is zero, subnormal, negative or not finite", usable_scale),
+)

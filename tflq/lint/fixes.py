@@ -1,0 +1,90 @@
+"""Corrections that change no bit of what kernels compute: they read none of the fields written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.ir import Model, OperatorCode, Quantization, Subgraph, TensorSpec
+from tflq.lint.findings import Finding
+from tflq.lint.site import Site
+from tflq.lint.versions import needed_version
+from tflq.lint.weights import accumulator_scale
+
+
+def fixed(model: Model, findings: Sequence[Finding]) -> tuple[Model, tuple[Finding, ...]]:
+    """The model with every safe correction made, and the findings that were corrected.
+
+    A tensor or operator code that several operators use is corrected for the first that asks. Bias scales and zero
+    points are only held against what is computed, never used for it; a version is raised, never lowered.
+    """
+    done: list[Finding] = []
+    for finding in findings:
+        if finding.fixable:
+            model = _FIXES[finding.rule](model, finding)
+            done.append(finding)
+    return model, tuple(done)
+
+
+def _bias_scale(model: Model, finding: Finding) -> Model:
+    scale = accumulator_scale(_site(model, finding))
+    if scale is None:
+        return model
+    spec = _spec(model, finding)
+    old = spec.quantization or Quantization(scale, np.zeros(1, np.int64))
+    points = np.zeros(scale.size, np.int64) if old.zero_point.size != scale.size else old.zero_point
+    return _with_spec(model, finding, replace(spec, quantization=replace(old, scale=scale, zero_point=points)))
+
+
+def _bias_zero_point(model: Model, finding: Finding) -> Model:
+    spec = _spec(model, finding)
+    if spec.quantization is None:
+        return model
+    symmetric = replace(spec.quantization, zero_point=np.zeros_like(spec.quantization.zero_point))
+    return _with_spec(model, finding, replace(spec, quantization=symmetric))
+
+
+def _version(model: Model, finding: Finding) -> Model:
+    """Operators of the same code but other types keep theirs: the operator gets a code of its own."""
+    site = _site(model, finding)
+    code = site.code
+    if code is None:
+        return model
+    raised = replace(code, version=max(code.version, needed_version(site)))
+    codes, number = _with_code(model.operator_codes, raised)
+    graph = site.graph
+    operators = list(graph.operators)
+    operators[site.index] = replace(site.operator, opcode_index=number)
+    return _with_graph(
+        replace(model, operator_codes=codes), site.subgraph, replace(graph, operators=tuple(operators))
+    )  # fmt: skip
+
+
+def _with_code(codes: tuple[OperatorCode, ...], code: OperatorCode) -> tuple[tuple[OperatorCode, ...], int]:
+    return (codes, codes.index(code)) if code in codes else ((*codes, code), len(codes))
+
+
+def _site(model: Model, finding: Finding) -> Site:
+    return Site(model, finding.subgraph, finding.operator)
+
+
+def _spec(model: Model, finding: Finding) -> TensorSpec:
+    return model.subgraphs[finding.subgraph].tensors[finding.tensor or 0]
+
+
+def _with_spec(model: Model, finding: Finding, spec: TensorSpec) -> Model:
+    graph = model.subgraphs[finding.subgraph]
+    tensors = list(graph.tensors)
+    tensors[finding.tensor or 0] = spec
+    return _with_graph(model, finding.subgraph, replace(graph, tensors=tuple(tensors)))
+
+
+def _with_graph(model: Model, number: int, graph: Subgraph) -> Model:
+    graphs = list(model.subgraphs)
+    graphs[number] = graph
+    return replace(model, subgraphs=tuple(graphs))
+
+
+_FIXES = {"bias-scale": _bias_scale, "bias-zero-point": _bias_zero_point, "operator-version": _version}

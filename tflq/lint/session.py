@@ -1,0 +1,66 @@
+"""`lint`: every rule on every operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tflq.api.files import Source
+from tflq.ir import Model
+from tflq.lint import activations, versions, weights
+from tflq.lint.findings import Breach, Finding, Rule
+from tflq.lint.site import Site
+from tflq.lint.targets import target_rules
+from tflq.verification.results import ModelFacts
+from tflq.verification.source import subject
+
+#: The rules that hold for every target.
+RULES: tuple[Rule, ...] = (*activations.RULES, *weights.RULES, *versions.RULES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lint:
+    """A model and what was found in it, by operator, then rule. `target` is "" where none was named."""
+
+    facts: ModelFacts
+    model: Model
+    target: str
+    findings: tuple[Finding, ...]
+
+
+def lint(model: Source | Model, target: str = "") -> Lint:
+    """Hold the model against the rules, and against what `target` ("litert", "tflm", "cmsis-nn") takes."""
+    found = subject(model)
+    rules = (*RULES, *(target_rules(target) if target else ()))
+    return Lint(found.facts, found.model, target, tuple(_findings(found.model, rules)))
+
+
+def sites(model: Model) -> Iterator[Site]:
+    """Every operator of every subgraph."""
+    for number, graph in enumerate(model.subgraphs):
+        for index in range(len(graph.operators)):
+            yield Site(model, number, index)
+
+
+def _findings(model: Model, rules: tuple[Rule, ...]) -> Iterator[Finding]:
+    for site in sites(model):
+        for rule in rules:
+            for breach in rule.check(site):
+                yield _finding(site, rule, breach)
+
+
+def _finding(site: Site, rule: Rule, breach: Breach) -> Finding:
+    spec = site.spec(breach.tensor)
+    return Finding(
+        rule=rule.id,
+        level=rule.level,
+        summary=rule.summary,
+        subgraph=site.subgraph,
+        operator=site.index,
+        op=site.op,
+        tensor=None if spec is None else breach.tensor,
+        name="" if spec is None else spec.name or "",
+        required=breach.required,
+        found=breach.found,
+        fixable=breach.fixable,
+    )

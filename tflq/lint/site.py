@@ -1,0 +1,99 @@
+"""One operator and its operands, as rules see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import CARRIER, Model, Operator, OperatorCode, Quantization, Subgraph, TensorSpec, TensorType
+
+#: Element types that a scale gives a real meaning to.
+QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """Operator `index` of subgraph `subgraph`. Tensors are indices of that subgraph; those out of range are absent."""
+
+    model: Model
+    subgraph: int
+    index: int
+
+    @property
+    def graph(self) -> Subgraph:
+        """The subgraph it stands in."""
+        return self.model.subgraphs[self.subgraph]
+
+    @property
+    def operator(self) -> Operator:
+        """The operator."""
+        return self.graph.operators[self.index]
+
+    @property
+    def code(self) -> OperatorCode | None:
+        """Its operator code, None where the file has none of that number."""
+        codes, index = self.model.operator_codes, self.operator.opcode_index
+        return codes[index] if 0 <= index < len(codes) else None
+
+    @property
+    def op(self) -> str:
+        """Its name, "?" without an operator code."""
+        code = self.code
+        return "?" if code is None else code.custom_code or code.name if code.name == "CUSTOM" else code.name
+
+    def input(self, position: int) -> int:
+        """Tensor of that input, -1 where it is absent."""
+        return self._tensor(self.operator.inputs, position)
+
+    def output(self, position: int = 0) -> int:
+        """Tensor of that output, -1 where it is absent."""
+        return self._tensor(self.operator.outputs, position)
+
+    def _tensor(self, tensors: tuple[int, ...], position: int) -> int:
+        found = tensors[position] if position < len(tensors) else -1
+        return found if 0 <= found < len(self.graph.tensors) else -1
+
+    def operands(self) -> Iterator[int]:
+        """Tensors of its inputs and outputs, each once."""
+        present = (t for t in (*self.operator.inputs, *self.operator.outputs) if 0 <= t < len(self.graph.tensors))
+        yield from dict.fromkeys(present)
+
+    def spec(self, tensor: int) -> TensorSpec | None:
+        """The tensor, None for -1."""
+        return self.graph.tensors[tensor] if tensor >= 0 else None
+
+    def type(self, tensor: int) -> TensorType | int | None:
+        """Its element type, None for -1."""
+        spec = self.spec(tensor)
+        return None if spec is None else spec.type
+
+    def quantization(self, tensor: int) -> Quantization | None:
+        """Its quantization where it has one scale or more and as many zero points, or one zero point for all."""
+        spec = self.spec(tensor)
+        found = None if spec is None else spec.quantization
+        if found is None or not found.scale.size or found.zero_point.size not in (1, found.scale.size):
+            return None
+        return found
+
+    def activation(self, tensor: int) -> tuple[np.float32, int] | None:
+        """(scale, zero point) of a tensor of a quantized type with exactly one of each."""
+        found = self.quantization(tensor)
+        if found is None or self.type(tensor) not in QUANTIZED or found.scale.size != 1:
+            return None
+        return np.float32(found.scale[0]), int(found.zero_point[0])
+
+    def constant(self, tensor: int) -> NDArray[Any] | None:
+        """Elements that the file holds, flat; None where it holds none, or not as plain array of whole bytes."""
+        spec = self.spec(tensor)
+        if spec is None or not isinstance(spec.type, TensorType) or not 0 <= spec.buffer < len(self.model.buffers):
+            return None
+        data = self.model.buffers[spec.buffer].data
+        dtype = CARRIER[spec.type]
+        narrow = spec.type in (TensorType.INT4, TensorType.INT2, TensorType.UINT4)
+        if data is None or narrow or dtype.hasobject or data.nbytes % dtype.itemsize:
+            return None
+        return np.frombuffer(data, dtype.newbyteorder("<"))

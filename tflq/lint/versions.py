@@ -1,0 +1,42 @@
+"""The rule about operator versions: what an operator's types need at least.
+
+Source: LiteRT 2.3 tflite/converter/tools/versioning/op_version.cc GetBuiltinOperatorVersion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflq.ir import TensorType
+from tflq.lint.findings import Breach, Level, Rule
+from tflq.lint.site import Site
+
+#: operator -> (version that int8 data need at least, the same for int16 data).
+NEEDED: dict[str, tuple[int, int]] = {
+    "AVERAGE_POOL_2D": (2, 3),
+    "CONV_2D": (3, 1),
+    "DEPTHWISE_CONV_2D": (3, 1),
+    "FULLY_CONNECTED": (4, 1),
+    "MAX_POOL_2D": (2, 3),
+    "MUL": (2, 4),
+    "SVDF": (3, 1),
+    "TRANSPOSE": (2, 5),
+    "GATHER": (2, 4),
+}
+
+
+def needed_version(site: Site) -> int:
+    """The version that the operator's data type needs, as far as it is listed here, else 1."""
+    kind = site.type(site.input(0))
+    eight, sixteen = NEEDED.get(site.op, (1, 1))
+    return {TensorType.INT8: eight, TensorType.INT16: sixteen}.get(kind, 1) if isinstance(kind, TensorType) else 1
+
+
+def operator_version(site: Site) -> Iterator[Breach]:
+    """Runtimes take an operator by its version: one too low is taken by those that lack its types, too."""
+    code, least = site.code, needed_version(site)
+    if code is not None and code.version < least:
+        yield Breach(-1, f"version {least} or later", f"version {code.version}", fixable=True)
+
+
+RULES = (Rule("operator-version", Level.WARNING, "the operator's version is too low for its types", operator_version),)

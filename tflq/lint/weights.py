@@ -1,0 +1,116 @@
+"""Rules about weights and biases.
+
+Sources: TFLite 8-bit quantization specification; LiteRT 2.3 kernel_util.cc PopulateConvolutionQuantizationParams and
+GetQuantizedConvolutionMultipler; conv.cc, depthwise_conv.cc, fully_connected.cc Prepare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import TensorType
+from tflq.lint.findings import Breach, Level, Rule
+from tflq.lint.site import QUANTIZED, Site
+
+#: Operator -> positions of data, weights and bias, and the weights' dimension of channels.
+WEIGHTED: dict[str, tuple[int, int, int, int]] = {
+    "CONV_2D": (0, 1, 2, 0),
+    "DEPTHWISE_CONV_2D": (0, 1, 2, 3),
+    "FULLY_CONNECTED": (0, 1, 2, 0),
+    "TRANSPOSE_CONV": (2, 1, 3, 0),
+}
+#: How far a bias scale may be from input scale * weights scale, as a part of it: a few float32 roundings.
+NEAR = 1e-5
+
+
+def bias_scale(site: Site) -> Iterator[Breach]:
+    """Kernels add the bias to the accumulator as it is, so its unit is the accumulator's."""
+    wanted, bias = _accumulator_scale(site), _bias(site)
+    found = site.quantization(bias)
+    if wanted is None or found is None:
+        return
+    if found.scale.size not in (1, wanted.size):
+        yield Breach(bias, f"{wanted.size} scales", f"{found.scale.size}", fixable=True)
+        return
+    away = np.abs(found.scale.astype(np.float64) - wanted) > NEAR * wanted
+    if away.any():
+        where = int(np.argmax(away))
+        got = np.broadcast_to(found.scale, away.shape)[where]
+        count = int(away.sum())
+        yield Breach(bias, f"scale {wanted[where % wanted.size]:.9g} at {where}", f"{got:.9g} ({count} such)", True)
+
+
+def bias_zero_point(site: Site) -> Iterator[Breach]:
+    """Biases are symmetric."""
+    found = site.quantization(_bias(site))
+    if found is not None and found.zero_point.any():
+        yield Breach(_bias(site), "zero point 0", f"{int(found.zero_point[np.argmax(found.zero_point != 0)])}", True)
+
+
+def bias_saturated(site: Site) -> Iterator[Breach]:
+    """A bias at the end of int32 was cut when the model was made."""
+    values = site.constant(_bias(site))
+    if values is None or site.type(_bias(site)) != TensorType.INT32:
+        return
+    at_end = int(np.count_nonzero(np.abs(values.astype(np.int64)) >= 2**31 - 1))
+    if at_end:
+        yield Breach(_bias(site), "values inside int32", f"{at_end} at +-2147483647")
+
+
+def weights_zero_point(site: Site) -> Iterator[Breach]:
+    """Signed weights are symmetric: integer kernels subtract no zero point from them."""
+    tensor = _weights(site)
+    found = site.quantization(tensor)
+    if found is not None and site.type(tensor) == TensorType.INT8 and found.zero_point.any():
+        yield Breach(tensor, "zero point 0", f"{int(found.zero_point[np.argmax(found.zero_point != 0)])}")
+
+
+def channel_count(site: Site) -> Iterator[Breach]:
+    """Per-channel scales are one an output channel, along the dimension that the kernel reads."""
+    tensor = _weights(site)
+    found, spec = site.quantization(tensor), site.spec(tensor)
+    if found is None or spec is None or found.scale.size == 1 or site.type(tensor) not in QUANTIZED:
+        return
+    dimension = WEIGHTED[site.op][3]
+    channels = spec.shape[dimension] if dimension < len(spec.shape) else 0
+    if found.quantized_dimension != dimension or found.scale.size != channels:
+        got = f"{found.scale.size} along {found.quantized_dimension}"
+        yield Breach(tensor, f"{channels} scales along dimension {dimension}", got)
+
+
+def _weights(site: Site) -> int:
+    return site.input(WEIGHTED[site.op][1]) if site.op in WEIGHTED else -1
+
+
+def _bias(site: Site) -> int:
+    """The bias of an operator whose data are quantized, else -1."""
+    if site.op not in WEIGHTED or site.activation(site.input(WEIGHTED[site.op][0])) is None:
+        return -1
+    return site.input(WEIGHTED[site.op][2])
+
+
+def accumulator_scale(site: Site) -> NDArray[np.float32] | None:
+    """Input scale times weights scale, one entry or one a channel, as float32; None where one is missing."""
+    wanted = _accumulator_scale(site)
+    return None if wanted is None else wanted.astype(np.float32)
+
+
+def _accumulator_scale(site: Site) -> NDArray[np.float64] | None:
+    if site.op not in WEIGHTED:
+        return None
+    data, weights = site.activation(site.input(WEIGHTED[site.op][0])), site.quantization(_weights(site))
+    if data is None or weights is None:
+        return None
+    return np.float64(data[0]) * weights.scale.astype(np.float64)
+
+
+RULES = (
+    Rule("bias-scale", Level.WARNING, "bias scale must be input scale * weights scale", bias_scale),
+    Rule("bias-zero-point", Level.WARNING, "a bias must have zero point 0", bias_zero_point),
+    Rule("bias-saturated", Level.WARNING, "bias values were cut at the end of int32", bias_saturated),
+    Rule("weights-zero-point", Level.WARNING, "int8 weights must have zero point 0", weights_zero_point),
+    Rule("channel-count", Level.ERROR, "one weight scale an output channel", channel_count),
+)
