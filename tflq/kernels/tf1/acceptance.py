@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tflq.kernels.kernel import Kernel, KernelTable
+from tflq.kernels.kernel import Kernel, KernelTable, close
 
 _ONCE = (
     "ABS ADD_N CAST CEIL COS DEPTH_TO_SPACE DIV ELU EMBEDDING_LOOKUP_SPARSE EXP EXPAND_DIMS FILL FLOOR FLOOR_MOD "
@@ -46,8 +46,42 @@ REFERENCE: Mapping[str, int] = {
 }
 
 
+#: Element types that came later; DEQUANTIZE alone took float16.
+_LATER = frozenset(["float16", "bfloat16", "int2", "int4", "uint4", "uint16", "uint32", "uint64"])
+#: The operators that computed on int16; those that only move elements name it among others.
+_ON_INT16 = frozenset(["ADD", "LOGISTIC", "MUL", "SUB", "TANH"])
+#: Signed or all quantized forms that came later.
+_NOT_YET = frozenset(
+    (op, type_)
+    for ops, types in (("LEAKY_RELU PRELU DIV", "int8"), ("RELU", "uint8 int8"))
+    for op in ops.split()
+    for type_ in types.split()
+)
+#: Float operators that select or move, and round nothing.
+_ROUNDS_NOTHING = frozenset(
+    ["ABS", "FLOOR", "MAXIMUM", "MINIMUM", "NEG", "PAD", "PADV2", "RELU", "RELU6", "RELU_N1_TO_1"]
+)
+_FLOAT = close("r1.15's float kernels are not modelled: sums go in the order of LiteRT's reference")
+
+
+def _knows(row: Kernel) -> bool:
+    types = row.types.split()[0].rstrip("?*").split("|")
+    if row.op != "DEQUANTIZE" and _LATER.issuperset(types):
+        return False
+    return (types != ["int16"] or row.op in _ON_INT16) and not any((row.op, t) in _NOT_YET for t in types)
+
+
+def _promised(row: Kernel) -> Kernel:
+    types = row.types.split()
+    is_float = types[0] == types[-1] == "float32" and row.op not in _ROUNDS_NOTHING
+    return replace(row, exactness=_FLOAT) if is_float else row
+
+
 class Accepted(Mapping[str, tuple[Kernel, ...]]):
-    """The rows of `base` for operators and versions that a resolver registers; custom operators stay."""
+    """The rows of `base` for operators and versions that a resolver registers, and types that were known then.
+
+    Custom operators stay. Of float operators no bits are promised.
+    """
 
     def __init__(self, base: KernelTable, highest: Mapping[str, int]) -> None:
         self._base, self._highest = base, highest
@@ -56,8 +90,8 @@ class Accepted(Mapping[str, tuple[Kernel, ...]]):
         if op not in self:
             raise KeyError(op)
         last = self._highest.get(op, 99)
-        rows = (replace(k, versions=(k.versions[0], min(k.versions[1], last))) for k in self._base[op])
-        return tuple(k for k in rows if k.versions[0] <= k.versions[1])
+        rows = (replace(k, versions=(k.versions[0], min(k.versions[1], last))) for k in self._base[op] if _knows(k))
+        return tuple(_promised(k) for k in rows if k.versions[0] <= k.versions[1])
 
     def __contains__(self, op: object) -> bool:
         return op in self._base and (op in self._highest or not str(op).isupper())
