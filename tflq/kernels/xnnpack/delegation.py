@@ -7,7 +7,7 @@ Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import Array, Kernel, KernelTable, Node, Operand, Prepared, Session, find
+from tflq.kernels.kernel import Array, Kernel, KernelTable, Node, Operand, Prepared, Session, close, find
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The largest rank that XNNPACK knows.
@@ -62,18 +62,35 @@ def ignoring_session(made: Prepared) -> Prepared:
     return replace(made, eval=eval_without)
 
 
-class Delegation(Mapping[str, tuple[Kernel, ...]]):
-    """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES."""
+#: What is said of XNNPACK's float results.
+UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their own, which depend on the CPU")
 
-    def __init__(self, package: str, files: Mapping[str, str], base: KernelTable) -> None:
-        self._package, self._files, self._base = package, files, base
+
+def has_floats_only(row: Kernel) -> bool:
+    """Whether a row takes float32 data, and nothing quantized."""
+    return row.types.endswith("-> float32") and set(row.types.replace("?", "").split()) <= {"float32", "int32", "->"}
+
+
+class Delegation(Mapping[str, tuple[Kernel, ...]]):
+    """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES.
+
+    Float rows of the operators in `unclaimed` are those of `base`, with results that are not claimed to be equal.
+    """
+
+    def __init__(
+        self, package: str, files: Mapping[str, str], base: KernelTable, unclaimed: Collection[str] = ()
+    ) -> None:  # fmt: skip
+        self._package, self._base = package, base
+        self._files = {**dict.fromkeys((op for op in unclaimed if op in base), ""), **files}
+        self._unclaimed = frozenset(unclaimed)
         self._loaded: dict[str, tuple[Kernel, ...]] = {}
 
     def __getitem__(self, op: str) -> tuple[Kernel, ...]:
         if op not in self._loaded:
             modules = [import_module(f"{self._package}.{name}") for name in self._files[op].split()]
             rows = [row.over(self._base) for module in modules for row in module.DELEGATES if row.kernel.op == op]
-            self._loaded[op] = tuple(rows)
+            floats = [row for row in self._base.get(op, ()) if op in self._unclaimed and has_floats_only(row)]
+            self._loaded[op] = (*rows, *(replace(row, exactness=UNCLAIMED) for row in floats))
         return self._loaded[op]
 
     def __iter__(self) -> Iterator[str]:
