@@ -17,6 +17,10 @@ from tflq.cli.exits import Exit, exit_of
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
+    "explain": ("tflq.cli.explain", "explain_command"),
+    "fit": ("tflq.cli.fit", "fit_command"),
+    "diff": ("tflq.cli.diff", "diff_command"),
+    "extract": ("tflq.cli.extract", "extract_command"),
     "inspect": ("tflq.cli.inspect", "inspect_command"),
     "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.ir import Model, Operator, Subgraph, TensorType
-
-#: Types whose values no runtime hands out.
-_OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
+from tflq.ir import Model, Subgraph
+from tflq.verification.cutting import OPAQUE, cut
 
 
 def made_tensors(graph: Subgraph) -> tuple[int, ...]:
@@ -28,7 +26,7 @@ def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
     graph = model.subgraphs[0]
     inputs = set(graph.inputs)
     variables = [i for i, t in enumerate(graph.tensors) if t.is_variable]
-    made = (t for t in (*made_tensors(graph), *variables) if t not in inputs and graph.tensors[t].type not in _OPAQUE)
+    made = (t for t in (*made_tensors(graph), *variables) if t not in inputs and graph.tensors[t].type not in OPAQUE)
     tensors = tuple(dict.fromkeys(made))
     tapped = replace(graph, outputs=tensors)
     return replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None), tensors
@@ -39,38 +37,4 @@ def single_operator(model: Model, index: int) -> tuple[Model, tuple[int, ...]]:
 
     Its graph inputs are the operator's inputs that neither the file nor a variable holds, each once.
     """
-    graph = model.subgraphs[0]
-    operator = graph.operators[index]
-    used = (*operator.inputs, *operator.outputs, *(operator.intermediates or ()))
-    tensors = tuple(dict.fromkeys(t for t in used if t >= 0))
-    number = {tensor: position for position, tensor in enumerate(tensors)}
-    free = [t for t in dict.fromkeys(operator.inputs) if t >= 0 and _is_computed(model, graph, t)]
-    alone = Subgraph(
-        tensors=tuple(graph.tensors[t] for t in tensors),
-        inputs=tuple(number[t] for t in free),
-        outputs=tuple(number[t] for t in operator.outputs if t >= 0),
-        operators=(_renumbered(operator, number),),
-        name=graph.name,
-    )
-    return replace(model, subgraphs=(alone, *model.subgraphs[1:]), signature_defs=None), tensors
-
-
-def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
-    def of(tensors: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(number.get(t, -1) for t in tensors)
-
-    intermediates = None if operator.intermediates is None else of(operator.intermediates)
-    return replace(
-        operator, inputs=of(operator.inputs), outputs=of(operator.outputs), intermediates=intermediates,
-        debug_metadata_index=-1,
-    )  # fmt: skip
-
-
-def _is_computed(model: Model, graph: Subgraph, tensor: int) -> bool:
-    spec = graph.tensors[tensor]
-    if spec.is_variable:
-        return False
-    if tensor in graph.inputs:
-        return True
-    buffer = model.buffers[spec.buffer] if 0 <= spec.buffer < len(model.buffers) else None
-    return buffer is None or buffer.data is None
+    return cut(model, (index,))

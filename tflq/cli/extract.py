@@ -1,0 +1,36 @@
+"""`tflq extract`: some operators of a model as a model."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.options import json_option, model_argument
+from tflq.cli.output import say, say_document
+
+
+@click.command("extract")
+@model_argument
+@click.argument("operators", nargs=-1, required=True, metavar="OPERATOR...")
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The model to write.")
+@json_option
+def extract_command(model: str, operators: tuple[str, ...], output: str, as_json: bool) -> int:
+    """Write the named operators of MODEL as a model of their own.
+
+    OPERATOR is an index, the name of a tensor that the operator makes, a type (all operators of it), or FIRST..LAST.
+    """
+    from tflq.api.files import save
+    from tflq.report.surgery import extract_document, extract_lines
+    from tflq.verification.cutting import extract
+    from tflq.verification.source import subject
+
+    target = subject(model)
+    part, chosen = extract(target.model, operators)
+    save(part, output)
+    if as_json:
+        say_document(extract_document(target.facts, part, chosen, output))
+    else:
+        say(extract_lines(part, chosen, output, f"tflq verify {quote(output)}"))
+    return Exit.SAME

@@ -1,0 +1,143 @@
+"""Parts of a model as models of their own: some of its operators, with the inputs and outputs of the cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tflq.errors import UnknownNameError, UnsupportedError
+from tflq.ir import Model, Operator, Subgraph, TensorType
+
+#: Types whose values cannot be handed over a model's edge.
+OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
+
+
+def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]:
+    """Those operators of the first subgraph, in execution order, and the original index of each tensor.
+
+    Inputs are what they read and neither they, the file nor a variable hold. Outputs are what they make that others
+    read, that the graph gives out or that none of them reads.
+    """
+    graph = model.subgraphs[0]
+    chosen = [graph.operators[index] for index in sorted(set(operators))]
+    tensors = tuple(dict.fromkeys(t for o in chosen for t in _used(o)))
+    number = {tensor: position for position, tensor in enumerate(tensors)}
+    part = Subgraph(
+        tensors=tuple(graph.tensors[t] for t in tensors),
+        inputs=tuple(number[t] for t in dict.fromkeys(_read_from_outside(model, graph, chosen))),
+        outputs=tuple(number[t] for t in dict.fromkeys(_given_out(graph, set(operators)))),
+        operators=tuple(_renumbered(operator, number) for operator in chosen),
+        name=graph.name,
+    )
+    return replace(model, subgraphs=(part, *model.subgraphs[1:]), signature_defs=None), tensors
+
+
+def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]:
+    """A model of the operators that `words` name, without what they do not use; and their original indices.
+
+    A word is an index, the name of a tensor that the operator makes, an operator's type (all of that type), or a range
+    FIRST..LAST of indices or tensor names, both included.
+
+    Raises:
+        UnknownNameError: No operator is named so.
+        UnsupportedError: The cut would have to hand over a resource or variant.
+    """
+    chosen = sorted({index for word in words for index in _named(model, word)})
+    part, tensors = cut(model, chosen)
+    graph = part.subgraphs[0]
+    for position in (*graph.inputs, *graph.outputs):
+        if graph.tensors[position].type in OPAQUE:
+            name = graph.tensors[position].name
+            raise UnsupportedError("extract", reason=f"tensor {tensors[position]} {name!r} is a handle; cut elsewhere")
+    return compacted(part), tuple(chosen)
+
+
+def compacted(model: Model) -> Model:
+    """Without the buffers, operator codes and, where no operator calls one, subgraphs that nothing uses."""
+    graphs = model.subgraphs
+    if not any(_calls(operator) for operator in graphs[0].operators):
+        graphs = graphs[:1]
+    used_buffers = {0, *(t.buffer for g in graphs for t in g.tensors)}
+    kept = [i for i in range(len(model.buffers)) if i in used_buffers]
+    buffer = {old: new for new, old in enumerate(kept)}
+    codes = sorted({o.opcode_index for g in graphs for o in g.operators})
+    code = {old: new for new, old in enumerate(codes)}
+    return replace(
+        model,
+        subgraphs=tuple(
+            replace(
+                g,
+                tensors=tuple(replace(t, buffer=buffer.get(t.buffer, 0)) for t in g.tensors),
+                operators=tuple(replace(o, opcode_index=code[o.opcode_index]) for o in g.operators),
+            )
+            for g in graphs
+        ),
+        buffers=tuple(model.buffers[i] for i in kept),
+        operator_codes=tuple(model.operator_codes[i] for i in codes),
+        metadata=None,
+        metadata_buffer=None,
+    )
+
+
+def _calls(operator: Operator) -> bool:
+    records = (operator.options, operator.options_2)
+    return any("subgraph_index" in name for r in records if r is not None for name in r.fields)
+
+
+def _used(operator: Operator) -> Iterator[int]:
+    tensors = (*operator.inputs, *operator.outputs, *(operator.intermediates or ()))
+    return (t for t in tensors if t >= 0)
+
+
+def _read_from_outside(model: Model, graph: Subgraph, chosen: Sequence[Operator]) -> Iterator[int]:
+    made: set[int] = set()
+    for operator in chosen:
+        yield from (t for t in operator.inputs if t >= 0 and t not in made and _is_computed(model, graph, t))
+        made.update(operator.outputs)
+
+
+def _given_out(graph: Subgraph, chosen: set[int]) -> Iterator[int]:
+    inside = {t for i in chosen for t in graph.operators[i].inputs}
+    outside = {t for i, o in enumerate(graph.operators) if i not in chosen for t in o.inputs} | set(graph.outputs)
+    for index in sorted(chosen):
+        yield from (t for t in graph.operators[index].outputs if t >= 0 and (t in outside or t not in inside))
+
+
+def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
+    def of(tensors: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(number.get(t, -1) for t in tensors)
+
+    intermediates = None if operator.intermediates is None else of(operator.intermediates)
+    return replace(
+        operator, inputs=of(operator.inputs), outputs=of(operator.outputs), intermediates=intermediates,
+        debug_metadata_index=-1,
+    )  # fmt: skip
+
+
+def _is_computed(model: Model, graph: Subgraph, tensor: int) -> bool:
+    spec = graph.tensors[tensor]
+    if spec.is_variable:
+        return False
+    if tensor in graph.inputs:
+        return True
+    buffer = model.buffers[spec.buffer] if 0 <= spec.buffer < len(model.buffers) else None
+    return buffer is None or buffer.data is None
+
+
+def _named(model: Model, word: str) -> Sequence[int]:
+    first, dots, last = word.partition("..")
+    if dots:
+        return range(_one(model, first), _one(model, last) + 1)
+    alike = [i for i, o in enumerate(model.subgraphs[0].operators) if model.operator_codes[o.opcode_index].name == word]
+    return alike or [_one(model, word)]
+
+
+def _one(model: Model, word: str) -> int:
+    """The operator of that index, or that makes the tensor of that name."""
+    graph = model.subgraphs[0]
+    if word.isdecimal() and int(word) < len(graph.operators):
+        return int(word)
+    for index, operator in enumerate(graph.operators):
+        if any(t >= 0 and graph.tensors[t].name == word for t in operator.outputs):
+            return index
+    raise UnknownNameError("operator", word, (f"0 to {len(graph.operators) - 1}", "names of tensors", "types"))
