@@ -62,7 +62,7 @@ def cumulative(
 ) -> tuple[tuple[OperatorResult, ...], tuple[TensorResult, ...]]:
     """Run the model end to end; compare every operator's results (where they are known) and the graph's outputs."""
     graph = model.subgraphs[0]
-    makers = _last_makers(model)
+    makers = last_makers(model)
     found = [_Found() for _ in graph.operators]
     ends: dict[int, list[Difference]] = {}
     missing: set[int] = set()
@@ -79,7 +79,7 @@ def cumulative(
             else:
                 ends.setdefault(position, []).append(difference(expected, trace.values[tensor], k))
         for index, operator in enumerate(graph.operators if golden.tensors else ()):
-            for tensor in _results(model, operator):
+            for tensor in results_of(model, operator):
                 if tensor in graph.inputs or tensor not in trace.values:
                     continue
                 if makers[tensor] != index:
@@ -117,11 +117,11 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
     tensors are not observed between operators: they carry on from this package's own operators.
     """
     graph = model.subgraphs[0]
-    makers = _last_makers(model)
+    makers = last_makers(model)
     found = []
     variables: list[dict[int, Array]] = [{} for _ in golden.observations]
     for index in range(len(graph.operators)):
-        progress(_name(model, index), index, len(graph.operators))
+        progress(operator_name(model, index), index, len(graph.operators))
         alone, tensors = single_operator(model, index)
         operator = _Alone(model, index, alone, tensors, profile, makers)
         found.append(operator.compare(golden.observations, variables))
@@ -159,7 +159,7 @@ class _Alone:
                 LimitError,
                 StateError,
             ) as error:
-                found.reason = str(error).removeprefix(f"operator 0 {_name(self.model, self.index)}: ")
+                found.reason = str(error).removeprefix(f"operator 0 {operator_name(self.model, self.index)}: ")
         return found
 
     def _inputs(self, observation: Observation) -> list[Array] | str:
@@ -187,7 +187,7 @@ class _Alone:
         trace = run(plan, dict(zip(plan.inputs, sample, strict=True)), state, keep_all=True)
         for position, value in state.variables.items():
             variables[self.tensors[position]] = value
-        for tensor in _results(self.model, self.model.subgraphs[0].operators[self.index]):
+        for tensor in results_of(self.model, self.model.subgraphs[0].operators[self.index]):
             got = trace.values.get(self.tensors.index(tensor))
             if got is None or tensor in self.model.subgraphs[0].inputs:
                 continue
@@ -201,18 +201,18 @@ class _Alone:
 # --- both ------------------------------------------------------------------------------------------------------------
 
 
-def _results(model: Model, operator: Any) -> tuple[int, ...]:
+def results_of(model: Model, operator: Any) -> tuple[int, ...]:
     """Tensors that an operator makes, and variables that it may update."""
     tensors = model.subgraphs[0].tensors
     variables = (t for t in operator.inputs if t >= 0 and tensors[t].is_variable)
     return tuple(dict.fromkeys((*(t for t in operator.outputs if t >= 0), *variables)))
 
 
-def _last_makers(model: Model) -> dict[int, int]:
+def last_makers(model: Model) -> dict[int, int]:
     """By tensor index, the last operator that makes it; for a variable, the last one that reads or updates it."""
     makers: dict[int, int] = {}
     for index, operator in enumerate(model.subgraphs[0].operators):
-        for tensor in _results(model, operator):
+        for tensor in results_of(model, operator):
             makers[tensor] = index
     return makers
 
@@ -227,11 +227,11 @@ def _operators(model: Model, found: Sequence[_Found]) -> tuple[OperatorResult, .
     graph = model.subgraphs[0]
     results = []
     for index, (operator, facts) in enumerate(zip(graph.operators, found, strict=True)):
-        tensors = [t for t in _results(model, operator) if t in facts.differences or t in facts.reasons]
+        tensors = [t for t in results_of(model, operator) if t in facts.differences or t in facts.reasons]
         results.append(
             OperatorResult(
                 index=index,
-                op=_name(model, index),
+                op=operator_name(model, index),
                 version=model.operator_codes[operator.opcode_index].version,
                 tensors=tuple(
                     _tensor(
@@ -260,6 +260,7 @@ def _tensor(
     )
 
 
-def _name(model: Model, index: int) -> str:
+def operator_name(model: Model, index: int) -> str:
+    """An operator's name; a custom one's own."""
     code = model.operator_codes[model.subgraphs[0].operators[index].opcode_index]
     return code.custom_code or code.name if code.name == "CUSTOM" else code.name

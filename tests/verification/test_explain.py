@@ -1,0 +1,136 @@
+"""Mistakes planted by scalar code of these tests into a real model's tensors, then sought and named."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import suites
+from numpy.typing import NDArray
+
+from tflq.api.files import load
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model, Quantization, TensorSpec
+from tflq.profiles import PROFILES
+from tflq.verification.dump import load_dump
+from tflq.verification.explain import explain_operator
+from tflq.verification.localize import localize
+
+Array = NDArray[Any]
+MODEL = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load(MODEL)
+
+
+@pytest.fixture(scope="module")
+def clean(model: Model) -> dict[int, Array]:
+    graph = model.subgraphs[0]
+    rng = np.random.default_rng(7)
+    sample = {t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs}
+    return run(make_plan(model, PROFILES["litert-ref"]), sample, keep_all=True).values
+
+
+def array_of(model: Model, spec: TensorSpec, dtype: type) -> Array:
+    data = model.buffers[spec.buffer].data
+    assert data is not None
+    return np.frombuffer(data.tobytes(), dtype).reshape(spec.shape)
+
+
+def parameters(spec: TensorSpec) -> Quantization:
+    assert spec.quantization is not None
+    return spec.quantization
+
+
+def dense(model: Model, index: int, x: Array, rounding: Any, *, bias_counts: bool = True) -> Array:
+    """FULLY_CONNECTED, one element at a time: int8, a zero point in and out, scales per tensor or per channel."""
+    graph = model.subgraphs[0]
+    operator = graph.operators[index]
+    xs, ws, bs, ys = (graph.tensors[t] for t in (*operator.inputs, operator.outputs[0]))
+    w, b = array_of(model, ws, np.int8), array_of(model, bs, np.int32)
+    xq, wq, yq = map(parameters, (xs, ws, ys))
+    assert operator.options is not None
+    out = np.zeros((len(x), len(w)), np.int8)
+    relu = operator.options.fields["fused_activation_function"] == 1
+    zero, y_zero = int(xq.zero_point[0]), int(yq.zero_point[0])
+    for n in range(len(x)):
+        for c in range(len(w)):
+            total = int(b[c]) if bias_counts else 0
+            for k in range(w.shape[1]):
+                total += (int(x[n, k]) - zero) * int(w[c, k])
+            scale = float(wq.scale[c % len(wq.scale)])
+            real = float(xq.scale[0]) * scale / float(yq.scale[0])
+            code = rounding(total * real) + y_zero
+            out[n, c] = min(max(code, y_zero if relu else -128), 127)
+    return out
+
+
+def half_away(value: float) -> int:
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def planted(model: Model, clean: dict[int, Array], tmp_path: Path, rounding: Any, **options: Any) -> tuple[Path, int]:
+    """A dump of a device whose first FULLY_CONNECTED makes one mistake, and that operator's index."""
+    graph = model.subgraphs[0]
+    names = [model.operator_codes[o.opcode_index].name for o in graph.operators]
+    index = names.index("FULLY_CONNECTED")
+    operator = graph.operators[index]
+    x = clean[operator.inputs[0]].reshape(-1, graph.tensors[operator.inputs[1]].shape[1])
+    values = dict(clean)
+    values[operator.outputs[0]] = dense(model, index, x, rounding, **options).reshape(clean[operator.outputs[0]].shape)
+    entries: Any = {str(t): v for t, v in values.items()}
+    np.savez(tmp_path / "dump.npz", **entries)
+    return tmp_path / "dump.npz", index
+
+
+@pytest.mark.parametrize(
+    ("rounding", "options", "cause"),
+    [
+        (math.floor, {}, "rounds towards minus infinity"),
+        (math.trunc, {}, "truncates towards zero"),
+        (half_away, {"bias_counts": False}, "bias missing"),
+    ],
+)
+def test_a_planted_mistake_is_found_and_named(
+    model: Model, clean: dict[int, Array], tmp_path: Path, rounding: Any, options: dict[str, Any], cause: str
+) -> None:
+    path, index = planted(model, clean, tmp_path, rounding, **options)
+    dump = load_dump(model, path)
+    found = localize(model, dump, PROFILES["litert-ref"])
+    assert next(o.index for o in found if o.differs) == index
+    explanation = explain_operator(model, dump, index, PROFILES["litert-ref"])
+    assert any(h.name.startswith(cause) for h in explanation.exact), explanation
+
+
+def test_a_mistake_beyond_the_library_stays_undetermined(
+    model: Model, clean: dict[int, Array], tmp_path: Path
+) -> None:  # fmt: skip
+    path, index = planted(model, clean, tmp_path, lambda v: half_away(v) ^ (half_away(v) & 4))
+    explanation = explain_operator(model, load_dump(model, path), index, PROFILES["litert-ref"])
+    assert explanation.verdict == "undetermined"
+    assert not explanation.exact
+
+
+def test_without_a_mistake_nothing_differs(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
+    path, index = planted(model, clean, tmp_path, half_away)
+    found = localize(model, load_dump(model, path), PROFILES["litert-ref"], "cumulative")
+    assert [o.index for o in found if o.differs] == []
+    assert explain_operator(model, load_dump(model, path), index, PROFILES["litert-ref"]).verdict == "same"
+
+
+def test_a_folder_of_npy_raw_and_c_files_is_read(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
+    first, second, third = sorted(clean)[:3]
+    np.save(tmp_path / f"{first}.npy", clean[first])
+    clean[second].tofile(tmp_path / f"t{second}.bin")
+    words = ", ".join(map(str, clean[third].reshape(-1).tolist()))
+    (tmp_path / f"tensor_{third}.c").write_text(f"const int8_t out[] = {{ {words} }};  // one array\n")
+    (tmp_path / "stranger.bin").write_bytes(b"abc")
+    dump = load_dump(model, tmp_path)
+    assert dump.unknown == ("stranger",)
+    for tensor in (first, second, third):
+        np.testing.assert_array_equal(dump.tensors[tensor], clean[tensor])

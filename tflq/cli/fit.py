@@ -1,0 +1,32 @@
+"""`tflq fit`: which profile computes what a device's dump holds."""
+
+from __future__ import annotations
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.options import json_option, model_argument
+from tflq.cli.output import say, say_document
+
+
+@click.command("fit")
+@model_argument
+@click.option("--dump", metavar="PATH", required=True, type=click.Path(), help="An .npz or a folder of tensors.")
+@json_option
+def fit_command(model: str, dump: str, as_json: bool) -> int:
+    """Hold every operator of MODEL under every profile against the dump, and name the best profile."""
+    from tflq.report.explain import fit_document, fit_lines
+    from tflq.verification.comparison import operator_name
+    from tflq.verification.dump import load_dump
+    from tflq.verification.explain import fit
+    from tflq.verification.source import subject
+
+    target = subject(model).model
+    matrix = fit(target, load_dump(target, dump))
+    ops = [operator_name(target, i) for i in range(len(target.subgraphs[0].operators))]
+    if as_json:
+        document = fit_document(ops, matrix)
+        say_document(document)
+        return Exit.DIFFERS if document["unexplained"] else Exit.SAME
+    say(fit_lines(ops, matrix))
+    return Exit.DIFFERS if fit_document(ops, matrix)["unexplained"] else Exit.SAME
