@@ -78,7 +78,8 @@ def _square_error(x: Floats, square: Floats) -> Floats:
     error = high * high - square
     error = high * low + error
     error = low * high + error
-    return low * low + error
+    rest: Floats = low * low + error
+    return rest
 
 
 def packet_exp(x: Floats) -> Floats:
