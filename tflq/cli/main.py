@@ -25,6 +25,7 @@ VERBS = {
     "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),
     "record": ("tflq.cli.record", "record_command"),
+    "reduce": ("tflq.cli.reduce", "reduce_command"),
     "run": ("tflq.cli.run", "run_command"),
     "verify": ("tflq.cli.verify", "verify_command"),
 }

@@ -1,0 +1,55 @@
+"""`tflq reduce`: files that show the difference again, by the line that it prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import suites
+from click.testing import CliRunner, Result
+
+from tflq.api.files import load
+from tflq.cli.main import cli
+from tflq.interpreter import make_plan, run
+from tflq.profiles import PROFILES
+
+MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+
+
+def tflq(*words: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)])
+
+
+def test_a_dump_is_reduced_and_the_printed_line_shows_it(tmp_path: Path) -> None:
+    model = load(MODEL)
+    graph = model.subgraphs[0]
+    value = np.random.default_rng(5).integers(-128, 128, graph.tensors[graph.inputs[0]].shape).astype(np.int8)
+    trace = run(make_plan(model, PROFILES["litert-ref"]), {graph.inputs[0]: value}, keep_all=True)
+    arrays = {str(t): np.array(v) for t, v in trace.values.items()}
+    faulty = arrays[str(graph.operators[1].outputs[0])]
+    faulty[tuple(n // 2 for n in faulty.shape)] ^= 1
+    np.savez(tmp_path / "dump.npz", **arrays)
+    result = tflq("reduce", MODEL, "--dump", tmp_path / "dump.npz", "-o", tmp_path / "small")
+    assert result.exit_code == 0, result.output
+    (line,) = re.findall(r"Next: tflq (.*)", result.stdout)
+    assert tflq(*shlex.split(line)).exit_code == 1
+    assert (tmp_path / "small.expected.npz").exists()
+
+
+def test_a_check_that_always_differs_leaves_one_operator(tmp_path: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -c 'raise SystemExit(1)' {{model}} {{inputs}}"
+    result = tflq("reduce", MODEL, "--check", command, "-o", tmp_path / "small")
+    assert result.exit_code == 0, result.output
+    assert "1 operator(s)" in result.stdout
+
+
+def test_a_check_that_never_differs_is_refused(tmp_path: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -c 'raise SystemExit(0)'"
+    assert tflq("reduce", MODEL, "--check", command, "-o", tmp_path / "small").exit_code == 2
+
+
+def test_dump_or_check_is_needed(tmp_path: Path) -> None:
+    assert tflq("reduce", MODEL, "-o", tmp_path / "small").exit_code == 2

@@ -1,0 +1,95 @@
+"""Planted faults are brought down to one operator and few elements, in models that LiteRT loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import suites
+
+from tflq.api.files import load, save
+from tflq.errors import InputError
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import PROFILES
+from tflq.verification.reduction import Reduced, outputs_of, reduce_check, reduce_dump
+
+GOLDEN = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+REFERENCE = PROFILES["litert-ref"]
+
+
+def dump_with_fault(model: Model, index: int) -> dict[int, np.ndarray]:
+    """Every tensor of a run; one element of that operator's output is one LSB off, what follows saw it right."""
+    graph = model.subgraphs[0]
+    spec = graph.tensors[graph.inputs[0]]
+    info = np.iinfo(spec.type.label)  # type: ignore[union-attr]
+    value = np.random.default_rng(3).integers(info.min, info.max + 1, spec.shape).astype(info.dtype)
+    trace = run(make_plan(model, REFERENCE), {graph.inputs[0]: value}, keep_all=True)
+    tensors = {t: np.array(v) for t, v in trace.values.items()}
+    out = tensors[graph.operators[index].outputs[0]]
+    middle = tuple(n // 2 for n in out.shape)
+    out[middle] ^= 1
+    return tensors
+
+
+def loads_in_litert(found: Reduced) -> tuple[np.ndarray, ...]:
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    made = interpreter.Interpreter(
+        model_content=save(found.model), experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF
+    )
+    made.allocate_tensors()
+    for detail, value in zip(made.get_input_details(), found.sample, strict=True):
+        made.set_tensor(detail["index"], value)
+    made.invoke()
+    return tuple(made.get_tensor(d["index"]) for d in made.get_output_details())
+
+
+@pytest.mark.parametrize("index", range(1, 6))
+def test_a_dump_comes_down_to_one_element_that_litert_confirms(index: int) -> None:
+    model = load(GOLDEN)
+    found = reduce_dump(model, REFERENCE, dump_with_fault(model, index))
+    assert found.operators == (index,)
+    assert found.got is not None
+    assert found.expected[0].size <= 64
+    assert np.count_nonzero(found.expected[0] != found.got[0]) == 1
+    (live,) = loads_in_litert(found)
+    assert np.array_equal(live, found.expected[0])
+
+
+def test_mobilenet_comes_down_to_64_elements(shared: Path) -> None:
+    model = load(shared / "suites/real/models/coral/mobilenet_v2_1.0_224_quant.tflite")
+    found = reduce_dump(model, REFERENCE, dump_with_fault(model, 30))
+    assert found.operators == (30,)
+    assert found.expected[0].size <= 64
+    (live,) = loads_in_litert(found)
+    assert np.array_equal(live, found.expected[0])
+
+
+def test_a_dump_without_a_difference_is_refused() -> None:
+    model = load(GOLDEN)
+    graph = model.subgraphs[0]
+    value = np.zeros(graph.tensors[graph.inputs[0]].shape, np.int8)
+    values = run(make_plan(model, REFERENCE), {graph.inputs[0]: value}, keep_all=True).values
+    with pytest.raises(InputError, match="no operator differs"):
+        reduce_dump(model, REFERENCE, values)
+
+
+def test_a_check_comes_down_to_the_operator_that_it_is_about() -> None:
+    """The check differs wherever double and single rounding do: one operator is left."""
+    model = load(GOLDEN)
+    graph = model.subgraphs[0]
+    shape = graph.tensors[graph.inputs[0]].shape
+    values = [np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8) for seed in range(60)]
+    single = PROFILES["litert-ref"].with_single_rounding()
+
+    def differs(candidate: Model, sample: tuple[np.ndarray, ...]) -> bool:
+        pair = outputs_of(candidate, REFERENCE, sample), outputs_of(candidate, single, sample)
+        return any(not np.array_equal(a, b) for a, b in zip(*pair, strict=True))
+
+    value = next(value for value in values if differs(model, (value,)))
+    found = reduce_check(model, REFERENCE, (value,), differs)
+    assert len(found.operators) == 1
+    assert differs(found.model, found.sample)
+    (live,) = loads_in_litert(found)
+    assert np.array_equal(live, found.expected[0])

@@ -1,0 +1,173 @@
+"""Shrink a difference: to the smallest run of operators, then to one element, then to few values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError, TflqError
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.verification.comparing import difference
+from tflq.verification.cropping import narrowings
+from tflq.verification.cutting import compacted, cut
+
+Array = NDArray[Any]
+Sample: TypeAlias = "tuple[Array, ...]"
+#: Whether a model still shows the difference on a sample.
+Check: TypeAlias = "Callable[[Model, Sample], bool]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """What is left. `operators` are indices of the original; `expected` what the profile gives for `sample`, by output.
+
+    `got` is what the dump held there; with a check nothing is known of it and it is None.
+    """
+
+    model: Model
+    operators: tuple[int, ...]
+    sample: Sample
+    expected: Sample
+    got: Sample | None
+
+
+def reduce_dump(model: Model, profile: Profile, tensors: Mapping[int, Array]) -> Reduced:
+    """The first operator that on the dump's own inputs gives other bits than the dump holds, at one of its elements.
+
+    Raises:
+        InputError: No operator of which the dump holds inputs and outputs differs.
+    """
+    graph = model.subgraphs[0]
+    for index in range(len(graph.operators)):
+        part, numbers = cut(model, (index,))
+        inner = part.subgraphs[0]
+        if not all(numbers[t] in tensors for t in (*inner.inputs, *inner.outputs)):
+            continue
+        sample = tuple(tensors[numbers[t]] for t in inner.inputs)
+        got = tuple(tensors[numbers[t]] for t in inner.outputs)
+        try:
+            expected = outputs_of(part, profile, sample)
+        except TflqError:  # an operator that the profile does not support says nothing of the others
+            continue
+        if all(difference(e, g).same for e, g in zip(expected, got, strict=True)):
+            continue
+        return _at_one_element(Reduced(compacted(part), (index,), sample, expected, got), profile)
+    raise InputError("no operator differs from what the dump holds, where it holds inputs and outputs")
+
+
+def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
+    """Narrowed to a differing element, where the profile gives the same bits there as in the whole operator."""
+    if len(found.expected) != 1 or found.got is None or found.expected[0].shape != found.got[0].shape:
+        return found
+    expected, got = found.expected[0], found.got[0]
+    best = found
+    for element in _elements(expected, got):
+        for model, sample, selection in narrowings(found.model, found.sample, element):
+            result = _outputs_or_none(model, profile, sample)
+            same = result is not None and difference(expected[selection], result[0]).same
+            if same and result is not None and result[0].size < best.expected[0].size:
+                best = Reduced(compacted(model), found.operators, sample, result, (got[selection],))
+        if best.expected[0].size == 1:
+            break
+    return best
+
+
+def _elements(expected: Array, got: Array) -> list[tuple[int, ...]]:
+    """Differing elements to try: evenly spread, since an edge may keep some of them from being narrowed."""
+    where = np.argwhere(expected != got)
+    picks = np.unique(np.linspace(0, len(where) - 1, min(len(where), 16)).astype(int))
+    return [tuple(int(i) for i in where[k]) for k in (*picks[len(picks) // 2 :], *picks[: len(picks) // 2])]
+
+
+def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -> Reduced:
+    """Shrink while `check` holds. Inputs of a part are what the profile computes there.
+
+    Raises:
+        InputError: The check does not hold for the model as it is.
+    """
+    if not check(model, sample):
+        raise InputError("the check shows no difference for the model as it is")
+    graph = model.subgraphs[0]
+    values = run(make_plan(model, profile), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
+    chosen, part, sample = _operators(model, values, sample, check)
+    if len(chosen) == 1:
+        part, sample = _narrow_checked(part, sample, profile, check)
+    sample = _fewer_values(part, sample, check)
+    return Reduced(part, chosen, sample, outputs_of(part, profile, sample), None)
+
+
+def _operators(
+    model: Model, values: Mapping[int, Array], sample: Sample, check: Check
+) -> tuple[tuple[int, ...], Model, Sample]:
+    """Halve the run of operators while one half shows the difference, then drop from its ends."""
+    chosen = tuple(range(len(model.subgraphs[0].operators)))
+    best = model, sample
+    while len(chosen) > 1:
+        middle = len(chosen) // 2
+        tries: list[Sequence[int]] = [chosen[:middle], chosen[middle:]]
+        if len(chosen) > 2:
+            tries += [chosen[:-1], chosen[1:]]
+        for candidate in tries:
+            part, numbers = cut(model, candidate)
+            if not all(numbers[t] in values for t in part.subgraphs[0].inputs):
+                continue
+            fed = tuple(values[numbers[t]] for t in part.subgraphs[0].inputs)
+            if check(compacted(part), fed):
+                chosen, best = tuple(candidate), (compacted(part), fed)
+                break
+        else:
+            break
+    return chosen, *best
+
+
+def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
+    """Narrowed to an element at which the check still holds; a few are tried, spread over the output."""
+    shape = outputs_of(model, profile, sample)[0].shape
+    size = int(np.prod(shape, dtype=np.int64))
+    for flat in np.unique(np.linspace(0, max(size - 1, 0), 8).astype(np.int64)):
+        element = tuple(int(i) for i in np.unravel_index(int(flat), shape))
+        for smaller, fed, _ in narrowings(model, sample, element):
+            if _outputs_or_none(smaller, profile, fed) is not None and check(compacted(smaller), fed):
+                return compacted(smaller), fed
+    return model, sample
+
+
+def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
+    """Blocks of input values set to the code of zero while the check holds: halves, quarters, down to sixteenths."""
+    graph = model.subgraphs[0]
+    zeros = [_zero(model, tensor) for tensor in graph.inputs]
+    for position, zero in enumerate(zeros):
+        for parts in (1, 2, 4, 8, 16):
+            for block in np.array_split(np.arange(sample[position].size), parts):
+                changed = sample[position].copy()
+                changed.reshape(-1)[block] = zero
+                candidate = (*sample[:position], changed, *sample[position + 1 :])
+                if not np.array_equal(changed, sample[position]) and check(model, candidate):
+                    sample = candidate
+    return sample
+
+
+def _zero(model: Model, tensor: int) -> int:
+    q = model.subgraphs[0].tensors[tensor].quantization
+    return int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
+
+
+def outputs_of(model: Model, profile: Profile, sample: Sample) -> Sample:
+    """What the profile gives."""
+    graph = model.subgraphs[0]
+    shapes = {t: v.shape for t, v in zip(graph.inputs, sample, strict=True)}
+    trace = run(make_plan(model, profile, input_shapes=shapes), dict(zip(graph.inputs, sample, strict=True)))
+    return tuple(trace.values[t] for t in graph.outputs)
+
+
+def _outputs_or_none(model: Model, profile: Profile, sample: Sample) -> Sample | None:
+    try:
+        return outputs_of(model, profile, sample)
+    except TflqError:
+        return None
