@@ -18,6 +18,7 @@ from tflq.profiles import PROFILES
 from tflq.verification.dump import load_dump
 from tflq.verification.explain import explain_operator
 from tflq.verification.localize import localize
+from tflq.verification.placing import places
 
 Array = NDArray[Any]
 MODEL = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"
@@ -134,3 +135,31 @@ def test_a_folder_of_npy_raw_and_c_files_is_read(model: Model, clean: dict[int, 
     assert dump.unknown == ("stranger",)
     for tensor in (first, second, third):
         np.testing.assert_array_equal(dump.tensors[tensor], clean[tensor])
+
+
+def test_a_dump_without_an_operators_inputs_is_computed_up_to_it(
+    model: Model, clean: dict[int, Array], tmp_path: Path
+) -> None:
+    path, index = planted(model, clean, tmp_path, math.floor)
+    graph = model.subgraphs[0]
+    kept = {*graph.inputs, graph.operators[index].outputs[0]}
+    with np.load(path) as whole:
+        entries: Any = {str(t): whole[str(t)] for t in kept}
+    np.savez(tmp_path / "part.npz", **entries)
+    dump = load_dump(model, tmp_path / "part.npz")
+    found = localize(model, dump, PROFILES["litert-ref"])
+    assert [o.index for o in found if o.differences] == [index]
+    assert found[index].differs
+    assert any("minus infinity" in h.name for h in explain_operator(model, dump, index, PROFILES["litert-ref"]).exact)
+
+
+def test_where_elements_sit_is_told() -> None:
+    mask = np.zeros((1, 5, 5, 20), bool)
+    mask[0, 0, 2, 17] = mask[0, 3, 4, 18] = True
+    assert places(mask) == (
+        "in 2 of 20 channels: 17, 18",
+        "only in the channels beyond the last whole block of 16",
+        "only in the channels beyond the last whole block of 8",
+        "only at the border of the image",
+    )
+    assert places(np.ones((1, 5, 5, 20), bool)) == ()

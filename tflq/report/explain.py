@@ -40,6 +40,8 @@ def explain_lines(
                 yield Line("  dump - profile: " + ", ".join(f"{step:+d}: {count:,}" for step, count in d.histogram))
             if d.first is not None:
                 yield Line(f"  first at {list(d.first.index)}: profile {d.first.expected}, dump {d.first.got}")
+        for place in explanation.places:
+            yield Line(f"  {place}")
         if where.assumed:
             yield Line(f"  computed, as the dump lacks them: input tensors {list(where.assumed)}", "warning")
         yield from _cause_lines(explanation)
@@ -106,6 +108,7 @@ def explain_document(
         if explanation is None
         else {
             "index": explanation.index, "profile": explanation.profile, "verdict": explanation.verdict,
+            "places": list(explanation.places),
             "matching": explanation.matching, "elements": explanation.elements,
             "exact": [asdict(h) for h in explanation.exact],
             "partial": [asdict(h) for h in explanation.hypotheses if not h.exact][:_PARTIAL],

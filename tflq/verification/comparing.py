@@ -59,13 +59,13 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
         return Difference(
             expected.size, 0, problem=f"shape: expected {list(expected.shape)}, got {list(got.shape)}"
         )  # fmt: skip
-    unequal = _unequal(expected, got)
-    count = int(np.count_nonzero(unequal))
+    apart = _unequal(expected, got)
+    count = int(np.count_nonzero(apart))
     if not count:
         return Difference(expected.size, 0, _unit(expected))
-    where = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
+    where = np.unravel_index(int(np.argmax(apart)), apart.shape)
     first = First(sample, tuple(int(i) for i in where), _plain(expected[where]), _plain(got[where]))
-    distances = _distances(expected[unequal], got[unequal])
+    distances = _distances(expected[apart], got[apart])
     if not distances:
         return Difference(expected.size, count, _unit(expected), first=first)
     clipped = Counter(max(-HISTOGRAM_REACH, min(HISTOGRAM_REACH, d)) for d in distances)
@@ -104,6 +104,11 @@ def merged(parts: Iterable[Difference]) -> Difference:
     )
 
 
+def unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
+    """Which elements differ, of arrays of equal types and shapes, as `difference` counts them."""
+    return _unequal(expected, got)
+
+
 def _kind(value: Array) -> object:
     return "string" if value.dtype.kind in "OSU" else value.dtype.newbyteorder("=")
 
@@ -115,8 +120,8 @@ def _unit(value: Array) -> str:
 def _unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
     if expected.dtype.kind == "f":
         both_nan = np.isnan(expected) & np.isnan(got)
-        unequal: NDArray[np.bool_] = (_bits(expected) != _bits(got)) & ~both_nan
-        return unequal
+        apart: NDArray[np.bool_] = (_bits(expected) != _bits(got)) & ~both_nan
+        return apart
     if expected.dtype.kind == "c":
         parts = [_unequal(expected.real, got.real), _unequal(expected.imag, got.imag)]
         return parts[0] | parts[1]

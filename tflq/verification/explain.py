@@ -16,10 +16,11 @@ from tflq.errors import TflqError
 from tflq.interpreter import Plan
 from tflq.ir import Model
 from tflq.profiles import PROFILES, Profile, by_name
-from tflq.verification.comparing import difference
+from tflq.verification.comparing import difference, unequal
 from tflq.verification.dump import Dump
 from tflq.verification.localize import Alone, operator_alone
 from tflq.verification.mistakes import model_mistakes, stage_mistakes
+from tflq.verification.placing import places
 
 Array = NDArray[Any]
 
@@ -51,6 +52,7 @@ class Explanation:
     matching: int
     elements: int
     hypotheses: tuple[Hypothesis, ...]
+    places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
 
     @property
     def exact(self) -> tuple[Hypothesis, ...]:
@@ -81,7 +83,15 @@ def explain_operator(model: Model, dump: Dump, index: int, profile: Profile) -> 
             if any(not difference(base[t], values[t]).same for t in alone.got):
                 found.append(Hypothesis(kind, name, score, elements))
     found.sort(key=lambda h: -h.matching)
-    return Explanation(index, profile.name, matching, elements, tuple(found))
+    return Explanation(index, profile.name, matching, elements, tuple(found), _where(base, alone.got))
+
+
+def _where(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[str, ...]:
+    for tensor, array in got.items():
+        found = difference(values[tensor], array)
+        if found.differing:
+            return places(unequal(values[tensor], array))
+    return ()
 
 
 def _score(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[int, int]:
