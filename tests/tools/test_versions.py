@@ -11,8 +11,8 @@ from tflq.profiles.litert_ref import LITERT_REF
 
 OPERATORS = sorted(set(enum("BuiltinOperator")) & set(LITERT_REF.kernels))
 
-#: Versions that only the full resolver has, and whose optimized kernels have bits of their own: refused.
-MISSING = {("SOFTMAX", 4), ("UNIDIRECTIONAL_SEQUENCE_LSTM", 4)}
+#: A version that only the full resolver has, and whose optimized kernel has bits of its own: refused.
+MISSING = {("SOFTMAX", 4)}
 
 
 def registered(op: str, version: int) -> bool:

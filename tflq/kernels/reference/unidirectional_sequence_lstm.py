@@ -83,6 +83,6 @@ def evaluate_integer(data: lstm_integer.OpData, *inputs: Array) -> tuple[Array, 
 
 
 KERNELS = (
-    *(Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", form, prepare, (1, 3), exactness=FLOAT_GATES) for form in FORMS[:2]),
-    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare, (1, 3)),
+    *(Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", form, prepare, (1, 4), exactness=FLOAT_GATES) for form in FORMS[:2]),
+    Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare, (1, 4)),
 )
