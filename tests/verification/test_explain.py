@@ -15,8 +15,9 @@ from tflq.api.files import load
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, Quantization, TensorSpec
 from tflq.profiles import PROFILES
-from tflq.verification.dump import load_dump
-from tflq.verification.explain import explain_operator
+from tflq.report.explain import fit_lines
+from tflq.verification.dump import Dump, load_dump
+from tflq.verification.explain import explain_operator, fit
 from tflq.verification.localize import localize
 from tflq.verification.placing import places
 
@@ -163,3 +164,10 @@ def test_where_elements_sit_is_told() -> None:
         "only at the border of the image",
     )
     assert places(np.ones((1, 5, 5, 20), bool)) == ()
+
+
+def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
+    only_inputs = Dump("", {t: clean[t] for t in model.subgraphs[0].inputs})
+    matrix = fit(model, only_inputs)
+    (line,) = fit_lines([], matrix)
+    assert line.text.startswith("Nothing could be compared")

@@ -24,9 +24,11 @@ def fit_command(model: str, dump: str, as_json: bool) -> int:
     target = subject(model).model
     matrix = fit(target, load_dump(target, dump))
     ops = [operator_name(target, i) for i in range(len(target.subgraphs[0].operators))]
+    document = fit_document(ops, matrix)
     if as_json:
-        document = fit_document(ops, matrix)
         say_document(document)
-        return Exit.DIFFERS if document["unexplained"] else Exit.SAME
-    say(fit_lines(ops, matrix))
-    return Exit.DIFFERS if fit_document(ops, matrix)["unexplained"] else Exit.SAME
+    else:
+        say(fit_lines(ops, matrix))
+    if not any(cell for row in matrix.values() for cell in row):
+        return Exit.UNSUPPORTED
+    return Exit.DIFFERS if document["unexplained"] else Exit.SAME

@@ -119,6 +119,9 @@ def explain_document(
 def fit_lines(ops: Sequence[str], matrix: Mapping[str, tuple[tuple[int, int] | None, ...]]) -> Iterator[Line]:
     """The best profile, the operators it does not explain, then every profile's score."""
     best = best_of(matrix)
+    if not any(map(_compared, matrix.values())):
+        yield Line("Nothing could be compared: the dump holds no operator's inputs and results", "warning")
+        return
     left = _unexplained(matrix[best])
     whole = "every operator compared" if not left else f"all but {_listed(ops, matrix[best])}"
     yield Line(f"Best: {best} explains {whole}", "good" if not left else "warning")
