@@ -1,4 +1,4 @@
-"""One operator narrowed to one element of its output: smaller shapes, the same arithmetic at that element.
+"""One operator narrowed to a box of its output: smaller shapes, the same arithmetic inside the box.
 
 Windows that reach over an edge are left as they are, since what an implementation does there may be what is looked for.
 """
@@ -23,24 +23,24 @@ Selection: TypeAlias = "tuple[slice, ...]"
 Narrowed: TypeAlias = "tuple[Model, Sample, Selection]"
 
 
-def narrowings(model: Model, sample: Sample, element: tuple[int, ...]) -> Iterator[Narrowed]:
-    """Ways to narrow a model of one operator to the element, strongest first. Whoever takes one has to check it."""
+def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+    """Ways to narrow a model of one operator to a box of one channel, strongest first. They have to be checked."""
     operator = model.subgraphs[0].operators[0]
     name = model.operator_codes[operator.opcode_index].name
     if name in ("CONV_2D", "DEPTHWISE_CONV_2D"):
-        window = _window(model, operator, sample, element)
+        window = _window(model, operator, sample, box)
         for start in (window, None) if window is not None else (None,):
-            yield from _channel(model, operator, sample, element, name, start)
+            yield from _channel(model, operator, sample, box, name, start)
     elif name == "FULLY_CONNECTED":
-        yield from _channel(model, operator, sample, element, name, None)
+        yield from _channel(model, operator, sample, box, name, None)
     else:
-        yield from _elementwise(model, operator, sample, element)
+        yield from _elementwise(model, operator, sample, box)
 
 
-def _window(model: Model, operator: Operator, sample: Sample, element: tuple[int, ...]) -> Selection | None:
-    """The rows and columns of the input that the element reads, None where some lie outside."""
+def _window(model: Model, operator: Operator, sample: Sample, box: Selection) -> Selection | None:
+    """The rows and columns of the input that the box reads, None where some lie outside."""
     graph, options = model.subgraphs[0], operator.options
-    if options is None or len(element) != 4:
+    if options is None or len(box) != 4:
         return None
     kernel, output = graph.tensors[operator.inputs[1]].shape, graph.tensors[operator.outputs[0]].shape
     ranges = []
@@ -51,18 +51,18 @@ def _window(model: Model, operator: Operator, sample: Sample, element: tuple[int
         before = 0
         if int(options["padding"]) == enum("Padding")["SAME"]:
             before = max((output[axis] - 1) * stride + reach - extent, 0) // 2
-        start = element[axis] * stride - before
-        if start < 0 or start + reach > extent:
+        start, stop = box[axis].start * stride - before, (box[axis].stop - 1) * stride - before + reach
+        if start < 0 or stop > extent:
             return None
-        ranges.append(slice(start, start + reach))
+        ranges.append(slice(start, stop))
     return tuple(ranges)
 
 
 def _channel(
-    model: Model, operator: Operator, sample: Sample, element: tuple[int, ...], name: str, window: Selection | None
+    model: Model, operator: Operator, sample: Sample, box: Selection, name: str, window: Selection | None
 ) -> Iterator[Narrowed]:
-    """One output channel, and one position where a window is given; of a dense layer one output of one row."""
-    graph, channel = model.subgraphs[0], element[-1]
+    """One output channel, and the box where a window is given; of a dense layer one output of one row."""
+    graph, channel = model.subgraphs[0], box[-1].start
     axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
     weights = graph.tensors[operator.inputs[1]]
     value = constant_of(model, weights)
@@ -70,11 +70,11 @@ def _channel(
     per_channel_input = name == "DEPTHWISE_CONV_2D"
     if value is None or len(sample) != 1 or (per_channel_input and depth != x.shape[-1]):
         return
-    selection = [slice(i, i + 1) for i in element]
+    selection = list(box)
     if name == "FULLY_CONNECTED":
-        narrow = x[element[0] : element[0] + 1] if x.ndim == 2 and len(element) == 2 else x
+        narrow = x[box[0]] if x.ndim == 2 and len(box) == 2 else x
         if narrow is x:
-            selection[:-1] = [slice(None)] * (len(element) - 1)
+            selection[:-1] = [slice(None)] * (len(box) - 1)
     elif window is not None:
         narrow = x[(selection[0], *window)]
     else:
@@ -97,17 +97,17 @@ def _channel(
     yield edited, (np.ascontiguousarray(narrow),), tuple(selection)
 
 
-def _elementwise(model: Model, operator: Operator, sample: Sample, element: tuple[int, ...]) -> Iterator[Narrowed]:
+def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     graph = model.subgraphs[0]
     shape = graph.tensors[operator.outputs[0]].shape
-    selection = tuple(slice(i, i + 1) for i in element)
+    selection = box
     edited, narrow = model, []
     for tensor, value in zip(graph.inputs, sample, strict=True):
         if value.shape != shape:
             return
         narrow.append(np.ascontiguousarray(value[selection]))
         edited = _with_shape(edited, tensor, narrow[-1].shape)
-    edited = _with_shape(edited, operator.outputs[0], (1,) * len(shape))
+    edited = _with_shape(edited, operator.outputs[0], tuple(s.stop - s.start for s in box))
     for tensor in operator.inputs:
         stored = constant_of(model, graph.tensors[tensor]) if tensor >= 0 and tensor not in graph.inputs else None
         if stored is not None and stored.shape == shape:

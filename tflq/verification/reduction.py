@@ -68,7 +68,7 @@ def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
     expected, got = found.expected[0], found.got[0]
     best = found
     for element in _elements(expected, got):
-        for model, sample, selection in narrowings(found.model, found.sample, element):
+        for model, sample, selection in narrowings(found.model, found.sample, _box(element)):
             result = _outputs_or_none(model, profile, sample)
             same = result is not None and difference(expected[selection], result[0]).same
             if same and result is not None and result[0].size < best.expected[0].size:
@@ -98,6 +98,7 @@ def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -
     chosen, part, sample = _operators(model, values, sample, check)
     if len(chosen) == 1:
         part, sample = _narrow_checked(part, sample, profile, check)
+        part, sample = _quartered(part, sample, profile, check)
     sample = _fewer_values(part, sample, check)
     return Reduced(part, chosen, sample, outputs_of(part, profile, sample), None)
 
@@ -132,10 +133,41 @@ def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check
     size = int(np.prod(shape, dtype=np.int64))
     for flat in np.unique(np.linspace(0, max(size - 1, 0), 8).astype(np.int64)):
         element = tuple(int(i) for i in np.unravel_index(int(flat), shape))
-        for smaller, fed, _ in narrowings(model, sample, element):
+        for smaller, fed, _ in narrowings(model, sample, _box(element)):
             if _outputs_or_none(smaller, profile, fed) is not None and check(compacted(smaller), fed):
                 return compacted(smaller), fed
     return model, sample
+
+
+def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
+    """Of a plane of one channel the quarter in which the check still holds, again and again."""
+    while True:
+        shape = outputs_of(model, profile, sample)[0].shape
+        if len(shape) != 4 or shape[0] != 1 or shape[3] != 1:
+            return model, sample
+        boxes = [(slice(0, 1), y, x, slice(0, 1)) for y in _halves(shape[1]) for x in _halves(shape[2])]
+        ways = ((m, fed) for box in boxes for m, fed, _ in narrowings(model, sample, box))
+        less = ((compacted(m), fed) for m, fed in ways if _is_less(m, fed, profile, shape))
+        held = next(((m, fed) for m, fed in less if check(m, fed)), None)
+        if held is None:
+            return model, sample
+        model, sample = held
+
+
+def _halves(extent: int) -> list[slice]:
+    """Both halves without the rim, whose windows may lie over an edge; of short extents with it."""
+    rim = 1 if extent > 4 else 0
+    middle = (extent + 1) // 2
+    return [s for s in (slice(rim, middle), slice(middle, extent - rim)) if s.start < s.stop]
+
+
+def _is_less(model: Model, sample: Sample, profile: Profile, shape: tuple[int, ...]) -> bool:
+    found = _outputs_or_none(model, profile, sample)
+    return found is not None and found[0].size < int(np.prod(shape, dtype=np.int64))
+
+
+def _box(element: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(i, i + 1) for i in element)
 
 
 def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
