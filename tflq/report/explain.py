@@ -91,7 +91,7 @@ def explain_document(
 ) -> dict[str, Any]:  # fmt: skip
     """The same as a document."""
     return {
-        "format": "tflq-explain/1",
+        "schema": "tflq/explain/1",
         "model": model,
         "dump": dump,
         "verdict": verdict_of(found),
@@ -137,7 +137,7 @@ def fit_document(ops: Sequence[str], matrix: Mapping[str, tuple[tuple[int, int] 
     """The same as a document."""
     best = best_of(matrix)
     return {
-        "format": "tflq-fit/1",
+        "schema": "tflq/fit/1",
         "best": best,
         "unexplained": _unexplained(matrix[best]),
         "operators": list(ops),

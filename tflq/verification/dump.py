@@ -57,10 +57,11 @@ def load_dump(model: Model, path: str | os.PathLike[str]) -> Dump:
         index = _index(model, names, key)
         if index is None:
             unknown.append(key)
-        elif index in tensors:
-            raise InputError("two entries are for one tensor", name=key, got=index)
-        else:
-            tensors[index] = _value(model, index, value, key)
+            continue
+        array = _value(model, index, value, key)
+        if index in tensors and tensors[index].tobytes() != array.tobytes():
+            raise InputError(f"is for tensor {index}, of which another entry says otherwise", name=key)
+        tensors[index] = array
     if not tensors:
         raise InputError("no entry names a tensor of the model", name=os.fspath(path), got=unknown[:5])
     return Dump(os.fspath(path), tensors, tuple(unknown))
