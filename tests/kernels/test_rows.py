@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from parameters import floats, quantized
-from single_op import T, allocate, assert_same, build, draw, tflq
+from single_op import FULL, T, allocate, assert_same, build, draw, tflq
 
 from tflq.errors import ModelError, UndefinedResultError
 
 SHAPES = ((3, 40), (5, 100), (64,), (2, 3, 4, 5), (7, 1), (1, 300))
 
 
-def softmax(x, y, beta):
-    return build("SOFTMAX", [x], [y], ("SoftmaxOptions", {"beta": beta}))
+def softmax(x, y, beta, version=1):
+    return build("SOFTMAX", [x], [y], ("SoftmaxOptions", {"beta": beta}), version)
 
 
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int16"])
@@ -26,6 +26,16 @@ def test_softmax(type_):
         if type_ != "int16" and k % 5 == 4:
             y = T("int16", x.shape, 1 / 32768)
         assert_same(softmax(x, y, (1.0, 0.5, 2.3)[k % 3]), [draw(rng, x)], (x, y))
+
+
+@pytest.mark.parametrize("type_", ["int8", "uint8", "int16"])
+def test_softmax_version_4_is_the_full_resolvers(type_):
+    rng = np.random.default_rng(4)
+    unit, zero = (1 / 256, {"int8": -128, "uint8": 0}[type_]) if type_ != "int16" else (1 / 32768, 0)
+    for k in range(12):
+        x = quantized(rng, type_, SHAPES[k % 6], *((-7, 2) if type_ != "int16" else (-14, -6)))
+        y = T(type_, x.shape, unit, zero)
+        assert_same(softmax(x, y, (1.0, 0.5, 2.3)[k % 3], 4), [draw(rng, x)], (x, y), FULL)
 
 
 @pytest.mark.parametrize("op", ["SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"])

@@ -84,5 +84,5 @@ def _scaled_rows(x: Array, exps: Array, scale: Real, out: Array) -> None:
 
 
 KERNELS = tuple(
-    Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 3), exactness=SAME_LIBM) for t in ("uint8", "int8")
+    Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 4), exactness=SAME_LIBM) for t in ("uint8", "int8")
 )

@@ -138,7 +138,7 @@ REFERENCE = Catalogue(
         "SIN": "sin",
         "SKIP_GRAM": "skip_gram",
         "SLICE": "slice",
-        "SOFTMAX": "softmax",
+        "SOFTMAX": "softmax softmax_version_4",
         "SPACE_TO_BATCH_ND": "space_to_batch_nd",
         "SPACE_TO_DEPTH": "space_to_depth",
         "SPARSE_TO_DENSE": "sparse_to_dense",
