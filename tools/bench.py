@@ -1,10 +1,11 @@
 """Time tflq against LiteRT on the same models: ratios of medians, interleaved, one thread each.
 
-    python tools/bench.py MODEL [MODEL ...] [--repeats 30] [--profile litert-ref] [--json FILE]
+    python tools/bench.py MODEL [MODEL ...] [--repeats 30] [--burst 4] [--profile litert-ref] [--json FILE]
 
 Every contestant lives in a process of its own, so that first-call time, import time and peak memory are its own. The
 processes are driven in turn (tflq, reference, builtin, XNNPACK, tflq, ...), so that a drift of the machine hits all of
-them alike, and every invoke gets a fresh random input. Needs the extra `litert`.
+them alike. A turn is a short burst of invokes, each with a fresh random input; the first of a burst finds the caches as
+the others left them and is run but not counted (`--burst 1` counts it). Needs the extra `litert`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RESOLVERS = {
 
 
 def contestant(name: str, path: str, profile: str, pipe: Connection) -> None:
-    """Child process: load the model, then answer every "go" with the seconds that one invoke took."""
+    """Child process: load the model, then answer every burst's length with its seconds, one an invoke."""
     import resource
     import time
 
@@ -54,12 +55,14 @@ def contestant(name: str, path: str, profile: str, pipe: Connection) -> None:
     details = interpreter.get_input_details()
     random = np.random.default_rng(os.getpid())
     pipe.send({"import": imported, "allocate": allocated})
-    while pipe.recv():
-        for detail in details:
-            interpreter.set_tensor(detail["index"], _random(np, random, detail))
-        start = time.perf_counter()
-        interpreter.invoke()
-        seconds = time.perf_counter() - start
+    while burst := pipe.recv():
+        seconds = []
+        for _ in range(burst):
+            for detail in details:
+                interpreter.set_tensor(detail["index"], _random(np, random, detail))
+            start = time.perf_counter()
+            interpreter.invoke()
+            seconds.append(time.perf_counter() - start)
         pipe.send({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
 
 
@@ -74,7 +77,7 @@ def _random(np: Any, random: Any, detail: dict[str, Any]) -> Any:
     return random.standard_normal(shape).astype(dtype)
 
 
-def measure(path: str, repeats: int, profile: str) -> dict[str, dict[str, float]]:
+def measure(path: str, repeats: int, burst: int, profile: str) -> dict[str, dict[str, float]]:
     """All contestants on one model: seconds, and megabytes of peak resident memory."""
     context = multiprocessing.get_context("spawn")
     names = ["tflq", *RESOLVERS]
@@ -92,19 +95,19 @@ def measure(path: str, repeats: int, profile: str) -> dict[str, dict[str, float]
         except EOFError:
             results[name] = {}
     alive = [name for name in names if results[name]]
-    for _ in range(repeats + 1):
+    for turn in range(repeats + 1):
         for name in list(alive):
             try:
-                pipes[name].send(True)
+                pipes[name].send(burst if turn else 1)  # the first call stands apart
                 answer = pipes[name].recv()
             except (EOFError, BrokenPipeError):
                 alive.remove(name)
                 continue
-            times[name].append(answer["seconds"])
+            times[name] += answer["seconds"][1 if turn and burst > 1 else 0 :]
             results[name]["peak"] = answer["peak"]
     for name in names:
         if name in alive:
-            pipes[name].send(False)
+            pipes[name].send(0)
         children[name].join(10)
         if len(times[name]) > 1:
             results[name]["first"] = times[name][0]
@@ -135,14 +138,15 @@ def main() -> int:
     """Print a table for each model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
-    parser.add_argument("--repeats", type=int, default=30, help="counted invokes of each contestant (default 30)")
+    parser.add_argument("--repeats", type=int, default=30, help="turns of each contestant (default 30)")
+    parser.add_argument("--burst", type=int, default=4, help="invokes in one turn, the first not counted (default 4)")
     parser.add_argument("--profile", default="litert-ref", help="profile of tflq.Interpreter (default litert-ref)")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
     os.environ.update(dict.fromkeys(THREADS, "1"))
     figures = {}
     for model in args.models:
-        figures[str(model)] = measure(str(model), args.repeats, args.profile)
+        figures[str(model)] = measure(str(model), args.repeats, args.burst, args.profile)
         print(table(str(model), figures[str(model)]), flush=True)
     if args.json:
         args.json.write_text(json.dumps(figures, indent=1) + "\n")

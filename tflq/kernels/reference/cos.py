@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel
 from tflq.kernels.unary import prepare_function
 from tflq.numerics.libm import cosf
 
@@ -23,6 +23,6 @@ def cos_half(x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 2)),
-    Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 2)),
+    Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 2), exactness=SAME_LIBM),
+    Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 2), exactness=SAME_LIBM),
 )

@@ -10,7 +10,7 @@ Source: LiteRT 2.3, exp.cc Prepare, Eval; reference/exp.h Exp.
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.kernel import SAME_LIBM, Kernel, Node, Prepared
 from tflq.kernels.unary import check_zero_points, prepare_function, prepare_tabulated
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expf
@@ -28,7 +28,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
-    Kernel("EXP", "float32 -> float32", prepare_function(expf), (1, 2)),
+    Kernel("EXP", "float32 -> float32", prepare_function(expf), (1, 2), exactness=SAME_LIBM),
     Kernel("EXP", "int8 -> int8", prepare_int8, (1, 2)),
     Kernel("EXP", "int16 -> int16", prepare_int16, (1, 2)),
 )

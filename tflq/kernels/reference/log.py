@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
 from tflq.kernels.quantized import check_elementwise
 from tflq.kernels.unary import prepare_function, prepare_tabulated, same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -33,7 +33,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
-    Kernel("LOG", "float32 -> float32", prepare_function(logf), (1, 2)),
+    Kernel("LOG", "float32 -> float32", prepare_function(logf), (1, 2), exactness=SAME_LIBM),
     Kernel("LOG", "int8 -> int8", prepare_quantized, (1, 2)),
     Kernel("LOG", "int16 -> int16", prepare_quantized, (1, 2)),
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.kernels.unary import same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -116,6 +116,6 @@ def eval_float(data: None, x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("LOG_SOFTMAX", "float32 -> float32", prepare_float, (1, 2)),
+    Kernel("LOG_SOFTMAX", "float32 -> float32", prepare_float, (1, 2), exactness=SAME_LIBM),
     *(Kernel("LOG_SOFTMAX", f"{t} -> {t}", prepare_quantized, (1, 2)) for t in ("uint8", "int8")),
 )

@@ -21,7 +21,7 @@ from tflq.errors import UndefinedResultError
 from tflq.kernels.activation import clamp_in_place
 from tflq.kernels.binary import both
 from tflq.kernels.broadcast import broadcast_shape
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reduction import highest, lowest
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import powf
@@ -72,4 +72,7 @@ def _multiply(a: Array, exponent: int) -> Array:
     return clamp_in_place(np.asarray(square * a), low, high) if exponent % 2 else square
 
 
-KERNELS = tuple(Kernel("POW", f"{t} {t} -> {t}", prepare, (1, 1)) for t in ("float32", "int32"))
+KERNELS = (
+    Kernel("POW", "float32 float32 -> float32", prepare, (1, 1), exactness=SAME_LIBM),
+    Kernel("POW", "int32 int32 -> int32", prepare, (1, 1)),
+)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel
 from tflq.kernels.unary import prepare_function
 from tflq.numerics.libm import sinf
 
@@ -23,6 +23,6 @@ def sin_half(x: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 2)),
-    Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 2)),
+    Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 2), exactness=SAME_LIBM),
+    Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 2), exactness=SAME_LIBM),
 )

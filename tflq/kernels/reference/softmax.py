@@ -21,7 +21,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_zeros
@@ -207,7 +207,7 @@ def eval_float(beta: np.float32, x: Array) -> Array:
 
 
 KERNELS = (
-    *(Kernel("SOFTMAX", f"{t} -> {t}", prepare_float, (1, 3)) for t in ("float32", "float16")),
+    *(Kernel("SOFTMAX", f"{t} -> {t}", prepare_float, (1, 3), exactness=SAME_LIBM) for t in ("float32", "float16")),
     *(Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 3)) for t in ("uint8", "int8")),
     Kernel("SOFTMAX", "int16 -> int16", prepare_int16, (1, 3)),
 )
