@@ -13,7 +13,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference import resize_bilinear
 from tflq.kernels.reference.resize_bilinear import OpData
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
+from tflq.numerics.compiled import Real, compiled
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -24,11 +24,16 @@ def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_uint8(data: OpData, x: Array, size: Array) -> Array:
     """Source: ResizeBilinearGenericSmallChannel. Rounding: float32 in source order, then cut off after + 1/2."""
+    return interpolate(data, x, np.float32(0.5))
+
+
+def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
+    """Codes of weighted sums plus `added`, cut off; weights, products and sums to float32."""
     out = np.empty(data.shape, x.dtype)
     rows, columns = data.rows, data.columns
     _pixels(
         np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
-        columns.lower, columns.upper, columns.lower_weight, columns.upper_weight,
+        columns.lower, columns.upper, columns.lower_weight, columns.upper_weight, added,
     )  # fmt: skip
     return out
 
@@ -36,7 +41,7 @@ def eval_uint8(data: OpData, x: Array, size: Array) -> Array:
 @compiled
 def _pixels(
     x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
-    x0: Array, x1: Array, wx0: Array, wx1: Array,
+    x0: Array, x1: Array, wx0: Array, wx1: Array, added: Real,
 ) -> None:  # fmt: skip
     batches, height, width, depth = out.shape
     for b in range(batches):
@@ -51,7 +56,7 @@ def _pixels(
                     total += np.float32(top[right, c]) * top_right
                     total += np.float32(bottom[left, c]) * bottom_left
                     total += np.float32(bottom[right, c]) * bottom_right
-                    out[b, y, w, c] = total + np.float32(0.5)
+                    out[b, y, w, c] = total + added
 
 
 KERNELS = (Kernel("RESIZE_BILINEAR", "uint8 int32 -> uint8", prepare_uint8, (1, 4), shape_operands=(1,)),)
