@@ -30,9 +30,7 @@ class Runner:
     tensor the very bits that they give apart; else each runs alone.
     """
 
-    def __init__(
-        self, model: Model, keep: Collection[int] | None = None, profile: Profile | str = "litert-ref"
-    ) -> None:
+    def __init__(self, model: Model, keep: Collection[int] | None = None, profile: str = "litert-ref") -> None:
         graph = model.subgraphs[0]
         self.kept = tuple(dict.fromkeys(graph.outputs if keep is None else keep))
         made = {t for operator in graph.operators for t in operator.outputs}
