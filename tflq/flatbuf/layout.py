@@ -94,7 +94,7 @@ NUMBERS: Mapping[str, Number] = MappingProxyType(
 @cache
 def layout(table: str) -> Layout:
     """The layout of a table of the schema."""
-    fields = {name: _field(name, *entry) for name, entry in schema()["tables"][table].items()}
+    fields = {name: _field(name, *entry) for name, entry in _tables()[table].items()}
     defaults = MappingProxyType({field.name: field.default for field in fields.values()})
     return Layout(
         name=table,
@@ -104,6 +104,12 @@ def layout(table: str) -> Layout:
         defaults=defaults,
         absent=Record(table, defaults),
     )
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    """The tables of models, and those of tflite-micro's dumps; their names do not meet."""
+    return {**schema()["tables"], **schema("layer_by_layer")["tables"]}
 
 
 @cache
@@ -117,7 +123,7 @@ def _field(name: str, slot: int, type_name: str, attributes: Mapping[str, Any] =
     vector = element != type_name
     if element in schema()["unions"]:
         return Field(name, slot + 1, Kind.UNION, target=element)
-    if element in schema()["tables"]:
+    if element in _tables():
         return Field(name, slot, Kind.TABLES if vector else Kind.TABLE, target=element)
     if element == "string":
         return Field(name, slot, Kind.STRING)

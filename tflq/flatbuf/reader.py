@@ -52,12 +52,27 @@ def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
         FormatError: The bytes are no valid `.tflite` file; says at which byte, table and field.
         LimitError: They ask for more than `limits` allows.
     """
+    reader = _reader(data, limits)
+    reader.check_identifier(schema()["file_identifier"].encode())
+    model: Model = reader.root(layout(schema()["root"]))
+    return model
+
+
+def read_layer_by_layer(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Record:
+    """The ModelTestData in `data`, which tflite-micro's layer_by_layer writes; its arrays are views of `data`.
+
+    Raises:
+        FormatError, LimitError: As `read`. The format has no file identifier.
+    """
+    found: Record = _reader(data, limits).root(layout(schema("layer_by_layer")["root"]))
+    return found
+
+
+def _reader(data: Readable, limits: Limits) -> _Reader:
     view = memoryview(data).toreadonly().cast("B")
     if len(view) > limits.file_size:
         raise LimitError(f"the file has {len(view)} bytes, more than the limit of {limits.file_size}")
-    root = schema()["root"]
-    model: Model = _Reader(view, limits).root(layout(root))
-    return model
+    return _Reader(view, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +107,19 @@ class _Reader:
             Kind.TABLES: self._tables,
         }
 
-    def root(self, root: Layout) -> Any:
-        """The root table, behind the file identifier."""
-        identifier = schema()["file_identifier"].encode()
+    def check_identifier(self, identifier: bytes) -> None:
+        """Refuse a file that has another one behind the offset of its root."""
         if self.size < _OFFSET_SIZE + len(identifier):
             raise FormatError("too short for a .tflite file", offset=self.size)
         found = bytes(self.view[_OFFSET_SIZE : _OFFSET_SIZE + len(identifier)])
         if found != identifier:
             reason = f"not a .tflite file: identifier {found!r} instead of {identifier!r}"
             raise FormatError(reason, offset=_OFFSET_SIZE)
+
+    def root(self, root: Layout) -> Any:
+        """The root table."""
+        if self.size < _OFFSET_SIZE:
+            raise FormatError("too short for a file", offset=self.size)
         return self.table(root, self._follow(0, root.name, ""), 1)
 
     # --- tables -----------------------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ def data_text(name: str) -> str:
 
 
 @cache
-def schema() -> dict[str, Any]:
-    """The parsed schema: enums, unions and tables. Treat as read-only."""
-    parsed: dict[str, Any] = json.loads(data_text("tflite.json"))
+def schema(name: str = "tflite") -> dict[str, Any]:
+    """The parsed schema of a format: enums, unions and tables. Treat as read-only."""
+    parsed: dict[str, Any] = json.loads(data_text(f"{name}.json"))
     return parsed
 
 

@@ -1,29 +1,33 @@
 """Dumps: tensors of one run of a model, from anywhere, by tensor index.
 
-An `.npz` whose keys are tensor names or indices, a golden file, or a folder of `.npy`, raw `.bin` and C files named so.
-A dump may hold any part of the tensors. In file names every character that is no letter, digit, `.`, `_` or `-` may be
-written as `_`.
+An `.npz` whose keys are tensor names or indices; a golden file; a folder of `.npy`, raw `.bin` and C files named so; a C
+file of several arrays; a file that tflite-micro's layer_by_layer wrote. A dump may hold any part of the tensors. Every
+character of a name that is no letter, digit, `.`, `_` or `-` may be written as `_`; in C, those three too.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import FileAccessError, InputError
+from tflq.errors import FileAccessError, InputError, OptionError
 from tflq.ir import CARRIER, Model, TensorType
-from tflq.verification.golden import load_golden
+from tflq.verification.c_arrays import Numbers, c_arrays
+from tflq.verification.golden import Observation, load_golden
 from tflq.verification.inputs import load_npy, load_npz, numbered
+from tflq.verification.layer_by_layer import layer_by_layer_tensors
 
 Array = NDArray[Any]
-_C_FILES = (".c", ".cc", ".cpp", ".h")
+#: What an entry of a dump is before its tensor is known: an array, a file of one, or numbers out of C.
+Entry: TypeAlias = "Array | Path | Numbers"
+_C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
 _FILES = (".npy", ".bin", ".raw", *_C_FILES)
 
 
@@ -35,26 +39,69 @@ class Dump:
     tensors: Mapping[int, Array]
     unknown: tuple[str, ...] = ()
 
+    def without(self, tensors: Iterable[int]) -> Dump:
+        """The dump, as if it lacked some tensors."""
+        dropped = set(tensors)
+        return replace(self, tensors={t: v for t, v in self.tensors.items() if t not in dropped})
 
-def load_dump(model: Model, path: str | os.PathLike[str]) -> Dump:
-    """Read a dump. Types and shapes are held against the model's; entries that name no tensor are listed."""
+
+def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
+    """Read one sample of a dump, as `load_dumps` does."""
+    found = load_dumps(model, path)
+    if not 0 <= sample < len(found):
+        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(found) - 1}")
+    return found[sample]
+
+
+def load_dumps(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
+    """Read a dump: golden files hold several samples, all others one.
+
+    Types and shapes are held against the model's; entries that name no tensor are listed.
+    """
     place = Path(path)
+    if not place.exists():
+        raise FileAccessError(place, "does not exist")
     if place.is_dir():
-        entries: dict[str, Array | Path] = {
-            file.stem: file for file in sorted(place.iterdir()) if file.suffix in _FILES
-        }
-    elif place.suffix == ".npz":
-        arrays = load_npz(place)
-        if numbered(arrays) and "s0_out0" in arrays:
-            return Dump(os.fspath(path), _of_golden(model, place))
-        entries = dict(arrays)
-    else:
-        raise FileAccessError(place, "is neither a folder nor an .npz file" if place.exists() else "does not exist")
+        return (_named(model, path, _folder(place)),)
+    if place.suffix in _C_FILES:
+        return (_named(model, path, {numbers.name: numbers for numbers in _c_file(place)}),)
+    if place.suffix != ".npz":
+        return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
+    arrays = load_npz(place)
+    if not (numbered(arrays) and "s0_out0" in arrays):
+        return (_named(model, path, arrays),)
+    seen = load_golden(place).observations
+    return tuple(_numbered(model, path, _observed(model, place, one)) for one in seen)
+
+
+def _folder(place: Path) -> dict[str, Entry]:
+    """Files by name. A C file of one array goes by its own name, too; of several, each array by its name."""
+    entries: dict[str, Entry] = {}
+    for file in sorted(place.iterdir()):
+        if file.suffix in _C_FILES:
+            arrays = _c_file(file)
+            entries |= {file.stem: arrays[0]} if len(arrays) == 1 else {one.name: one for one in arrays}
+        elif file.suffix in _FILES:
+            entries[file.stem] = file
+    return entries
+
+
+def _c_file(path: Path) -> tuple[Numbers, ...]:
+    try:
+        return c_arrays(path.read_bytes().decode("utf-8", "replace"))
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+
+
+def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
+    """Entries by what their names say."""
     names = _names(model)
     tensors: dict[int, Array] = {}
     unknown = []
     for key, value in entries.items():
         index = _index(model, names, key)
+        if index is None and isinstance(value, Numbers):
+            index = _index(model, names, value.name)
         if index is None:
             unknown.append(key)
             continue
@@ -67,9 +114,13 @@ def load_dump(model: Model, path: str | os.PathLike[str]) -> Dump:
     return Dump(os.fspath(path), tensors, tuple(unknown))
 
 
-def _of_golden(model: Model, path: Path) -> dict[int, Array]:
-    """The first sample of a golden file."""
-    graph, seen = model.subgraphs[0], load_golden(path).observations[0]
+def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array]) -> Dump:
+    return Dump(os.fspath(path), {t: _value(model, t, v, f"tensor {t}") for t, v in tensors.items()})
+
+
+def _observed(model: Model, path: Path, seen: Observation) -> dict[int, Array]:
+    """One sample of a golden file."""
+    graph = model.subgraphs[0]
     if len(seen.inputs) != len(graph.inputs) or len(seen.outputs) > len(graph.outputs):
         raise InputError("is for a model with other inputs or outputs", name=str(path))
     known = {
@@ -77,15 +128,16 @@ def _of_golden(model: Model, path: Path) -> dict[int, Array]:
         **seen.tensors,
         **dict(zip(graph.inputs, seen.inputs, strict=True)),
     }
-    return {t: _value(model, t, v, f"tensor {t}") for t, v in known.items() if v is not None}
+    return {t: v for t, v in known.items() if v is not None}
 
 
 def _names(model: Model) -> dict[str, int]:
     """Tensor indices by name and by name as files spell it; names that several tensors have are left out."""
     found: dict[str, set[int]] = {}
     for index, spec in enumerate(model.subgraphs[0].tensors):
-        for name in {spec.name or "", re.sub(r"[^\w.-]", "_", spec.name or "")}:
-            found.setdefault(name, set()).add(index)
+        name = spec.name or ""
+        for spelling in {name, re.sub(r"[^\w.-]", "_", name), re.sub(r"\W", "_", name)}:
+            found.setdefault(spelling, set()).add(index)
     return {name: next(iter(indices)) for name, indices in found.items() if name and len(indices) == 1}
 
 
@@ -97,45 +149,36 @@ def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
     return index if 0 <= index < len(model.subgraphs[0].tensors) else None
 
 
-def _value(model: Model, index: int, value: Array | Path, key: str) -> Array:
+def _value(model: Model, index: int, value: Entry, key: str) -> Array:
     """The array in the tensor's type; its shape is the model's where the sizes agree."""
     spec = model.subgraphs[0].tensors[index]
     if not isinstance(spec.type, TensorType):
         raise InputError("tensor of an unknown type", name=key)
     carrier = CARRIER[spec.type]
-    array = _read(value, carrier, key) if isinstance(value, Path) else value
+    size = int(np.prod(spec.shape, dtype=np.int64))
+    array = _array(value, carrier, size)
     if array.dtype.newbyteorder("=") != carrier:
         raise InputError("type", name=key, expected=str(carrier), got=str(array.dtype))
-    if array.size == int(np.prod(spec.shape, dtype=np.int64)):
+    if array.size == size:
         array = array.reshape(spec.shape)
     elif array.ndim != len(spec.shape):
         raise InputError("shape", name=key, expected=spec.shape, got=array.shape)
     return np.ascontiguousarray(array)
 
 
-def _read(path: Path, carrier: np.dtype[Any], key: str) -> Array:
-    if path.suffix == ".npy":
-        return load_npy(path)
+def _array(value: Entry, carrier: np.dtype[Any], size: int) -> Array:
+    if isinstance(value, Numbers):
+        return value.array(carrier, size)
+    if not isinstance(value, Path):
+        return value
+    return load_npy(value) if value.suffix == ".npy" else _raw(value, carrier)
+
+
+def _raw(path: Path, carrier: np.dtype[Any]) -> Array:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
-    if path.suffix in _C_FILES:
-        return _c_array(data.decode("utf-8", "replace"), carrier, key)
-    if len(data) % carrier.itemsize:
+    if carrier.hasobject or len(data) % carrier.itemsize:
         raise InputError("size", name=str(path), expected=f"a multiple of {carrier.itemsize} bytes", got=len(data))
     return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)
-
-
-def _c_array(text: str, carrier: np.dtype[Any], key: str) -> Array:
-    """The numbers between the braces of the only array in a C file."""
-    bodies = re.findall(r"=\s*\{(.*?)\}\s*;", re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL), re.DOTALL)
-    if len(bodies) != 1:
-        raise InputError("arrays in a C file", name=key, expected=1, got=len(bodies))
-    words = re.sub(r"[{}\s]+", " ", bodies[0]).replace(",", " ").split()
-    try:
-        if carrier.kind == "f":
-            return np.array([float(word.rstrip("fF")) for word in words], carrier)
-        return np.array([int(word.rstrip("uUlL"), 0) for word in words], carrier)
-    except (ValueError, OverflowError) as error:
-        raise InputError(str(error), name=key) from error

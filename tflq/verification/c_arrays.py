@@ -1,0 +1,103 @@
+"""Arrays in C and C++ source, as devices' tools print them: names and numbers, whatever the declaration looks like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+
+Array = NDArray[Any]
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+#: Attributes may stand between an array's extents and its initializer; a std::array has its extents before its name.
+_ATTRIBUTE = r"(?:[A-Za-z_]\w*\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)?)"
+_START = re.compile(
+    rf"(?:\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)+{_ATTRIBUTE}*|>\s*(?P<std>[A-Za-z_]\w*)\s*)=\s*\{{"
+)
+_CAST = re.compile(r"\(\s*(?:const\s+|unsigned\s+|signed\s+)*\w+\s*\)")
+_NOT_FINITE = {"INFINITY": np.inf, "HUGE_VALF": np.inf, "NAN": np.nan}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """One array: its name and the words of its initializer, in order and flat."""
+
+    name: str
+    words: tuple[str, ...]
+
+    def array(self, carrier: np.dtype[Any], size: int) -> Array:
+        """The elements in a tensor's type. Codes may be written without a sign (0xff for -1), or byte by byte.
+
+        Raises:
+            InputError: A word is no number, or one outside the type.
+        """
+        if carrier.kind == "f" and not self._is_bytes(carrier, size):
+            return np.array([_real(word, self.name) for word in self.words], carrier)
+        if carrier.kind not in "iufb":
+            raise InputError(f"cannot be read from C as {carrier}", name=self.name)
+        if self._is_bytes(carrier, size):
+            data = bytes(_integer(word, np.dtype(np.uint8), self.name) for word in self.words)
+            return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)
+        return np.array([_integer(word, carrier, self.name) for word in self.words], carrier)
+
+    def _is_bytes(self, carrier: np.dtype[Any], size: int) -> bool:
+        return carrier.itemsize > 1 and len(self.words) == size * carrier.itemsize
+
+
+def c_arrays(text: str) -> tuple[Numbers, ...]:
+    """All initialized arrays of a C file."""
+    return tuple(_arrays(_COMMENT.sub(" ", text)))
+
+
+def _arrays(text: str) -> Iterator[Numbers]:
+    at = 0
+    while (start := _START.search(text, at)) is not None:
+        at = _end(text, start.end())
+        body = _CAST.sub(" ", text[start.end() : at - 1])
+        yield Numbers(start["name"] or start["std"], tuple(re.sub(r"[{},\s]+", " ", body).split()))
+
+
+def _end(text: str, start: int) -> int:
+    """Behind the brace that closes the one before `start`."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text[start:]):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return start + brace.end()
+    raise InputError("a C array has no end")
+
+
+def _integer(word: str, carrier: np.dtype[Any], name: str) -> int:
+    """An integer constant, wrapped where it is a code of the type without its sign."""
+    match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uUlL]*", word)
+    if match is None and word in ("true", "false"):
+        return int(word == "true")
+    if match is None:
+        raise InputError(f"{word!r} is no integer", name=name)
+    digits = match[2]
+    octal = len(digits) > 1 and digits.isdecimal() and digits[0] == "0"
+    value = int(digits, 8 if octal else 0) * (-1 if match[1] == "-" else 1)
+    bits = 8 * carrier.itemsize
+    lowest = 0 if carrier.kind in "ub" else -(1 << (bits - 1))
+    if not lowest <= value < 1 << bits:
+        raise InputError(f"{word} is outside {carrier}", name=name)
+    return value - (1 << bits) if carrier.kind == "i" and value >= 1 << (bits - 1) else value
+
+
+def _real(word: str, name: str) -> float:
+    bare = word.lstrip("+-")
+    sign = -1.0 if word.startswith("-") else 1.0
+    if bare in _NOT_FINITE:
+        return sign * _NOT_FINITE[bare]
+    try:
+        if bare[:2].lower() == "0x":
+            return sign * float.fromhex(bare if "p" not in bare.lower() else bare.rstrip("fFlL"))
+        return sign * float(bare.rstrip("fFlL"))
+    except ValueError as error:
+        raise InputError(f"{word!r} is no number", name=name) from error

@@ -1,0 +1,67 @@
+"""Dumps of tflite-micro's layer_by_layer tool: the inputs of a run and what every operator made of them.
+
+Source: tflite-micro (October 2026) tensorflow/lite/micro/tools/layer_by_layer.cc, StoreLayerByLayerData.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import FileAccessError, FormatError, InputError
+from tflq.flatbuf import read_layer_by_layer
+from tflq.ir import CARRIER, Model, Record, TensorType
+
+Array = NDArray[Any]
+
+
+def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
+    """Tensors of the first subgraph, in the dump's types and shapes. A model that was fed in steps has its last inputs.
+
+    Raises:
+        InputError: The file is no such dump, or one of another model.
+    """
+    try:
+        data = path.read_bytes()
+        found = read_layer_by_layer(data)
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    except FormatError as error:
+        raise InputError(f"is no dump of tflite-micro's layer by layer: {error}", name=str(path)) from error
+    graph = model.subgraphs[0]
+    tensors: dict[int, Array] = {}
+    for entry in found["input_data"] or ():
+        position = int(entry["input_index"])
+        if position >= len(graph.inputs):
+            raise InputError("inputs", name=str(path), expected=len(graph.inputs), got=position + 1)
+        tensors[graph.inputs[position]] = _array(entry, path)
+    for part in found["subgraph_data"] or ():
+        if part["subgraph_index"] == 0:
+            for entry in part["outputs"] or ():
+                tensors[_tensor(model, entry, path)] = _array(entry, path)
+    if not tensors:
+        raise InputError("holds no tensor", name=str(path))
+    return tensors
+
+
+def _tensor(model: Model, entry: Record, path: Path) -> int:
+    """The entry's tensor, if its operator makes it in this model, too."""
+    operators, index, layer = model.subgraphs[0].operators, int(entry["tensor_index"]), int(entry["layer_number"])
+    if layer >= len(operators) or index not in operators[layer].outputs:
+        raise InputError(f"is for another model: operator {layer} makes no tensor {index}", name=str(path))
+    return index
+
+
+def _array(entry: Record, path: Path) -> Array:
+    number = int(entry["dtype"])
+    if number not in TensorType.__members__.values():
+        raise InputError("element type", name=str(path), expected="one of the schema", got=number)
+    kind, carrier = TensorType(number), CARRIER[TensorType(number)]
+    data = np.asarray(entry["data"] if entry["data"] is not None else (), np.uint8).tobytes()
+    shape = tuple(entry["shape"].tolist()) if entry["shape"] is not None else ()
+    if carrier.hasobject or len(data) != int(np.prod(shape, dtype=np.int64)) * carrier.itemsize:
+        raise InputError(f"bytes of {kind.label} {list(shape)}", name=str(path), got=len(data))
+    return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier).reshape(shape)
