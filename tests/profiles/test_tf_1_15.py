@@ -128,6 +128,51 @@ def test_the_reference_resolver_knows_version_1() -> None:
         run(model, [np.ones(2, np.int8)], "tf-1.15-ref")
 
 
+# One column of a product
+
+#: 8 inputs of 1, weights that sum up to -12: -1.5 LSB of output, a tie below zero.
+WEIGHTS, REAL, UP, AWAY = (-2, -1, -2, -1, -2, -1, -2, -1), 2.0**-3, -1, -2
+
+
+def tied_convolution(positions: int, kind: str, units: int = 4, depth: int = 8) -> tuple[bytes, list[Array]]:
+    """CONV_2D whose sums are all -12; more inputs than 8 have the weight 0."""
+    zero = 128 if kind == "uint8" else 0
+    w = np.zeros((units, 1, 1, depth), np.int64)
+    w[..., :8] = WEIGHTS
+    x = T(kind, (1, positions, 1, depth), 1.0, zero)
+    weights = T(kind, w.shape, np.ones(units if kind == "int8" else 1), zero, value=w + zero)
+    bias = T("int32", (units,), np.ones(units if kind == "int8" else 1), value=np.zeros(units))
+    y = T(kind, (1, positions, 1, units), 1 / REAL, zero)
+    model = build("CONV_2D", [x, weights, bias], [y], ("Conv2DOptions", {"stride_w": 1, "stride_h": 1, "padding": 1}))
+    return model, [np.full(x.shape, zero + 1).astype(kind)]
+
+
+def rounded(case: tuple[bytes, list[Array]], profile: str) -> list[int]:
+    """The distinct results, less the zero point."""
+    (got,) = run(*case, profile)
+    return sorted(set((got.astype(int) - (128 if got.dtype == np.uint8 else 0)).reshape(-1).tolist()))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_one_position_is_a_matrix_times_a_vector(kind: str) -> None:
+    assert rounded(tied_convolution(1, kind), "tf-1.15-opt") == [UP]
+    assert rounded(tied_convolution(1, kind, depth=9), "tf-1.15-opt") == [UP]
+    assert rounded(tied_convolution(2, kind), "tf-1.15-opt") == [AWAY]
+    assert rounded(tied_convolution(1, kind, units=3), "tf-1.15-opt") == [AWAY]
+    assert rounded(tied_convolution(1, "uint8"), "tf-1.15-ref") == [AWAY]
+
+
+def test_one_row_of_16_bits_is_a_matrix_times_a_vector() -> None:
+    for rows, want in ((1, UP), (2, AWAY)):
+        x = T("uint8", (rows, 8), 1.0, 128)
+        w = T("uint8", (4, 8), 1.0, 128, value=np.tile(WEIGHTS, (4, 1)) + 128)
+        bias = T("int32", (4,), 1.0, value=np.zeros(4))
+        y = T("int16", (rows, 4), 1 / REAL)
+        model = build("FULLY_CONNECTED", [x, w, bias], [y], ("FullyConnectedOptions", {}))
+        assert rounded((model, [np.full((rows, 8), 129, np.uint8)]), "tf-1.15-opt") == [want]
+        assert rounded((model, [np.full((rows, 8), 129, np.uint8)]), "tf-1.15-ref") == [AWAY]
+
+
 # The runtime itself
 
 RUNNER = """
@@ -227,6 +272,43 @@ class Drawer:
             ("FullyConnectedOptions", {"fused_activation_function": int(rng.integers(0, 2))}), 4 if point == 0 else 1,
         )  # fmt: skip
 
+        if type_ == "uint8":
+            wide = T("int16", (rows, units), float(2.0 ** -rng.integers(5, 9)))
+            x = T(type_, (rows, depth), scale, zero)
+            self.add("FULLY_CONNECTED", [x, w, bias], wide, ("FullyConnectedOptions", {}))
+
+    def convolution(self, type_: str) -> None:
+        """Small numbers and power-of-two scales, so that many sums lie halfway; one position as often as several."""
+        rng, zero = self.rng, 128 if type_ == "uint8" else 0
+        edge, depth, units = (int(n) for n in rng.integers(1, (3, 20, 9)))
+        positions = 1 if rng.random() < 0.5 else int(rng.integers(2, 5))
+        each = np.ones(units) if type_ == "int8" else 1
+        x = T(type_, (1, positions + edge - 1, edge, depth), 2.0**-5, self.quantization(type_)[1])
+        shape = (units, edge, edge, depth)
+        w = T(type_, shape, 2.0**-6 * each, zero, value=zero + rng.integers(-8, 9, shape))
+        bias = T("int32", (units,), 2.0**-11 * each, value=rng.integers(-500, 500, units))
+        y = T(type_, (1, positions, 1, units), float(2.0 ** -rng.integers(5, 9)), zero)
+        self.add(
+            "CONV_2D", [x, w, bias], y, ("Conv2DOptions", {"stride_w": 1, "stride_h": 1, "padding": 1}),
+            3 if type_ == "int8" else 1,
+        )  # fmt: skip
+
+    def gates(self) -> None:
+        """The basic LSTM on 8 bits, one row as often as two."""
+        rng = self.rng
+        rows, depth, cells = (int(n) for n in rng.integers(1, (3, 20, 12)))
+        shape = (4 * cells, depth + cells)
+        w = T("uint8", shape, 2.0**-8, int(rng.integers(100, 150)), value=rng.integers(0, 256, shape))
+        bias = T("int32", shape[:1], 2.0**-15, value=rng.integers(-500, 500, shape[0]))
+        x, activation = (T("uint8", (rows, n), 2.0**-7, 128) for n in (depth, cells))
+        state, gates = T("int16", (rows, cells), 2.0**-11), T("int16", (rows, 4 * cells), 2.0**-12)
+        inputs = [x, activation, w, bias, state]
+        outputs = [activation, state, T("uint8", (rows, depth + cells), 2.0**-7, 128), gates]
+        fed = [draw(rng, t) for t in (x, activation, state)]
+        options = ("LSTMOptions", {"kernel_type": 1, "fused_activation_function": 4})
+        self.cases.append((build("LSTM", inputs, outputs, options), fed))
+        self.notes.append(f"LSTM {inputs[:2]} {cells}")
+
     def sixteen_bits(self) -> None:
         x = T("int16", self.shape(3), 2.0**-12)
         y = T("int16", x.shape, 2.0**-15)
@@ -242,6 +324,9 @@ def test_random_single_operators() -> None:
         drawer.eight_bits("uint8")
         drawer.eight_bits("int8")
         drawer.sixteen_bits()
+        drawer.convolution("uint8")
+        drawer.convolution("int8")
+        drawer.gates()
     for case, note, wanted in zip(drawer.cases, drawer.notes, live(drawer.cases), strict=True):
         for got, want in zip(run(*case, "tf-1.15-opt"), wanted, strict=True):
             np.testing.assert_array_equal(got, want, err_msg=note)

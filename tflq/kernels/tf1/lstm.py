@@ -1,19 +1,14 @@
-"""LSTM of r1.15, kernel type BASIC on 8 bits: gemmlowp makes the product of all gates and rounds half away at the end.
+"""LSTM of r1.15, kernel type BASIC on 8 bits: gemmlowp and the matrix-vector kernel make the product of all gates.
 
+The package's builds have the NEON code of AArch64 by way of SSE: one row is scaled as there, in both resolvers.
 Operands and checks: tflq/kernels/reference/lstm.py.
-Source: TensorFlow r1.15 lite/kernels/lstm.cc basic; optimized_ops.h, reference_ops.h LstmCell.
+Source: TensorFlow r1.15 lite/kernels/lstm.cc basic; optimized_ops.h LstmCell; cpu_backend_gemm.h Gemm.
 """
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.recurrent.lstm_basic import prepare_with
-from tflq.numerics.arithmetic import Arithmetic
+from tflq.kernels.arm64.lstm import by
+from tflq.kernels.arm64.matrix_vector import gemmlowp
+from tflq.kernels.kernel import Kernel
 
-
-def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The gates are requantized like everything else."""
-    return prepare_with(node, arithmetic.requantize)
-
-
-KERNELS = (Kernel("LSTM", "uint8 uint8 uint8 int32 int16 -> uint8 int16 uint8 int16", prepare, (1, 3)),)
+KERNELS = (Kernel("LSTM", "uint8 uint8 uint8 int32 int16 -> uint8 int16 uint8 int16", by(gemmlowp), (1, 3)),)

@@ -43,6 +43,7 @@ TF1_OPTIMIZED = Accepted(
         Catalogue(
             "tflq.kernels.tf1",
             {
+                "CONV_2D": "convolutions_optimized",
                 "FULLY_CONNECTED": "fully_connected_optimized",
                 "MEAN": "mean_optimized",
                 "PAD": "pad_optimized",
