@@ -1,38 +1,46 @@
 """Why an operator's bits differ: hypotheses are computed, and those that reproduce every bit of the dump are named.
 
 Hypotheses: every profile's kernel and arithmetic, every field of the arithmetic taken from another profile, and the
-library of device mistakes (tflq/verification/mistakes.py).
+library of device mistakes (tflq/verification/mistakes). Those that no input tells apart are one cause with several
+names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import TflqError
-from tflq.interpreter import Plan
 from tflq.ir import Model
 from tflq.profiles import PROFILES, Profile, by_name
-from tflq.verification.comparing import difference, unequal
+from tflq.verification.comparing import unequal
 from tflq.verification.dump import Dump
 from tflq.verification.localize import Alone, operator_alone
-from tflq.verification.mistakes import model_mistakes, stage_mistakes
+from tflq.verification.mistakes import Device, mistakes
 from tflq.verification.placing import places
+from tflq.verification.probing import probes
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A cause and how many of the elements it reproduces. `kind` is "profile", "arithmetic" or "mistake"."""
+    """A cause and how many of the elements it reproduces. `kind` is "profile", "arithmetic" or "mistake".
+
+    `also` are other names, less probable, whose results are the same bits on the dump's input and on every input that
+    was tried to tell exact ones apart.
+    """
 
     kind: str
     name: str
     matching: int
     elements: int
+    also: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -56,15 +64,34 @@ class Explanation:
 
     @property
     def exact(self) -> tuple[Hypothesis, ...]:
-        """All hypotheses that reproduce every bit: where there are several, this input does not tell them apart."""
+        """All causes that reproduce every bit: where there are several, this input does not tell them apart."""
         return tuple(h for h in self.hypotheses if h.exact)
 
     @property
     def verdict(self) -> str:
-        """same, explained, ambiguous or undetermined."""
+        """same, explained (by one cause), ambiguous (several), partial or undetermined.
+
+        partial: the best hypothesis leaves at most half of the elements unexplained that the profile does.
+        """
         if self.matching == self.elements:
             return "same"
-        return ("undetermined", "explained")[len(self.exact)] if len(self.exact) < 2 else "ambiguous"
+        if self.exact:
+            return "explained" if len(self.exact) == 1 else "ambiguous"
+        best = self.hypotheses[0].matching if self.hypotheses else 0
+        return "partial" if 2 * (self.elements - best) <= self.elements - self.matching else "undetermined"
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Devices whose results are the same bits on the inputs seen so far: kind, name and what computes each."""
+
+    matching: int
+    members: list[tuple[str, str, Device]] = field(default_factory=list)
+
+    def hypothesis(self, elements: int) -> Hypothesis:
+        """The first member's, under all names."""
+        kind, name, _ = self.members[0]
+        return Hypothesis(kind, name, self.matching, elements, tuple(other for _, other, _ in self.members[1:]))
 
 
 def explain_operator(model: Model, dump: Dump, index: int, profile: Profile) -> Explanation:
@@ -72,56 +99,51 @@ def explain_operator(model: Model, dump: Dump, index: int, profile: Profile) -> 
     alone = operator_alone(model, dump, index, profile)
     base = alone.run(alone.plan(profile))
     matching, elements = _score(base, alone.got)
-    found = []
+    found: list[Hypothesis] = []
     if matching < elements:
-        for kind, name, plan in _plans(alone, profile):
-            try:
-                values = alone.run(plan)
-            except TflqError:
-                continue
-            score = _score(values, alone.got)[0]
-            if any(not difference(base[t], values[t]).same for t in alone.got):
-                found.append(Hypothesis(kind, name, score, elements))
-    found.sort(key=lambda h: -h.matching)
+        groups = grouped(alone, profile, base)
+        exact = [g for g in groups if g.matching == elements]
+        told_apart = [part for group in exact for part in separated(group, alone)]
+        partial = sorted((g for g in groups if g.matching < elements), key=lambda g: -g.matching)
+        found = [group.hypothesis(elements) for group in (*told_apart, *partial)]
     return Explanation(index, profile.name, matching, elements, tuple(found), _where(base, alone.got))
 
 
-def _where(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[str, ...]:
-    for tensor, array in got.items():
-        found = difference(values[tensor], array)
-        if found.differing:
-            return places(unequal(values[tensor], array))
-    return ()
+def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[Group]:
+    """All hypotheses that change some element, by their results; the most probable of equals comes first."""
+    own = _digest(base, alone.got)
+    groups: dict[bytes, Group] = {}
+    for kind, name, device in hypotheses(alone, profile):
+        values = _values(device, alone)
+        digest = _digest(values, alone.got)
+        if digest is None or digest == own:
+            continue
+        if digest not in groups:
+            groups[digest] = Group(_score(values, alone.got)[0])
+        groups[digest].members.append((kind, name, device))
+    return list(groups.values())
 
 
-def _score(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[int, int]:
-    """Elements that agree bit by bit, and all."""
-    matching = total = 0
-    for tensor, expected in got.items():
-        total += expected.size
-        if tensor in values and not (found := difference(expected, values[tensor])).problem:
-            matching += found.elements - found.differing
-    return matching, total
+def separated(group: Group, alone: Alone) -> list[Group]:
+    """A group in parts that other inputs of the operator tell apart."""
+    parts: dict[tuple[bytes | None, ...], Group] = {}
+    others = list(probes(alone)) if len(group.members) > 1 else []
+    for kind, name, device in group.members:
+        key = tuple(_digest(_values(device, other), alone.got) for other in others)
+        parts.setdefault(key, Group(group.matching)).members.append((kind, name, device))
+    return list(parts.values())
 
 
-def _plans(alone: Alone, profile: Profile) -> Iterator[tuple[str, str, Plan]]:
-    """Kind, name and bound operator of every hypothesis that can be bound."""
+def hypotheses(alone: Alone, profile: Profile) -> Iterator[tuple[str, str, Device]]:
+    """Kind, name and device of every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
-        try:
-            yield kind, other.name, alone.plan(other)
-        except TflqError:
-            continue
-    for name, model in model_mistakes(alone.model):
-        try:
-            yield "mistake", name, alone.plan(profile, model)
-        except TflqError:
-            continue
-    plan = alone.plan(profile)
-    step = plan.steps[0]
-    if step.prepared is not None:
-        for name, data in stage_mistakes(step.prepared.data):
-            changed = replace(step, prepared=replace(step.prepared, data=data))
-            yield "mistake", name, replace(plan, steps=(changed,))
+        yield kind, other.name, _device(other)
+    for name, device in mistakes(alone, profile):
+        yield "mistake", name, device
+
+
+def _device(profile: Profile) -> Device:
+    return lambda alone: alone.run(alone.plan(profile))
 
 
 def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
@@ -129,17 +151,54 @@ def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
     others = [by_name(name) for name in PROFILES if name != base.name]
     for other in (*others, base.with_single_rounding()):
         yield "profile", other
-    for field in fields(base.arithmetic):
-        seen = [getattr(base.arithmetic, field.name)]
+    for axis in fields(base.arithmetic):
+        seen = [getattr(base.arithmetic, axis.name)]
         for other in (*others, base.with_single_rounding()):
-            value = getattr(other.arithmetic, field.name)
+            value = getattr(other.arithmetic, axis.name)
             if value not in seen:
                 seen.append(value)
-                name = f"{field.name} of {other.name}"
+                name = f"{axis.name} of {other.name}"
                 yield (
                     "arithmetic",
-                    base.derive(name=name, arithmetic=replace(base.arithmetic, **{field.name: value})),
+                    base.derive(name=name, arithmetic=replace(base.arithmetic, **{axis.name: value})),
                 )
+
+
+def _values(device: Device, alone: Alone) -> Mapping[int, Array]:
+    """What a device makes; nothing where it cannot run."""
+    try:
+        with np.errstate(all="ignore"):
+            return device(alone)
+    except TflqError:
+        return {}
+
+
+def _digest(values: Mapping[int, Array], got: Mapping[int, Array]) -> bytes | None:
+    """Of all results that the dump holds; None where one is missing or of another form."""
+    digest = blake2b(digest_size=16)
+    for tensor, seen in got.items():
+        value = values.get(tensor)
+        if value is None or value.shape != seen.shape or value.dtype != seen.dtype:
+            return None
+        digest.update(value.tobytes())
+    return digest.digest()
+
+
+def _score(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[int, int]:
+    """Elements that agree bit by bit, and all."""
+    matching = 0
+    for tensor, seen in got.items():
+        value = values.get(tensor)
+        if value is not None and value.shape == seen.shape and value.dtype == seen.dtype:
+            matching += seen.size - int(np.count_nonzero(unequal(value, seen)))
+    return matching, sum(seen.size for seen in got.values())
+
+
+def _where(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[str, ...]:
+    for tensor, seen in got.items():
+        if values[tensor].shape == seen.shape and (apart := unequal(values[tensor], seen)).any():
+            return places(apart)
+    return ()
 
 
 def fit(model: Model, dump: Dump) -> dict[str, tuple[tuple[int, int] | None, ...]]:

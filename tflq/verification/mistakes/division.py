@@ -1,0 +1,68 @@
+"""Divisions of integers by powers of two, one for each way to round that hardware and firmware are seen to have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+
+#: Brings int64 values to values / 2**bits; `bits` is 0..62 and broadcasts.
+Divide = Callable[[Ints, Ints], Ints]
+
+
+def down(values: Ints, bits: Ints) -> Ints:
+    """Towards minus infinity: an arithmetic shift."""
+    return values >> bits
+
+
+def to_zero(values: Ints, bits: Ints) -> Ints:
+    """Towards zero: what is below zero is cut like what is above."""
+    return (values + (((np.int64(1) << bits) - 1) & (values >> np.int64(63)))) >> bits
+
+
+def half_up(values: Ints, bits: Ints) -> Ints:
+    """To nearest, ties upwards."""
+    return (values + _half(bits)) >> bits
+
+
+def half_away(values: Ints, bits: Ints) -> Ints:
+    """To nearest, ties away from zero."""
+    half = _half(bits)
+    return (values + half - ((values < 0) & (half > 0))) >> bits
+
+
+def half_even(values: Ints, bits: Ints) -> Ints:
+    """To nearest, ties to even."""
+    whole = values >> bits
+    rest, half = values - (whole << bits), _half(bits)
+    is_odd = (whole & 1) == 1
+    up: Ints = whole + ((half > 0) & ((rest > half) | ((rest == half) & is_odd)))
+    return up
+
+
+def _half(bits: Ints) -> Ints:
+    return (np.int64(1) << bits) >> np.int64(1)
+
+
+#: By name.
+DIVISIONS: dict[str, Divide] = {
+    "towards minus infinity": down,
+    "towards zero": to_zero,
+    "half up": half_up,
+    "half away from zero": half_away,
+    "half to even": half_even,
+}
+
+#: The same of reals.
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+    "towards minus infinity": np.floor,
+    "towards zero": np.trunc,
+    "half up": lambda x: np.floor(x + x.dtype.type(0.5)),
+    "half away from zero": lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x),
+    "half to even": np.rint,
+}

@@ -1,0 +1,149 @@
+"""Mistakes in bringing accumulators to codes: roundings, multipliers, shifts, channels, widths.
+
+Each is expressed once, as what it makes of a way to make stages. It is then tried on all stages of an operator at once,
+by preparing it with another arithmetic, and on each stage that its prepared data holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.float32_stages import FloatRoundingEven
+from tflq.numerics.stages import (
+    BlockTail,
+    DoubleRounding,
+    FloatRounding,
+    HalfUpTwice,
+    OutputPipeline,
+    OutputStage,
+    Reals,
+    SingleRounding,
+    StageOf,
+    Unscaled,
+)
+from tflq.profiles import Profile
+from tflq.verification.mistakes.division import DIVISIONS, ROUNDINGS
+from tflq.verification.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
+from tflq.verification.mistakes.walking import parts_of
+
+#: A wrong way to make stages of real multipliers, made of the right way.
+Mistake = Callable[[StageOf], StageOf]
+
+
+def _rounding(stage: StageOf) -> Mistake:
+    """Another rounding, whatever the right one is."""
+    return lambda right: stage
+
+
+def _real(rounding: str, dtype: type[np.floating[Any]]) -> StageOf:
+    return lambda real: RealRounding(np.atleast_1d(np.asarray(real, np.float64)), ROUNDINGS[rounding], dtype)
+
+
+def _multiplier(change: Callable[[Reals], Reals]) -> Mistake:
+    """The right rounding of changed multipliers."""
+    return lambda right: lambda real: right(change(np.atleast_1d(np.asarray(real, np.float64))))
+
+
+def _accumulator(bits: int, *, wraps: bool) -> Mistake:
+    return lambda right: lambda real: NarrowAccumulator(right(real), bits, wraps)
+
+
+def _shortened(real: Reals) -> Reals:
+    """The multipliers with mantissas of 15 bits and a sign, rounded to nearest."""
+    fraction, exponent = np.frexp(real)
+    rounded: Reals = np.ldexp(np.rint(fraction * 2**15), exponent - 15)
+    return rounded
+
+
+def _cut_short(real: Reals) -> Reals:
+    """The same without rounding."""
+    fraction, exponent = np.frexp(real)
+    cut: Reals = np.ldexp(np.trunc(fraction * 2**15), exponent - 15)
+    return cut
+
+
+def _all(value: Callable[[Reals], Any]) -> Callable[[Reals], Reals]:
+    return lambda real: np.full_like(real, value(real))
+
+
+def _mistakes() -> Iterator[tuple[str, Mistake]]:
+    for name in DIVISIONS:
+        yield f"rounds {name}, in fixed point", _rounding(FixedRounding.of(None, DIVISIONS[name]))
+    for name in ROUNDINGS:
+        yield f"rounds {name}, in float64", _rounding(_real(name, np.float64))
+    yield "multiplies in float32", _rounding(FloatRoundingEven.of)
+    for name in ROUNDINGS:
+        yield f"multiplies in float32, rounds {name}", _rounding(_real(name, np.float32))
+    yield "rounds once", _rounding(SingleRounding.of)
+    yield "rounds twice", _rounding(DoubleRounding.of)
+    yield "rounds half up twice", _rounding(HalfUpTwice.of)
+    for first in ("towards minus infinity", "towards zero", "half up", "half away from zero"):
+        for last in DIVISIONS:
+            name = f"rounds twice: the product {first}, the shift {last}"
+            yield name, _rounding(FixedRounding.of(DIVISIONS[first], DIVISIONS[last]))
+    yield "multiplier rounded to float32", _multiplier(lambda real: real.astype(np.float32).astype(np.float64))
+    yield "multiplier of 16 bits", _multiplier(_shortened)
+    yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)
+    for cut in (False, True):
+        for name in DIVISIONS:
+            ending = f"{', cut off' if cut else ''}, rounds {name}"
+            yield f"multiplier of 16 bits{ending}", _rounding(FixedRounding.of(None, DIVISIONS[name], 15, cut=cut))
+    yield "shift off by one to the left", _multiplier(lambda real: real * 2)
+    yield "shift off by one to the right", _multiplier(lambda real: real / 2)
+    yield "the first channel's multiplier for all", _multiplier(_all(lambda real: real[0]))
+    yield "the last channel's multiplier for all", _multiplier(_all(lambda real: real[-1]))
+    yield "the largest multiplier for all channels", _multiplier(_all(np.max))
+    yield "the smallest multiplier for all channels", _multiplier(_all(np.min))
+    yield "the mean multiplier for all channels", _multiplier(_all(np.mean))
+    yield "the next channel's multiplier", _multiplier(lambda real: np.roll(real, -1))
+    yield "the previous channel's multiplier", _multiplier(lambda real: np.roll(real, 1))
+    yield (
+        "the next channel's multiplier, the last one its own",
+        _multiplier(lambda real: np.append(real[1:], real[-1:])),
+    )
+    yield (
+        "the previous channel's multiplier, the first one its own",
+        _multiplier(lambda real: np.append(real[:1], real[:-1])),
+    )
+    for bits in (16, 24, 32):
+        yield f"accumulator of {bits} bits that saturates", _accumulator(bits, wraps=False)
+        yield f"accumulator of {bits} bits that wraps", _accumulator(bits, wraps=True)
+
+
+#: By name.
+MISTAKES: dict[str, Mistake] = dict(_mistakes())
+
+#: The fields of an arithmetic that make stages.
+_STAGES = tuple(field.name for field in fields(Arithmetic) if field.type == "StageOf")
+
+
+def mistaken_profiles(profile: Profile) -> Iterator[tuple[str, Profile]]:
+    """The profile with a mistake in every stage that its arithmetic makes."""
+    for name, mistake in MISTAKES.items():
+        wrong: dict[str, Any] = {field: mistake(getattr(profile.arithmetic, field)) for field in _STAGES}
+        yield name, profile.derive(f"{profile.name}, {name}", arithmetic=replace(profile.arithmetic, **wrong))
+
+
+def mistaken_stages(data: Any) -> Iterator[tuple[str, Any]]:
+    """An operator's prepared data with a mistake in one of its stages; the name says which."""
+    for place, pipeline, rebuild in parts_of(data, OutputPipeline):
+        if isinstance(pipeline.stage, Unscaled):
+            continue
+        make, real = _maker(pipeline.stage), pipeline.stage.real
+        for name, mistake in MISTAKES.items():
+            yield f"{name} ({place})", rebuild(replace(pipeline, stage=mistake(make)(real)))
+
+
+def _maker(stage: OutputStage) -> StageOf:
+    """What makes stages like this one."""
+    if isinstance(stage, BlockTail):
+        return BlockTail.of(_maker(stage.whole), _maker(stage.tail), stage.size)
+    if isinstance(stage, FloatRounding) and not stage.wraps:
+        return FloatRounding.of_wide
+    made: StageOf = type(stage).of  # type: ignore[attr-defined]  # of every stage that scales
+    return made
