@@ -42,15 +42,15 @@ class Runner:
     def run(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
         """The kept tensors of the samples in order, by tensor index: one or more samples at a time along axis 0.
 
-        Samples that run alone keep the shapes that the model gives them.
+        Samples that run alone keep the shapes that the model gives them. All have the same shapes.
         """
-        stream = iter(samples)
-        head = list(islice(stream, 2))
-        batch = self._batch(head, batch)
-        while head:
-            head.extend(islice(stream, max(0, batch - len(head))))
-            yield self._together(head[:batch])
-            head = head[batch:] or list(islice(stream, 1))
+        return (values for _, values in self._batches(samples, batch))
+
+    def each(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
+        """As `run`, one sample at a time."""
+        for count, values in self._batches(samples, batch):
+            for row in range(count):
+                yield values if count == 1 else {t: v[row : row + 1] for t, v in values.items()}
 
     def one(self, sample: Sample) -> dict[int, Array]:
         """The kept tensors of one sample."""
@@ -63,6 +63,16 @@ class Runner:
             state = State(bound=state.bound)  # every sample begins anew
         values = run(plan, sample, state).values
         return {t: sample[t] if t in sample else values[t] for t in self.kept}
+
+    def _batches(self, samples: Iterable[Sample], batch: int) -> Iterator[tuple[int, dict[int, Array]]]:
+        """How many samples, and their kept tensors."""
+        stream = iter(samples)
+        waiting = list(islice(stream, 2))
+        batch = self._batch(waiting, batch)
+        while waiting:
+            waiting.extend(islice(stream, max(0, batch - len(waiting))))
+            yield min(batch, len(waiting)), self._together(waiting[:batch])
+            waiting = waiting[batch:] or list(islice(stream, 1))
 
     def _together(self, samples: list[Sample]) -> dict[int, Array]:
         return self.one(samples[0] if len(samples) == 1 else _joined(samples))
