@@ -1,0 +1,215 @@
+"""An output stage worked out for one accumulator, in integers that can be read: every rounding with what it made.
+
+The same named functions that the compiled loops inline, called one by one. The last step's value is the stage's or the
+pipeline's own result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
+from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp, saturate_int16
+from tflq.numerics.multiplier import reduce_multiplier
+from tflq.numerics.rounding import (
+    clamp,
+    divide_by_pot_half_away,
+    divide_by_pot_half_up,
+    float_to_int32,
+    round_half_away,
+    wrap_int32,
+)
+from tflq.numerics.stages import (
+    BlockTail,
+    DoubleRounding,
+    FloatRounding,
+    HalfUpTwice,
+    OutputPipeline,
+    SingleRounding,
+    Unscaled,
+    WideRounding,
+)
+
+#: Stages that clamp before they convert, so that an added zero point cannot wrap.
+_CLAMP_FIRST = (FloatRoundingEven, ExactHalfUp, ShortHalfUp)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One value on the way from operands to an output code: what was done, what came of it, and how, in numbers."""
+
+    name: str
+    value: int | float
+    how: str = ""
+
+
+def pipeline_steps(pipeline: OutputPipeline, accumulator: int, bias: int | None = None, channel: int = 0) -> list[Step]:
+    """Bias, stage, zero point and clamp of one accumulator; the last value is the code."""
+    steps = []
+    total = accumulator
+    if bias is not None:
+        total += bias
+        steps.append(Step("bias added", total, f"{accumulator} + {bias}"))
+    steps += stage_steps(pipeline.stage, total, channel)
+    scaled, zero_point = int(steps[-1].value) if steps else total, pipeline.zero_point
+    moved = scaled + zero_point
+    steps.append(Step("output zero point added", moved, f"{scaled} + {zero_point}"))
+    if not isinstance(pipeline.stage, _CLAMP_FIRST):
+        steps += _held(moved)
+        moved = wrapped(moved)
+    return [*steps, clamp_step(moved, pipeline.low, pipeline.high)]
+
+
+def clamp_step(value: int, low: int, high: int) -> Step:
+    """A value held inside [low, high]."""
+    return Step("clamp", int(clamp(value, low, high)), f"to {low} .. {high}")
+
+
+def wrapped(value: int) -> int:
+    """A value modulo 2**32, as an int32 register keeps it."""
+    return (value + 2**31) % 2**32 - 2**31
+
+
+@singledispatch
+def stage_steps(stage: Any, total: int, channel: int) -> list[Step]:
+    """What a stage makes of one accumulator, bias included. A stage that is not known here is one step."""
+    row = np.zeros((1, len(stage.real)), np.int64)
+    at = channel if len(stage.real) > 1 else 0
+    row[0, at] = total
+    return [Step("scaled", int(stage(row)[0, at]), f"{type(stage).__name__}, times {_of(stage.real, channel)!r}")]
+
+
+@stage_steps.register
+def _(stage: DoubleRounding, total: int, channel: int) -> list[Step]:
+    return double_rounding_steps(total, _of(stage.mantissa, channel), _of(stage.shift, channel))
+
+
+@stage_steps.register
+def _(stage: HalfUpTwice, total: int, channel: int) -> list[Step]:
+    steps, value, exponent = _high_product(total, _of(stage.mantissa, channel), _of(stage.shift, channel))
+    if exponent:
+        steps.append(_shift_half_up("divided by a power of two, half up", value, exponent))
+    return steps
+
+
+@stage_steps.register
+def _(stage: SingleRounding, total: int, channel: int) -> list[Step]:
+    mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
+    held = list(_held(total))
+    product = wrapped(total) * mantissa
+    rounded = _shift_half_up("multiplied, half up, once", product, 31 - shift, f"{wrapped(total)} * {mantissa}")
+    return [*held, rounded, *_held(int(rounded.value))]
+
+
+@stage_steps.register
+def _(stage: WideRounding, total: int, channel: int) -> list[Step]:
+    mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
+    short = int(reduce_multiplier(mantissa))
+    steps = [Step("multiplier reduced to 16 bits", short, f"({mantissa} + 2^15) >> 16")]
+    rounded = _shift_half_up("multiplied, half up, once", total * short, 15 - shift, f"{total} * {short}")
+    return [*steps, rounded, *_held(int(rounded.value))]
+
+
+@stage_steps.register
+def _(stage: FloatRounding, total: int, channel: int) -> list[Step]:
+    held = list(_held(total)) if stage.wraps else []
+    given, real = wrapped(total) if stage.wraps else total, _of(stage.real, channel)
+    product = float(np.float64(given) * np.float64(real))
+    whole = int(float_to_int32(round_half_away(product)))
+    return [
+        *held,
+        Step("multiplied in float64", product, f"{given} * {real!r}"),
+        Step("rounded half away from zero", whole, f"round({product!r})"),
+    ]
+
+
+@stage_steps.register
+def _(stage: FloatRoundingEven, total: int, channel: int) -> list[Step]:
+    given, real = wrapped(total), np.float32(_of(stage.real, channel))
+    product = np.float32(np.float32(given) * real)
+    return [
+        *_held(total),
+        Step("multiplied in float32", float(product), f"{given} * {float(real)!r}"),
+        Step("rounded half to even", int(np.rint(np.float64(product))), f"rint({float(product)!r})"),
+    ]
+
+
+@stage_steps.register
+def _(stage: ExactHalfUp, total: int, channel: int) -> list[Step]:
+    mantissa, shift = (_of(values, channel) for values in stage.period)
+    given = wrapped(total)
+    how = f"{given} * {mantissa}"
+    return [*_held(total), _shift_half_up("multiplied exactly, half up, once", given * mantissa, shift, how)]
+
+
+@stage_steps.register
+def _(stage: ShortHalfUp, total: int, channel: int) -> list[Step]:
+    mantissa, left, right = (_of(values, channel) for values in stage.period)
+    given = wrapped(total)
+    short = _shift_half_up("shifted, half up", given << left, right, f"{given} << {left}")
+    first = int(saturate_int16(int(short.value)))
+    product = _shift_half_up("multiplied, half up", first * mantissa, 15, f"{first} * {mantissa}")
+    return [
+        *_held(total),
+        short,
+        Step("held in 16 bits", first),
+        product,
+        Step("held in 16 bits", int(saturate_int16(int(product.value)))),
+    ]
+
+
+@stage_steps.register
+def _(stage: BlockTail, total: int, channel: int) -> list[Step]:
+    at = len(stage.whole.real)
+    if channel < at:
+        return stage_steps(stage.whole, total, channel)
+    return stage_steps(stage.tail, total, channel - at)
+
+
+@stage_steps.register
+def _(stage: Unscaled, total: int, channel: int) -> list[Step]:
+    return list(_held(total))
+
+
+def double_rounding_steps(total: int, mantissa: int, shift: int) -> list[Step]:
+    """MultiplyByQuantizedMultiplier of one int32: the high product half up, then the division half away from zero."""
+    steps, value, exponent = _high_product(total, mantissa, shift)
+    if exponent:
+        divided = int(divide_by_pot_half_away(value, exponent))
+        how = f"{value} / 2^{exponent} = {value / 2**exponent!r}"
+        steps.append(Step("divided by a power of two, half away from zero", divided, how))
+    return steps
+
+
+def _high_product(total: int, mantissa: int, shift: int) -> tuple[list[Step], int, int]:
+    """Steps up to the doubling high product, its value, and by which power of two it is still to be divided."""
+    steps, given = list(_held(total)), wrapped(total)
+    if shift > 0:
+        left = shift & 31
+        shifted = wrapped(given << left)
+        steps.append(Step("shifted left", shifted, f"{given} << {left}"))
+        given = shifted
+    value = int(saturating_rounding_doubling_high_mul(given, mantissa))
+    how = f"{given} * {mantissa} / 2^31 = {given * mantissa / 2**31!r}"
+    return [*steps, Step("multiplied, half up", value, how)], value, max(-shift, 0)
+
+
+def _shift_half_up(name: str, value: int, exponent: int, formula: str = "") -> Step:
+    how = f"{formula or value} / 2^{exponent} = {value / 2**exponent!r}"
+    return Step(name, int(divide_by_pot_half_up(value, exponent)), how)
+
+
+def _held(total: int) -> Iterator[Step]:
+    """How an int32 register keeps a total that it cannot hold."""
+    if wrapped(total) != total:
+        yield Step("wrapped to 32 bits", int(wrap_int32(total)), f"{total} modulo 2^32")
+
+
+def _of(values: Any, channel: int) -> Any:
+    """One channel's entry of constants that are per tensor or per channel, as a Python number."""
+    return values[channel if len(values) > 1 else 0].item()
