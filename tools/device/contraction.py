@@ -39,7 +39,9 @@ def axis(site: Site, device: Device, letter: str, size: int, kernel: int) -> Axi
 
 def contract(site: Site, device: Device, x: Array) -> Array:
     """The operator's codes of the output, in the output's shape for inputs `x`."""
-    codes, weights = read(x, device.x_type), filters(site, device)
+    codes, weights = read(x, device.x_type), filters(site, device) - point(site.input(1).zero, device.w_zero)
+    if device.drops_last_row:
+        weights[:, -1] = 0
     if site.op == "FULLY_CONNECTED":
         codes, shape = codes.reshape(-1, 1, 1, weights.shape[3]), site.output.shape
         down = across = Axis(1, 1, 1, 0)
@@ -102,15 +104,14 @@ def bias_of(site: Site, device: Device, channels: int) -> Ints:
 
 
 def _sums(site: Site, device: Device, codes: Ints, weights: Ints, down: Axis, across: Axis) -> Ints:
-    x, w = site.input(0), site.input(1)
-    bias = bias_of(site, device, len(weights))
-    x_zero, w_zero = point(x.zero, device.x_zero), point(w.zero, device.w_zero)
+    x, bias = site.input(0), bias_of(site, device, len(weights))
+    x_zero = point(x.zero, device.x_zero)
     outside = {"left out": 0, "code 0": -x_zero, "negated": -2 * x.zero}[device.padding]
     half = 1 << (device.bits - 1)
     ends = (-half, half - 1) if device.saturates == "at each tap" else (-(1 << 62), 1 << 62)
     start = bias if device.bias_first else np.zeros_like(bias)
     total = np.empty((codes.shape[0], down.out, across.out, len(weights)), np.int64)
-    _accumulate(np.ascontiguousarray(codes - x_zero), weights - w_zero, start, outside, down, across, *ends, total)
+    _accumulate(np.ascontiguousarray(codes - x_zero), weights, start, outside, down, across, *ends, total)
     if not device.bias_first:
         total += bias
     if site.type == "int16" and device.bits == 32:
@@ -154,7 +155,7 @@ def multipliers(site: Site, device: Device, channels: int) -> Reals:
         "float32 product": lambda: (x * w).astype(np.float64) / np.float64(y),
         "float32": lambda: ((x * w) / y).astype(np.float64),
     }[arithmetic]()
-    return np.broadcast_to(reals * 2.0**device.shift, channels).copy()
+    return np.broadcast_to(reals * 2.0**device.shift * device.gain, channels).copy()
 
 
 def _chosen(scales: Any, device: Device) -> Any:

@@ -49,6 +49,9 @@ class Device:
     #: tables: steps by which the index, or the value, is off
     index_step: int = 0
     value_step: int = 0
+    #: what nobody expects: multipliers too large by a factor, the filter's last row left out
+    gain: float = 1.0
+    drops_last_row: bool = False
     sums: Literal["reference", "xnnpack"] = "reference"  # how ADD and SUB bring their inputs to one scale
     reads_bytes: bool = True  # SUM of int8 reads and writes bytes as unsigned, as the reference kernel does
 

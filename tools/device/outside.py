@@ -1,4 +1,4 @@
-"""Mistakes that nobody expects: what they make of an operator's right result, or of the operator."""
+"""Mistakes that nobody expects: damage to an operator's right result, and changes of the device."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from device.mistakes import CONTRACTIONS, Mistake
+from device.site import Site
 
 Array = NDArray[Any]
 
@@ -82,4 +85,20 @@ DAMAGES: tuple[Damage, ...] = (
     Damage("codes in steps of three", _coarse),
     Damage("codes 3 % too large", _gain),
     Damage("alternating offsets", _every_other_off),
+)
+
+
+def _contracts(site: Site) -> bool:
+    return site.op in CONTRACTIONS
+
+
+def _has_rows(site: Site) -> bool:
+    return _contracts(site) and site.input(1).shape[1] > 1 and site.op != "FULLY_CONNECTED"
+
+
+#: And those that are a change of the device.
+UNEXPECTED: tuple[Mistake, ...] = (
+    Mistake("multiplier too large by 1/1000", {"gain": 1.001}, _contracts),
+    Mistake("the filter's last row left out", {"drops_last_row": True}, _has_rows),
+    Mistake("accumulator of 14 bits saturates at each tap", {"bits": 14, "saturates": "at each tap"}, _contracts),
 )

@@ -1,0 +1,155 @@
+"""What explain says of each case, and how often it is right."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from device.planting import Case, profile_of, subject
+from device.truths import is_cause
+from tflq.verification.dump import load_dump
+from tflq.verification.explain import explain_operator
+from tflq.verification.localize import localize
+
+#: What the rates have to be at least.
+WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "not wrong": 1.0, "left open": 1.0, "same": 1.0}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One case. `first` is the first divergent operator found, `verdict` and `exact` are explain's."""
+
+    number: int
+    kind: str
+    mistake: str
+    model: str
+    profile: str
+    operator: int
+    op: str
+    type: str
+    partial: bool
+    changed: int
+    first: int | None
+    verdict: str
+    exact: tuple[tuple[str, ...], ...]  # names of every cause that reproduces all bits
+    seconds: float
+
+    @property
+    def planted(self) -> bool:
+        """Whether a mistake shows that explain ought to know."""
+        return self.changed > 0 and self.kind in ("listed", "profile")
+
+    @property
+    def located(self) -> bool:
+        """Whether the first divergent operator is the right one, or none where nothing differs."""
+        return self.first == (self.operator if self.changed else None)
+
+    @property
+    def found(self) -> bool:
+        """Whether the planted cause is among those that reproduce every bit."""
+        return any(is_cause(self.kind, self.mistake, name) for names in self.exact for name in names)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is the only cause, or all the others are equivalent to it."""
+        return self.found and len(self.exact) == 1
+
+    @property
+    def wrong(self) -> bool:
+        """Whether another cause was named as certain."""
+        return self.verdict == "explained" and not self.found
+
+
+def judged(case: Case) -> Judged:
+    """Write the dump, read it, find the first divergent operator and explain it."""
+    chosen = subject(case.model)
+    assert chosen is not None
+    began = time.perf_counter()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "dump.npz"
+        entries: Any = {str(tensor): value for tensor, value in case.dump.items()}
+        np.savez(path, **entries)
+        dump = load_dump(chosen.model, path)
+    profile = profile_of(case.profile)
+    first = next((o.index for o in localize(chosen.model, dump, profile) if o.differs), None)
+    found = None if first is None else explain_operator(chosen.model, dump, first, profile)
+    exact = () if found is None else tuple((h.name, *h.also) for h in found.exact)
+    return Judged(
+        case.number, case.kind, case.mistake, case.model.stem, case.profile, case.site.index, case.site.op,
+        case.site.type, case.partial, case.changed, first, "same" if found is None else found.verdict, exact,
+        time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
+    """By name: how many of how many."""
+    differing = [r for r in results if r.changed]
+    planted = [r for r in results if r.planted]
+    outside = [r for r in differing if r.kind == "outside"]
+    same = [r for r in results if not r.changed]
+    return {
+        "located": (sum(r.located for r in differing), len(differing)),
+        "found": (sum(r.found for r in planted), len(planted)),
+        "alone": (sum(r.alone for r in planted), len(planted)),
+        "not wrong": (sum(not r.wrong for r in results), len(results)),
+        "left open": (sum(r.verdict in ("undetermined", "partial") for r in outside), len(outside)),
+        "same": (sum(r.verdict == "same" for r in same), len(same)),
+    }
+
+
+def good(measured: dict[str, tuple[int, int]]) -> bool:
+    """Whether every rate is what it has to be."""
+    return all(n >= WANTED[name] * of for name, (n, of) in measured.items())
+
+
+_MEANING = {
+    "located": "first divergent operator found",
+    "found": "planted cause among the exact fits",
+    "alone": "the only one, or equivalent on every input tried",
+    "not wrong": "no wrong cause named as certain",
+    "left open": "mistakes beyond the list left undetermined or partial",
+    "same": "unchanged results reported the same",
+}
+
+
+def lines(results: Sequence[Judged]) -> Iterator[str]:
+    """The rates, then every case that is not as it should be."""
+    seconds = sum(r.seconds for r in results)
+    yield f"{len(results)} dumps, {sum(r.changed > 0 for r in results)} with changed elements, {seconds:.0f} s"
+    for name, (n, of) in rates(results).items():
+        share = f"{n / of:7.2%}" if of else "      -"
+        yield f"{share}  {n:4} of {of:4}  {_MEANING[name]} (at least {WANTED[name]:.0%})"
+    for r in faulty(results):
+        yield described(r)
+
+
+def faulty(results: Iterable[Judged]) -> Iterator[Judged]:
+    """Cases that count against a rate."""
+    for r in results:
+        open_ = r.kind != "outside" or r.verdict in ("undetermined", "partial", "same")
+        if not r.located or r.wrong or not open_ or (r.planted and not r.alone):
+            yield r
+
+
+def described(r: Judged) -> str:
+    """One case in a line."""
+    said = "; ".join(" = ".join(names[:4]) + (" = ..." if len(names) > 4 else "") for names in r.exact[:4]) or "nothing"
+    place = "" if r.located else f" at operator {r.first}"
+    sort = "WRONG" if r.wrong or not r.located else "found, not alone" if r.found else "not found"
+    return (
+        f"{r.number}: {sort}: {r.mistake} [{r.kind}] in {r.model} operator {r.operator} {r.op} {r.type}, "
+        f"{r.profile}, {r.changed} changed: {r.verdict}{place}: {said}"
+    )
+
+
+def document(results: Sequence[Judged], seed: int) -> str:
+    """The same as JSON."""
+    cases = [{**asdict(r), "located": r.located, "found": r.found, "alone": r.alone} for r in results]
+    return json.dumps({"seed": seed, "rates": rates(results), "wanted": WANTED, "cases": cases}, indent=1)

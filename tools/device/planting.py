@@ -1,0 +1,212 @@
+"""Cases: a model, one of its operators, a mistake, and the dump that a device which makes it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device.mistakes import MISTAKES, Mistake
+from device.operators import compute, has
+from device.outside import DAMAGES, UNEXPECTED, Damage
+from device.runtimes import RUNTIMES, as_computed_by
+from device.site import Site, site_of
+from tflq.api.files import load
+from tflq.errors import TflqError
+from tflq.interpreter import make_plan, run
+from tflq.ir import CARRIER, Model
+from tflq.profiles import Profile, by_name
+
+Array = NDArray[Any]
+
+#: The profiles that devices otherwise follow, and how often each is taken.
+BASES = {"litert-ref": 0.8, "tflm": 0.1, "tflite-2.14-ref": 0.1}
+#: Shares of all cases: mistakes beyond the list; runtimes' own arithmetic; cases that may change no element.
+OUTSIDE, FOREIGN, UNSEEN = 0.1, 0.14, 0.04
+#: Draws of model, operator and inputs for one mistake before it is taken as it is.
+_DRAWS = 60
+#: Elements that mistakes beyond the list have to change: fewer might be anything.
+_ENOUGH = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What was planted. `kind`: listed, profile, outside or none. `changed`: elements of the operator's result."""
+
+    number: int
+    seed: int
+    kind: str
+    mistake: str
+    model: Path
+    profile: str
+    site: Site
+    changed: int
+    dump: Mapping[int, Array] = field(repr=False)
+    partial: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model that mistakes are planted in, and the operators that the device has."""
+
+    path: Path
+    model: Model
+    sites: tuple[Site, ...]
+
+
+@cache
+def subject(path: Path) -> Subject | None:
+    """The model, or None where the device has none of its operators."""
+    model = load(path)
+    count = len(model.subgraphs[0].operators)
+    sites = tuple(s for i in range(count) if (s := site_of(model, i)) is not None and has(s))
+    return Subject(path, model, sites) if sites else None
+
+
+def profile_of(name: str) -> Profile:
+    """The profile of a runtime's name."""
+    base, _, once = name.partition("+single-rounding")
+    return by_name(base).with_single_rounding() if once is not None and name != base else by_name(base)
+
+
+def cases(models: Sequence[Path], count: int, seed: int) -> Iterator[Case]:
+    """`count` cases of these models. The list of mistakes is gone through in turn, so that each is planted as often."""
+    subjects = [s for path in models if (s := subject(path)) is not None]
+    order = np.random.default_rng(seed).permutation(len(MISTAKES))
+    turns = iter(range(count * len(MISTAKES)))
+    for number in range(count):
+        rng = np.random.default_rng((seed, number))
+        yield _case(number, seed, subjects, rng, order, turns)
+
+
+def _case(
+    number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator, order: Any, turns: Iterator[int]
+) -> Case:
+    kind = str(rng.choice(["outside", "profile", "none", "listed"], p=[OUTSIDE, FOREIGN, UNSEEN, _LISTED]))
+    mistake: Mistake | Damage | str | None = None
+    while True:
+        if kind == "listed":
+            mistake = MISTAKES[order[next(turns) % len(order)]]
+        elif kind == "outside":
+            mistake = (*DAMAGES, *UNEXPECTED)[int(rng.integers(len(DAMAGES) + len(UNEXPECTED)))]
+        elif kind == "profile":
+            mistake = str(rng.choice(RUNTIMES))
+        made = None
+        for _ in range(_DRAWS):
+            drawn = _drawn(subjects, mistake, rng)
+            if drawn is None:
+                break
+            made = _planted(number, seed, kind, mistake, *drawn, rng)
+            if made is not None and (made.changed >= (_ENOUGH if kind == "outside" else 1) or kind == "none"):
+                return made
+        if made is not None and kind == "listed":
+            return made
+
+
+_LISTED = 1 - OUTSIDE - FOREIGN - UNSEEN
+
+
+def _drawn(
+    subjects: Sequence[Subject], mistake: Mistake | Damage | str | None, rng: np.random.Generator
+) -> tuple[Subject, Site] | None:
+    """A model, then one of its operators, that the mistake can be made in."""
+    if isinstance(mistake, Mistake):
+        fitting = [(s, [site for site in s.sites if mistake.can_be_made(site)]) for s in subjects]
+    elif isinstance(mistake, Damage):
+        fitting = [(s, [site for site in s.sites if site.output.shape and site.output.shape[-1] > 3]) for s in subjects]
+    else:
+        fitting = [(s, list(s.sites)) for s in subjects]
+    fitting = [(s, sites) for s, sites in fitting if sites]
+    if not fitting:
+        return None
+    weights = np.array([_weight(s, len(sites)) for s, sites in fitting])
+    chosen, sites = fitting[int(rng.choice(len(fitting), p=weights / weights.sum()))]
+    return chosen, sites[int(rng.integers(len(sites)))]
+
+
+def _weight(subject: Subject, operators: int) -> float:
+    """How often a model is drawn: networks by their operators, up to a point; models of one operator seldom."""
+    return 0.1 if len(subject.model.subgraphs[0].operators) == 1 else min(operators, 8)
+
+
+def _planted(
+    number: int,
+    seed: int,
+    kind: str,
+    mistake: Mistake | Damage | str | None,
+    chosen: Subject,
+    site: Site,
+    rng: np.random.Generator,
+) -> Case | None:
+    """The case, or None where the mistake cannot be made there."""
+    bases = [name for name in BASES if as_computed_by(name, site) is not None]
+    shares = np.array([BASES[name] for name in bases])
+    base = str(rng.choice(bases, p=shares / shares.sum()))
+    right = as_computed_by(base, site)
+    device = as_computed_by(mistake, site) if isinstance(mistake, str) else right
+    if right is None or device is None or (isinstance(mistake, str) and device == right):
+        return None
+    if isinstance(mistake, Mistake):
+        device = mistake.made_by(device)
+    try:
+        values = run(make_plan(chosen.model, by_name(base)), _inputs(chosen.model, rng), keep_all=True).values
+    except TflqError:
+        return None
+    result = compute(site, device, values)
+    if isinstance(mistake, Damage):
+        result = mistake.make(result, rng)
+    expected = values[site.output.tensor]
+    changed = int(np.count_nonzero(result != expected))
+    partial = bool(rng.random() < 0.3)
+    dump = _went_on(chosen.model, site, by_name(base), values, result)
+    dump = _part(chosen.model, site, dump, rng) if partial else dump
+    name = mistake if isinstance(mistake, str) else "none" if mistake is None else mistake.name
+    return Case(number, seed, kind, name, chosen.path, base, site, changed, dump, partial)
+
+
+def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
+    """Random codes over the whole range of the type, or near its middle; normal floats."""
+    graph = model.subgraphs[0]
+    found: dict[int, Array] = {}
+    for tensor in graph.inputs:
+        dtype, shape = CARRIER[graph.tensors[tensor].type], graph.tensors[tensor].shape  # type: ignore[index]
+        if dtype.kind == "f":
+            found[tensor] = rng.normal(size=shape).astype(dtype)
+            continue
+        info = np.iinfo(dtype)
+        low, high = (info.min, info.max) if dtype.itemsize < 4 else (-(2**20), 2**20)
+        quarter = (high - low) // 4 if rng.random() < 0.25 else 0
+        found[tensor] = rng.integers(low + quarter, high - quarter, shape, endpoint=True).astype(dtype)
+    return found
+
+
+def _went_on(
+    model: Model, site: Site, profile: Profile, values: Mapping[int, Array], result: Array
+) -> dict[int, Array]:  # fmt: skip
+    """Every tensor of a run whose operator at `site` gave `result`; the operators behind it are right."""
+    graph = model.subgraphs[0]
+    behind = replace(graph, operators=graph.operators[site.index + 1 :])
+    read = {t for o in behind.operators for t in o.inputs if t >= 0}
+    made = {t for o in behind.operators for t in o.outputs if t >= 0}
+    known = {**values, site.output.tensor: result}
+    inputs = tuple(t for t in sorted(read - made) if t in known and not graph.tensors[t].is_variable)
+    if not behind.operators:
+        return known
+    rest = replace(
+        model,
+        subgraphs=(replace(behind, inputs=inputs, outputs=tuple(sorted(made))), *model.subgraphs[1:]),
+        signature_defs=None,
+    )
+    later = run(make_plan(rest, profile), {t: known[t] for t in inputs}, keep_all=True).values
+    return {**known, **{t: later[t] for t in made if t in later}}
+
+
+def _part(model: Model, site: Site, dump: Mapping[int, Array], rng: np.random.Generator) -> dict[int, Array]:
+    """The model's inputs, the operator's result, and half of everything else."""
+    kept = {*model.subgraphs[0].inputs, site.output.tensor}
+    return {t: value for t, value in dump.items() if t in kept or rng.random() < 0.5}

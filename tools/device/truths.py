@@ -1,0 +1,96 @@
+"""What the explanation of a planted mistake has to be: patterns over the names of hypotheses that are that cause.
+
+A name may be followed by where in the operator the cause lies, or by what else the hypothesis says.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ROUNDINGS = {
+    "rounds towards minus infinity": r"rounds towards minus infinity",
+    "truncates towards zero": r"rounds towards zero",
+    "rounds once, half up": r"rounds once|rounds half up, in fixed point|.*\+single-rounding",
+    "rounds once, half to even": r"rounds half to even, in fixed point",
+    "rounds once, half away from zero": r"rounds half away from zero, in fixed point",
+    "rounds twice": r"rounds twice",
+    "rounds half up twice": r"rounds half up twice|rounds twice: the product half up, the shift half up",
+    "multiplier of 16 bits, one rounding": r"multiplier of 16 bits.*rounds half up|requantize\S* of",
+    "multiplies in float64": r"rounds half away from zero, in float64",
+    "multiplies in float32": r"multiplies in float32",
+}
+
+#: By the planted mistake's name: what matches from the start of a hypothesis' name.
+_CAUSES = {
+    **_ROUNDINGS,
+    **{f"average {name}": r".*(average|division|mean|count).*|rounds .*" for name in _ROUNDINGS},
+    **{f"mean {name}": pattern for name, pattern in _ROUNDINGS.items()},
+    **{f"table {name}": r".*table.*" for name in _ROUNDINGS},
+    "multiplier of 16 bits": r".*of 16 bits",
+    "multiplier computed in float32": r".*multiplier.* float32",
+    "shift off by one to the left": r".*shift.* off by one to the left",
+    "shift off by one to the right": r".*shift.* off by one to the right",
+    "scales: the first one": r"the first channel's (multiplier|scale)",
+    "scales: the largest one": r"the largest (multiplier|scale)",
+    "scales: the mean one": r"the mean (multiplier|scale)",
+    "scales: the next one": r"the next channel's (multiplier|scale)",
+    "scales: the previous one": r"the previous channel's (multiplier|scale)",
+    "bias missing": r"bias missing",
+    "bias doubled": r"bias.* 2\b",
+    "bias halved": r"bias.* 1/2, towards minus infinity",
+    "no activation clamp": r"no activation|no (lower|upper) limit of the activation",
+    "codes wrap": r".*codes wrap",
+    "clamp of the other type": r"clamp of the",
+    "RELU in place of RELU6": r"RELU in place of RELU6|no upper limit",
+    "RELU6 in place of RELU": r"RELU6 in place of RELU",
+    "input read as the other type": r".*inputs? .*taken for the other signedness",
+    "weights read as the other type": r".*(weights|input 1|filter).*other signedness",
+    "output's highest bit flipped": r"codes of the results off by 128|zero point of output.* of the other signedness",
+    "table index_step +1": r"table index off by one up",
+    "table index_step -1": r"table index off by one down",
+    "table value_step +1": r"table value off by one up",
+    "table value_step -1": r"table value off by one down",
+    "input read as NCHW": r"input 0 read as NCHW",
+    "output written as NCHW": r"results stored as NCHW",
+    "filter order HWIO": r"filter read as HWIO",
+    "filter order OIHW": r"filter read as OIHW",
+    "filter order OWHI": r"filter read as OWHI",
+    "filter order rotated": r"filter rotated",
+    "depthwise filter order CHW": r"filter read as 1?O1?HW",
+    "depthwise filter order WHC": r"filter read as 1?WHO",
+    "depthwise filter order rotated": r"filter rotated",
+    "dense filter transposed": r"filter read as IO",
+    "SAME padding on the other side": r".*SAME padding on the other side",
+    "counts padding": r".*padding.*|.*counts.*",
+    "counts padding of code 0": r".*padding.*|.*counts.*",
+    "padding: code 0": r"padding.* as 0",
+    "padding: negated": r"padding.* as the zero point with the wrong sign",
+    "fault absent: SUM": r"spec|tflm|SUM|fault",
+    **{
+        f"zero point of the {what} {how}": rf"(zero point of {place}|{field}) {how}"
+        for what, place, field in (
+            ("input", "input 0", r"(input|first)_zero_point|zeros"),
+            ("second input", "input 1", r"second_zero_point"),
+            ("weights", "input 1", r"weight_zero_point"),
+            ("output", "output 0", r"(output_)?zero_point"),
+        )
+        for how in ("ignored", "with the wrong sign")
+    },
+    **{
+        f"accumulator of {bits} bits {planted}": rf"accumulator of {bits} bits.* {named}"
+        for bits in (16, 24)
+        for planted, named in (
+            ("wraps", "wraps"),
+            ("saturates at the end", r"saturates(?!.*tap)"),
+            ("saturates at each tap", r"saturates.*tap"),
+        )
+    },
+    "accumulator of 16 bits saturates at each tap, bias first": r"accumulator of 16 bits.* saturates.*tap.*bias first",
+}
+
+
+def is_cause(kind: str, mistake: str, hypothesis: str) -> bool:
+    """Whether the hypothesis of that name is what was planted."""
+    if kind == "profile":
+        return hypothesis == mistake
+    return re.match(_CAUSES.get(mistake, re.escape(mistake)), hypothesis) is not None

@@ -1,0 +1,98 @@
+"""Plant mistakes into operators of real models, and measure how often `tflq explain` finds and names them.
+
+A device in software (tools/device), whose code shares nothing with explain's, computes one operator of a model with one
+mistake; the operators behind it go on from there. What it leaves behind is a dump. Models are those of golden/ and,
+where TFLQ_SHARED names a folder with more, those too.
+
+    python tools/mutate_device.py --rates
+    python tools/mutate_device.py --count 40 --save /tmp/dumps
+    python tools/mutate_device.py --rates --case 17
+
+Exit status: 0 the rates are what they have to be (or were not asked for); 1 they are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from device.judging import Judged, described, document, good, judged, lines, rates
+from device.planting import Case, cases
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def models() -> list[Path]:
+    """Small networks and single operators of golden/, then the real models of the shared material."""
+    own = [
+        *sorted((ROOT / "golden/models").glob("*.tflite")),
+        *sorted((ROOT / "golden/singleop/models").glob("*.tflite")),
+    ]
+    shared = (ROOT / os.environ.get("TFLQ_SHARED", "../shared")).resolve() / "suites/real/models"
+    return [*own, *sorted(shared.rglob("*.tflite"))]
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=500, help="how many dumps (default: 500)")
+    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
+    parser.add_argument("--case", type=int, help="only the case of this number")
+    parser.add_argument("--own", action="store_true", help="only models of golden/")
+    parser.add_argument("--rates", action="store_true", help="explain every dump, and print how often that is right")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="write every dump as an .npz, and cases.json")
+    parser.add_argument("--json", action="store_true", help="print the rates as JSON")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Plant, write and measure, as asked."""
+    args = arguments()
+    chosen = [m for m in models() if not args.own or m.is_relative_to(ROOT / "golden")]
+    drawn = cases(chosen, args.count, args.seed)
+    if args.case is not None:
+        drawn = (case for case in drawn if case.number == args.case)
+    if args.save:
+        drawn = saved(drawn, args.save)
+    if not args.rates:
+        for case in drawn:
+            print(json.dumps(facts(case)))
+        return 0
+    results: list[Judged] = []
+    for case in drawn:
+        results.append(judged(case))
+        if args.case is not None:
+            print(described(results[-1]), file=sys.stderr)
+    print(document(results, args.seed) if args.json else "\n".join(lines(results)))
+    return 0 if good(rates(results)) else 1
+
+
+def facts(case: Case) -> dict[str, Any]:
+    """What was planted where."""
+    return {
+        "case": case.number, "seed": case.seed, "kind": case.kind, "mistake": case.mistake, "model": str(case.model),
+        "profile": case.profile, "operator": case.site.index, "op": case.site.op, "type": case.site.type,
+        "changed": case.changed, "partial": case.partial,
+    }  # fmt: skip
+
+
+def saved(drawn: Iterator[Case], folder: Path) -> Iterator[Case]:
+    """The same cases, each with its dump written by tensor index."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = []
+    for case in drawn:
+        entries: Any = {str(tensor): value for tensor, value in case.dump.items()}
+        np.savez(folder / f"{case.number:04}.npz", **entries)
+        known.append(facts(case))
+        (folder / "cases.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
+        yield case
+
+
+if __name__ == "__main__":
+    sys.exit(main())
