@@ -42,7 +42,7 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
         UnknownNameError: No operator is named so.
         UnsupportedError: The cut would have to hand over a resource or variant.
     """
-    chosen = sorted({index for word in words for index in _named(model, word)})
+    chosen = sorted(operators_named(model, words))
     part, tensors = cut(model, chosen)
     graph = part.subgraphs[0]
     for position in (*graph.inputs, *graph.outputs):
@@ -50,6 +50,11 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
             name = graph.tensors[position].name
             raise UnsupportedError("extract", reason=f"tensor {tensors[position]} {name!r} is a handle; cut elsewhere")
     return compacted(part), tuple(chosen)
+
+
+def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
+    """The operators of the first subgraph that words name, as `extract` takes them."""
+    return frozenset(index for word in words for index in _named(model, word))
 
 
 def compacted(model: Model) -> Model:

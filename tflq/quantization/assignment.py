@@ -1,0 +1,214 @@
+"""Scales, zero points and codes for everything that a scheme makes integer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+from tflq.ir import TensorType
+from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
+from tflq.quantization.recipe import TYPES, Mode, Recipe
+from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot
+
+#: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is
+#: half of what the requantization of 64-bit accumulators takes.
+#: Source: LiteRT 2.3 tflite/converter/utils/quantization (kBiasMax); common.cc MultiplyByQuantizedMultiplier (48 bits).
+BIAS_REACH: Mapping[TensorType | None, int] = {TensorType.INT32: 2**30, TensorType.INT64: 2**46}
+#: Codes that the bias of a channel without weights has, in its own channel's scale.
+BIAS_ALONE = 2**15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """What an operand reads in a constant's place: codes with parameters, or float16 values without.
+
+    `widened` constants are read as float32 through DEQUANTIZE.
+    """
+
+    codes: Array
+    params: Params | None
+    widened: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignment:
+    """All that a rewritten model holds beyond the float model. Tensors that are not named stay as they are.
+
+    `made` are parameters of tensors as operators or callers make them, `read` as operands read them: where the two
+    differ, QUANTIZE or DEQUANTIZE comes between. `outputs` are the graph's outputs as callers get them.
+    """
+
+    scheme: Scheme
+    made: Mapping[int, Params]
+    read: Mapping[Slot, Params]
+    outputs: Mapping[int, Params]
+    constants: Mapping[Slot, Constant]
+    notes: Mapping[int, str] = field(default_factory=dict)  # by operator: what was changed to fit
+
+
+def activation_params(scheme: Scheme, ranges: Mapping[int, Range]) -> dict[Form, Params]:
+    """Parameters of every group: fixed by an operator, else spanning its members' ranges, by tensor index.
+
+    Ranges that the file itself prescribes go before those that were observed.
+    """
+    return {group: _group_params(scheme, group, ranges) for group in scheme.members}
+
+
+def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range]) -> Params:
+    if group in scheme.fixed:
+        return Params.of(group[1], *scheme.fixed[group])
+    prescribed = scheme.model.ranges
+    members = [t for t in scheme.members[group] if t in prescribed]
+    wanted = [prescribed[t] for t in members] or [ranges[t] for t in scheme.members[group] if t in ranges]
+    if not wanted:
+        name = scheme.model.graph.tensors[group[0]].name or f"#{group[0]}"
+        raise InputError("no calibration sample reached it", name=name)
+    return asymmetric(hull(wanted), group[1])
+
+
+def weight_params(scheme: Scheme) -> dict[Slot, Params]:
+    """Parameters of all weights, which span their values; those that the file prescribes go before."""
+    return {(m.operator, m.position): _weight_params(scheme, m) for m in scheme.multiplied}
+
+
+def _weight_params(scheme: Scheme, weights: Multiplied) -> Params:
+    model, kind = scheme.model, TYPES[_mode(scheme, weights)].weights
+    stored = model.params.get(weights.tensor)
+    if stored is not None and stored.type == kind and (kind == TensorType.UINT8 or not stored.zero_point.any()):
+        fits = stored.scale.size == 1 or stored.axis == weights.axis
+        if fits:
+            return stored
+    prescribed = model.ranges.get(weights.tensor)
+    wanted = prescribed or extent(model.constants[weights.tensor], weights.axis)
+    if kind == TensorType.UINT8:
+        return asymmetric(wanted, kind)
+    return symmetric(wanted, kind, weights.axis or 0)
+
+
+def _mode(scheme: Scheme, weights: Multiplied) -> Mode:
+    mode = scheme.modes[weights.operator]
+    assert mode is not None  # only integer operators have Multiplied
+    return mode
+
+
+def assign(
+    scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], recipe: Recipe,
+    codes: Mapping[Slot, Array] | None = None, biases: Mapping[Slot, NDArray[np.float32]] | None = None,
+) -> Assignment:  # fmt: skip
+    """Codes for constants, and the types of the graph's inputs and outputs.
+
+    `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own; both are bound to
+    `weights` as they are, so that a bias which overflows is refused there.
+
+    Raises:
+        InputError: Values need a bias beyond its type, and codes were given.
+    """
+    constants = {
+        slot: _activation(scheme, slot, None if group is None else activations[group])
+        for slot, group in scheme.constants.items()
+    }
+    notes: dict[int, str] = {}
+    for m in scheme.multiplied:
+        slot = (m.operator, m.position)
+        given = None if codes is None else codes.get(slot)
+        constants.update(_weights(scheme, m, activations, weights[slot], recipe, given, biases or {}, notes))
+    graph = scheme.model.graph
+    made: dict[int, Params | None] = {t: activations[group] for t, group in scheme.made.items()}
+    outputs = {t: retyped(made[t], recipe.output_type) for t in graph.outputs if t in made}
+    made.update({t: retyped(made[t], recipe.input_type) for t in graph.inputs if t in made})
+    return Assignment(
+        scheme=scheme,
+        made={t: params for t, params in made.items() if params is not None},
+        read={slot: activations[group] for slot, group in scheme.read.items()},
+        outputs={t: params for t, params in outputs.items() if params is not None},
+        constants=constants,
+        notes=notes,
+    )
+
+
+def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
+    """Parameters in another type: the same steps for 8 bits, the same span for others; None for float32."""
+    if params is None or type_ is None or params.type == type_:
+        return params
+    if type_ == TensorType.FLOAT32:
+        return None
+    low, high = limits(params.type)
+    if limits(type_)[1] - limits(type_)[0] == high - low:
+        shift = limits(type_)[0] - low
+        return replace(params, type=type_, zero_point=params.zero_point + shift)
+    ends = params.scale.astype(np.float64) * (np.array([low, high]) - params.zero_point)
+    return asymmetric(Range.of(ends[0], ends[1]), type_)
+
+
+def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
+    """A constant that is read as activation."""
+    operator, position = slot
+    tensor = scheme.model.graph.operators[operator].inputs[position]
+    values, mode = scheme.model.constants[tensor], scheme.modes[operator]
+    params = shared
+    if params is None:
+        kind = TYPES[mode].data if mode is not None else None
+        assert kind is not None  # only integer operators read constants as activations
+        stored = scheme.model.params.get(tensor)
+        own = scheme.model.ranges.get(tensor) or extent(values)
+        fits = stored is not None and stored.type == kind and stored.scale.size == 1
+        params = stored if stored is not None and fits else asymmetric(own, kind)
+    return Constant(params.encode(values), params)
+
+
+def _weights(
+    scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params], params: Params, recipe: Recipe,
+    codes: Array | None, biases: Mapping[Slot, NDArray[np.float32]], notes: dict[int, str],
+) -> dict[Slot, Constant]:  # fmt: skip
+    """An operator's weights and bias."""
+    slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), _mode(scheme, m)
+    values, widened = scheme.model.constants[m.tensor], mode == Mode.WEIGHTS
+    if widened and recipe.weights_type == TensorType.FLOAT16:
+        return {slot: Constant(values.astype(np.float16), None, widened=True)}
+    if m.bias is None:
+        return {slot: Constant(params.encode(values) if codes is None else codes, params, widened)}
+    bias = biases.get(bias_slot, scheme.model.constants.get(m.bias))
+    if bias is None:
+        raise InputError("a bias is computed", name=scheme.model.graph.tensors[m.bias].name or f"#{m.bias}")
+    data = activations[scheme.read[m.operator, _position_of_data(scheme, m)]]
+    if codes is None:
+        fitted = fitting(params, values, bias, data, BIAS_REACH[TYPES[mode].bias])
+        if fitted is not params:
+            notes[m.operator] = "scales of weights raised so that the bias fits its type"
+        params, codes = fitted, fitted.encode(values)
+    unit = bias_params(params, data, TYPES[mode].bias or TensorType.INT32)
+    return {slot: Constant(codes, params), bias_slot: Constant(unit.encode(bias), unit)}
+
+
+def _position_of_data(scheme: Scheme, m: Multiplied) -> int:
+    return scheme.model.graph.operators[m.operator].inputs.index(m.data)
+
+
+def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:
+    """Parameters of a bias, whose unit is the accumulator's: the float32 product of both scales.
+
+    Source: LiteRT 2.3 kernel_util.cc GetQuantizedConvolutionMultipler, which refuses others.
+    """
+    scale = (weights.scale * data.scale).astype(np.float32)
+    return Params(type_, scale, np.zeros(scale.size, np.int64), 0)
+
+
+def fitting(weights: Params, values: Array, bias: NDArray[np.float32], data: Params, reach: int) -> Params:
+    """`weights` with scales raised where the bias would be greater than `reach` in the accumulator's unit.
+
+    A channel whose weights are all zero takes the scale that gives its bias BIAS_ALONE steps. The same object where
+    nothing changes.
+    """
+    step = data.scale.astype(np.float64)
+    size = np.abs(bias.astype(np.float64).reshape(-1))
+    if weights.scale.size == 1:
+        size = size.max(initial=0.0, keepdims=True)
+    channels = extent(values, weights.axis if weights.scale.size > 1 else None)
+    alone = (channels.low == 0) & (channels.high == 0) & (size > 0)
+    scale = np.where(size > step * weights.scale * reach, size / step / reach, weights.scale)
+    scale = np.where(alone, size / step / BIAS_ALONE, scale).astype(np.float32)
+    return weights if np.array_equal(scale, weights.scale) else replace(weights, scale=scale)

@@ -1,0 +1,254 @@
+"""From a float model and an assignment to the integer model.
+
+Conversions stand where the form in which a tensor is made differs from the one in which it is read, once for all that
+read it alike; so none undoes another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir.schema import enum
+from tflq.quantization.assignment import Assignment, Constant
+from tflq.quantization.floats import FloatModel
+from tflq.quantization.params import Array, Params
+from tflq.quantization.recipe import Mode
+from tflq.quantization.scheme import Slot
+from tflq.quantization.versions import (
+    MUL_BY_ONE_OR_MORE,
+    dequantize_version,
+    needed,
+    quantize_version,
+    structure_version,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rewritten:
+    """An integer model; `operators` gives for each of its operators the float model's, -1 for a conversion."""
+
+    model: Model
+    operators: tuple[int, ...]
+    tensors: Mapping[int, int]  # float model's tensor -> the new model's that holds its values as they are made
+
+
+def rewritten(assignment: Assignment) -> Rewritten:
+    """The integer model: unused constants, operator codes and tensors are left out."""
+    writing = _Writing(assignment)
+    for index in range(len(assignment.scheme.modes)):
+        writing.operator(index)
+    return writing.result()
+
+
+class _Writing:
+    """The new model's first subgraph while it grows."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self._source: FloatModel = assignment.scheme.model
+        self._model = self._source.model
+        self._tensors: list[TensorSpec] = []
+        self._operators: list[Operator] = []
+        self._origins: list[int] = []
+        self._codes: list[OperatorCode] = []
+        self._buffers: list[Buffer] = [Buffer()]
+        self._stored: dict[bytes, int] = {}  # bytes -> buffer
+        self._made: dict[int, int] = {}  # float model's tensor -> new tensor
+        self._converted: dict[tuple[int, object], int] = {}  # (float model's tensor, form) -> new tensor
+        self._constants: dict[object, int] = {}
+        self._names: set[str] = set()
+        self._inputs = tuple(self._declare(t) for t in self._source.graph.inputs)
+
+    def operator(self, index: int) -> None:
+        """Write one operator of the float model, after the conversions that it needs."""
+        old = self._source.graph.operators[index]
+        inputs = tuple(-1 if t < 0 else self._operand((index, p), t) for p, t in enumerate(old.inputs))
+        outputs = tuple(-1 if t < 0 else self._declare(t) for t in old.outputs)
+        code = self._model.operator_codes[old.opcode_index]
+        mode = self._assignment.scheme.modes[index]
+        options = old.options if mode is None else _options(old.options, mode)
+        if mode is not None:
+            code = replace(code, version=max(code.version, self._version(code.name, options, inputs, outputs)))
+        intermediates = None if old.intermediates is None else tuple(map(self._original, old.intermediates))
+        new = replace(old, inputs=inputs, outputs=outputs, options=options, intermediates=intermediates)
+        self._append(new, code, index)
+
+    def result(self) -> Rewritten:
+        """The model, its outputs converted to what callers get."""
+        outputs = tuple(self._output(t) for t in self._source.graph.outputs)
+        given = dict(zip(self._source.graph.inputs, self._inputs, strict=True))
+        taken = dict(zip(self._source.graph.outputs, outputs, strict=True))
+        graph = replace(
+            self._source.graph,
+            tensors=tuple(self._tensors),
+            inputs=self._inputs,
+            outputs=outputs,
+            operators=tuple(self._operators),
+        )
+        signatures = self._model.signature_defs
+        if signatures is not None:
+            signatures = tuple(
+                s if s.subgraph_index else replace(s, inputs=_moved(s.inputs, given), outputs=_moved(s.outputs, taken))
+                for s in signatures
+            )
+        others = tuple(self._elsewhere(g) for g in self._model.subgraphs[1:])
+        model = replace(
+            self._model,
+            operator_codes=tuple(self._codes),
+            subgraphs=(graph, *others),
+            buffers=tuple(self._buffers),
+            signature_defs=signatures,
+            metadata=None,
+            metadata_buffer=None,
+        )
+        return Rewritten(model, tuple(self._origins), MappingProxyType(self._made))
+
+    def _operand(self, slot: Slot, tensor: int) -> int:
+        constant = self._assignment.constants.get(slot)
+        if constant is not None:
+            return self._constant(tensor, constant)
+        wanted = self._assignment.read.get(slot)
+        if self._source.is_float(tensor) and tensor not in self._source.constants:
+            return self._in_form(tensor, wanted)
+        return self._original(tensor)
+
+    def _output(self, tensor: int) -> int:
+        if self._source.is_float(tensor) and tensor not in self._source.constants:
+            return self._in_form(tensor, self._assignment.outputs.get(tensor))
+        return self._original(tensor)
+
+    def _in_form(self, tensor: int, wanted: Params | None) -> int:
+        """The new tensor that holds a computed tensor in that form."""
+        made = self._assignment.made.get(tensor)
+        if wanted == made:
+            return self._original(tensor)
+        key = (tensor, None if wanted is None else wanted.key)
+        if key not in self._converted:
+            self._converted[key] = self._convert(self._original(tensor), made, wanted)
+        return self._converted[key]
+
+    def _convert(self, source: int, made: Params | None, wanted: Params | None) -> int:
+        spec = self._tensors[source]
+        kind = TensorType.FLOAT32 if made is None else made.type
+        if wanted is None:
+            result = self._tensor(_typed(spec, None, "dequantized"))
+            self._insert("DEQUANTIZE", source, result, dequantize_version(kind, 1))
+        else:
+            result = self._tensor(_typed(spec, wanted, wanted.type.label))
+            self._insert("QUANTIZE", source, result, quantize_version(kind, wanted.type))
+        return result
+
+    def _constant(self, tensor: int, constant: Constant) -> int:
+        params = constant.params
+        key = (constant.codes.tobytes(), constant.codes.shape, None if params is None else params.key, constant.widened)
+        if key not in self._constants:
+            spec = replace(self._source.graph.tensors[tensor], buffer=self._buffer(constant.codes))
+            stored = self._tensor(_stored(spec, params))
+            if constant.widened:
+                wide = self._tensor(_typed(spec, None, "dequantized"))
+                channels = 1 if params is None else params.scale.size
+                kind = TensorType.FLOAT16 if params is None else params.type
+                self._insert("DEQUANTIZE", stored, wide, dequantize_version(kind, channels))
+                stored = wide
+            self._constants[key] = stored
+        return self._constants[key]
+
+    def _declare(self, tensor: int) -> int:
+        """The new tensor that an operator makes, or that the graph is given."""
+        if tensor not in self._made:
+            spec = replace(self._source.graph.tensors[tensor], buffer=0)
+            params = self._assignment.made.get(tensor)
+            self._made[tensor] = self._tensor(spec if params is None else _stored(spec, params))
+        return self._made[tensor]
+
+    def _original(self, tensor: int) -> int:
+        """The new tensor of one that stays as it is, with its constant's bytes."""
+        if tensor < 0:
+            return -1
+        if tensor not in self._made:
+            spec = self._source.graph.tensors[tensor]
+            self._made[tensor] = self._tensor(replace(spec, buffer=self._copied(spec)))
+        return self._made[tensor]
+
+    def _tensor(self, spec: TensorSpec) -> int:
+        name = spec.name or ""
+        if name in self._names:
+            name = next(n for i in range(1, len(self._names) + 2) if (n := f"{spec.name}_{i}") not in self._names)
+        self._names.add(name)
+        self._tensors.append(replace(spec, name=name))
+        return len(self._tensors) - 1
+
+    def _buffer(self, values: Array) -> int:
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        key = data.tobytes()
+        if key not in self._stored:
+            self._buffers.append(Buffer(data))
+            self._stored[key] = len(self._buffers) - 1
+        return self._stored[key]
+
+    def _insert(self, name: str, source: int, result: int, version: int) -> None:
+        code = OperatorCode(enum("BuiltinOperator")[name], name, version)
+        self._append(Operator(0, (source,), (result,), Record(f"{name.capitalize()}Options")), code, -1)
+
+    def _append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
+        self._operators.append(replace(operator, opcode_index=self._code(code)))
+        self._origins.append(origin)
+
+    def _elsewhere(self, graph: Subgraph) -> Subgraph:
+        """Another subgraph, as it is."""
+        tensors = tuple(replace(t, buffer=self._copied(t)) for t in graph.tensors)
+        codes = self._model.operator_codes
+        operators = tuple(replace(o, opcode_index=self._code(codes[o.opcode_index])) for o in graph.operators)
+        return replace(graph, tensors=tensors, operators=operators)
+
+    def _copied(self, spec: TensorSpec) -> int:
+        data = self._model.buffers[spec.buffer].data
+        return 0 if data is None else self._buffer(data)
+
+    def _code(self, code: OperatorCode) -> int:
+        if code not in self._codes:
+            self._codes.append(code)
+        return self._codes.index(code)
+
+    def _version(self, op: str, options: Record | None, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+        specs = [None if t < 0 else self._tensors[t] for t in inputs]
+        types = [None if s is None else TensorType(s.type) for s in specs]
+        scales = [s.quantization.scale for s in specs if s is not None and s.quantization is not None]
+        version = needed(op, types, per_channel=any(scale.size > 1 for scale in scales[1:]))
+        made = self._tensors[outputs[0]].quantization
+        if op == "MUL" and made is not None and len(scales) == 2:
+            product = float(scales[0][0]) * float(scales[1][0]) / float(made.scale[0])
+            version = max(version, MUL_BY_ONE_OR_MORE if product >= 1 else 1)
+        return max(version, structure_version(op, options, len(inputs)))
+
+
+def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, new.get(tensor, tensor)) for name, tensor in pairs)
+
+
+def _typed(spec: TensorSpec, params: Params | None, suffix: str) -> TensorSpec:
+    """A computed tensor of the same shape in another form."""
+    return replace(_stored(spec, params, TensorType.FLOAT32), name=f"{spec.name}_{suffix}", buffer=0)
+
+
+def _stored(spec: TensorSpec, params: Params | None, otherwise: TensorType = TensorType.FLOAT16) -> TensorSpec:
+    if params is None:
+        return replace(spec, type=otherwise, quantization=None)
+    return replace(spec, type=params.type, quantization=params.quantization)
+
+
+def _options(options: Record | None, mode: Mode) -> Record | None:
+    """Options with the switches that an integer kernel reads."""
+    if options is None:
+        return None
+    fields = dict(options.fields)
+    if "pot_scale_int16" in fields:  # scales of ADD and SUB are no powers of two
+        fields["pot_scale_int16"] = False
+    if "asymmetric_quantize_inputs" in fields:
+        fields["asymmetric_quantize_inputs"] = mode == Mode.DYNAMIC
+    return options if fields == dict(options.fields) else replace(options, fields=MappingProxyType(fields))

@@ -1,0 +1,252 @@
+"""Which operators become integer, which of their operands are what, and which tensors share scale and zero point.
+
+Nothing here knows a range: a scheme is the part of a quantization that the graph and the modes decide.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import find
+from tflq.profiles import by_name
+from tflq.quantization.floats import FloatModel
+from tflq.quantization.recipe import TYPES, Mode
+from tflq.quantization.rules import FIXED, KEPT_FLOAT, RULES, Weights, tied_inputs
+from tflq.quantization.versions import needed
+
+#: An operand: (operator, input position).
+Slot = tuple[int, int]
+#: A tensor in one integer type: as it is made, or as QUANTIZE makes it for an operator that reads another type.
+Form = tuple[int, TensorType]
+
+#: Whose kernels decide what has an integer form.
+KERNELS = "litert-ref"
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplied:
+    """The weights of one operator: their tensor, the dimension of their channels (None: one scale), their bias."""
+
+    operator: int
+    data: int  # tensor
+    tensor: int
+    axis: int | None
+    bias: int | None  # tensor; None where the operator has none or it stays float
+    position: int
+    bias_position: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheme:
+    """Modes of operators (None: float) and the groups of tensors that share scale and zero point.
+
+    A group is named by one of its forms. `made` gives the group of each tensor that an integer operator makes, or that
+    the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group must
+    hold; `fixed` scale and zero point of groups that an operator decides. `constants` are slots of constants that are
+    read as activations: with their group, or None where their own range decides.
+    """
+
+    model: FloatModel
+    modes: tuple[Mode | None, ...]
+    made: Mapping[int, Form]
+    read: Mapping[Slot, Form]
+    members: Mapping[Form, tuple[int, ...]]
+    fixed: Mapping[Form, tuple[float, int]]
+    constants: Mapping[Slot, Form | None]
+    multiplied: tuple[Multiplied, ...]
+
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """Tensors whose ranges are needed, in order."""
+        return tuple(sorted({t for group, members in self.members.items() if group not in self.fixed for t in members}))
+
+
+def modes_of(
+    model: FloatModel, mode: Mode, kept_float: Mapping[int, str]
+) -> tuple[tuple[Mode | None, ...], dict[int, str]]:  # fmt: skip
+    """What each operator computes with, and why those that hold float data do not become integer, by index."""
+    modes: list[Mode | None] = []
+    reasons = dict(kept_float)
+    for index in range(len(model.graph.operators)):
+        reason = reasons.get(index) or _refusal(model, index, mode)
+        if reason:
+            reasons[index] = reason
+        modes.append(None if reason is not None else mode)
+    return tuple(modes), {index: reason for index, reason in reasons.items() if reason}
+
+
+def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
+    """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
+    operator, op = model.graph.operators[index], model.op(index)
+    if not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
+        return ""
+    if op not in RULES:
+        return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
+    weights = multiplied(model, index, mode)
+    if weights is not None and weights.bias is not None and weights.bias not in model.constants:
+        return "its bias is computed"
+    rows = by_name(KERNELS).kernels
+    inputs, outputs = operand_types(model, index, mode)
+    if TYPES[mode].data is None and inputs == operand_types(model, index, None)[0]:
+        return ""
+    if mode == Mode.WEIGHTS or find(rows, op, needed(op, inputs), inputs, outputs) is not None:
+        return None
+    return f"LiteRT has no {mode.value} kernel for its operands"
+
+
+def operand_types(
+    model: FloatModel, index: int, mode: Mode | None
+) -> tuple[list[TensorType | None], list[TensorType]]:  # fmt: skip
+    """Element types of an operator's inputs and outputs in that mode (None: as they are)."""
+    operator = model.graph.operators[index]
+    specs = model.graph.tensors
+    inputs = [None if t < 0 else TensorType(specs[t].type) for t in operator.inputs]
+    outputs = [TensorType(specs[t].type) for t in operator.outputs if t >= 0]
+    if mode is None:
+        return inputs, outputs
+    types = TYPES[mode]
+    if types.data is not None:
+        inputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in inputs]
+        outputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in outputs]
+    found = multiplied(model, index, mode)
+    if found is not None:
+        inputs[found.position] = types.weights
+        if found.bias is not None:
+            inputs[found.bias_position] = types.bias
+    return inputs, outputs
+
+
+def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
+    """The constant weights of an operator; None where it has none."""
+    rule, inputs = RULES.get(model.op(index)), model.graph.operators[index].inputs
+    weights = None if rule is None else rule.weights
+    if weights is None or weights.weights >= len(inputs):
+        return None
+    tensor = inputs[weights.weights]
+    if not model.is_float(tensor) or tensor not in model.constants:
+        return None
+    return Multiplied(
+        operator=index,
+        data=inputs[weights.data],
+        tensor=tensor,
+        axis=weights.axis if TYPES[mode].per_channel else None,
+        bias=_bias(model, inputs, weights, mode),
+        position=weights.weights,
+        bias_position=-1 if weights.bias is None else weights.bias,
+    )
+
+
+def _bias(model: FloatModel, inputs: Sequence[int], weights: Weights, mode: Mode) -> int | None:
+    if weights.bias is None or weights.bias >= len(inputs) or TYPES[mode].bias is None:
+        return None
+    tensor = inputs[weights.bias]
+    return tensor if model.is_float(tensor) else None
+
+
+def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
+    """The scheme of a graph whose operators compute in `modes`."""
+    return _Grouping(model, tuple(modes)).result()
+
+
+class _Grouping:
+    """Groups of forms while operators are taken in order."""
+
+    def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...]) -> None:
+        self._model, self._modes = model, modes
+        self._parent: dict[Form, Form] = {}
+        self._fixed: dict[Form, tuple[float, int]] = {}
+        self._made: dict[int, Form] = {}
+        self._read: dict[Slot, Form] = {}
+        self._constants: dict[Slot, Form | None] = {}
+        self._multiplied: list[Multiplied] = []
+        graph = model.graph
+        self._readers = Counter(t for operator in graph.operators for t in operator.inputs)
+        self._readers.update(graph.outputs)
+        for index, mode in enumerate(modes):
+            if mode is not None:
+                self._take(index, mode)
+        self._give_inputs()
+
+    def result(self) -> Scheme:
+        members: dict[Form, list[int]] = {}
+        for form in self._parent:
+            members.setdefault(self._root(form), []).append(form[0])
+        return Scheme(
+            model=self._model,
+            modes=self._modes,
+            made={t: self._root(form) for t, form in self._made.items()},
+            read={slot: self._root(form) for slot, form in self._read.items()},
+            members={root: tuple(sorted(tensors)) for root, tensors in members.items()},
+            fixed=self._fixed,
+            constants={slot: None if form is None else self._root(form) for slot, form in self._constants.items()},
+            multiplied=tuple(self._multiplied),
+        )
+
+    def _take(self, index: int, mode: Mode) -> None:
+        weights = multiplied(self._model, index, mode)
+        if weights is not None:
+            self._multiplied.append(weights)
+        data = TYPES[mode].data
+        if data is None:
+            return
+        special = set() if weights is None else {weights.position}
+        if weights is not None and weights.bias is not None:
+            special.add(weights.bias_position)
+        operator, op = self._model.graph.operators[index], self._model.op(index)
+        outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
+        for form in outputs:
+            self._made[form[0]] = self._new(form)
+            if (op, data) in FIXED:
+                self._fixed[form] = FIXED[op, data]
+        for first, second in pairwise(outputs):
+            self._union(first, second)
+        tied = tied_inputs(op, len(operator.inputs)) if outputs else ()
+        activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
+        computed = [p for p in tied if p in activations and operator.inputs[p] not in self._model.constants]
+        for position in activations:
+            tensor = operator.inputs[position]
+            form = (tensor, data)
+            if tensor in self._model.constants:
+                self._constants[index, position] = outputs[0] if position in tied else None
+            elif position not in tied:
+                self._read[index, position] = self._new(form)
+            elif len(computed) == 1 or self._may_share(form):
+                self._read[index, position] = self._new(form)
+                self._union(form, outputs[0])
+            else:
+                self._read[index, position] = outputs[0]
+
+    def _may_share(self, form: Form) -> bool:
+        """Whether nothing but the operator that asks reads a group: then it loses nothing by a wider range."""
+        root = self._root(self._new(form))
+        return root not in self._fixed and all(
+            self._readers[other[0]] == 1 for other in self._parent if self._root(other) == root
+        )
+
+    def _give_inputs(self) -> None:
+        """Let what the graph is given be made in a form of its own, else in the one that the first operator reads."""
+        read = [(self._model.graph.operators[i].inputs[p], form) for (i, p), form in sorted(self._read.items())]
+        for tensor, form in [(own[0], own) for own in self._parent] + read:
+            if tensor in self._model.graph.inputs:
+                self._made.setdefault(tensor, form)
+
+    def _new(self, form: Form) -> Form:
+        self._parent.setdefault(form, form)
+        return form
+
+    def _root(self, form: Form) -> Form:
+        while self._parent[form] != form:
+            form = self._parent[form]
+        return form
+
+    def _union(self, one: Form, other: Form) -> None:
+        a, b = self._root(one), self._root(other)
+        if a == b:
+            return
+        self._parent[b] = a
+        if b in self._fixed:
+            self._fixed[a] = self._fixed.pop(b)
