@@ -13,12 +13,18 @@ from tflq.cli.output import say, say_document
 @model_argument
 @profile_option
 @click.option("--op", type=int, metavar="N", help="Everything about operator N.")
+@click.option("--overflow", is_flag=True, help="How large accumulators can become, by weights and range of input.")
+@click.option("--accumulator-bits", metavar="N", type=click.IntRange(1, 64), help="Their width. [default: 32]")
 @json_option
-def inspect_command(model: str, profile: str, op: int | None, as_json: bool) -> int:
+def inspect_command(
+    model: str, profile: str, op: int | None, overflow: bool, accumulator_bits: int | None, as_json: bool
+) -> int:
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
     Nothing is run. An operator that the profile does not support is listed with the reason.
     """
+    if overflow or accumulator_bits is not None:
+        return _show_overflow(model, profile, accumulator_bits or 32, as_json)
     from tflq.errors import UnknownNameError
     from tflq.verification.inspection import inspect
 
@@ -37,3 +43,17 @@ def inspect_command(model: str, profile: str, op: int | None, as_json: bool) -> 
 
         say(inspection_lines(found) if op is None else operator_lines(found, op))
     return Exit.SAME
+
+
+def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:
+    from tflq.profiles import by_name
+    from tflq.report.overflow import overflow_document, overflow_lines
+    from tflq.verification.overflow import overflow_bounds
+    from tflq.verification.source import subject
+
+    bounds = overflow_bounds(subject(model).model, by_name(profile))
+    if as_json:
+        say_document(overflow_document(model, profile, bounds, bits))
+    else:
+        say(overflow_lines(bounds, bits))
+    return Exit.DIFFERS if any(bound.bits > bits for bound in bounds) else Exit.SAME
