@@ -1,0 +1,1 @@
+"""What makes an integer model better once its ranges are known: factors, biases, roundings."""

@@ -1,0 +1,299 @@
+"""Which tensors of a float model may have their channels scaled without changing what the model computes.
+
+Dividing channel c of a tensor by s[c] > 0 changes nothing if what makes the tensor divides, and what reads it
+multiplies: weights and other constants can, and operators that commute with positive factors pass the duty on. Tensors
+that have to be scaled alike form a group; a group with a member that nothing can absorb is frozen at 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import Operator
+from tflq.quantization.floats import FloatModel
+
+#: FusedActivation values that commute with positive factors: NONE, RELU.
+HOMOGENEOUS = (0, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """Axis `axis` of a constant is multiplied by s[channels] ** `sign` of a tensor's group.
+
+    `channels` gives the group's channel for every index along the axis. `reads` says that the constant weighs the
+    tensor as an operand of a sum over channels, as dense weights do.
+    """
+
+    constant: int
+    tensor: int
+    axis: int
+    channels: NDArray[np.intp]
+    sign: int
+    reads: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Tensors whose channels (their last dimension) are scaled alike, and the constants that absorb it."""
+
+    tensors: tuple[int, ...]
+    size: int
+    factors: tuple[Factor, ...]
+
+
+def channel_groups(model: FloatModel) -> tuple[Group, ...]:
+    """All groups that can be scaled, in order of their first tensor."""
+    finding = _Finding(model)
+    for index, operator in enumerate(model.graph.operators):
+        _HANDLERS.get(model.op(index), _Finding.freeze)(finding, operator)
+    finding.freeze_tensors((*model.graph.inputs, *model.graph.outputs))
+    return finding.groups()
+
+
+class _Finding:
+    """Groups while operators are looked at: a forest of tensors, `frozen` roots, and factors by tensor."""
+
+    def __init__(self, model: FloatModel) -> None:
+        self.model = model
+        self._parent: dict[int, int] = {}
+        self._frozen: set[int] = set()
+        self._factors: list[Factor] = []
+        self._products: list[tuple[int, int, int]] = []  # both factors and the product of MULs
+        self._uses = Counter(t for o in model.graph.operators for t in o.inputs if t >= 0)
+
+    def root(self, tensor: int) -> int:
+        """The tensor that stands for its group."""
+        while self._parent.get(tensor, tensor) != tensor:
+            tensor = self._parent[tensor]
+        return tensor
+
+    def shape(self, tensor: int) -> tuple[int, ...]:
+        """As the file declares it."""
+        return self.model.graph.tensors[tensor].shape
+
+    def channels(self, tensor: int) -> int:
+        """Length of the last dimension; 0 where there is none."""
+        return (0, *self.shape(tensor))[-1]
+
+    def tie(self, *tensors: int) -> None:
+        """Scale these alike; tensors with other numbers of channels are frozen."""
+        if len({self.channels(t) for t in tensors}) > 1:
+            self.freeze_tensors(tensors)
+            return
+        first, *others = (self.root(t) for t in tensors)
+        for other in others:
+            if other != first:
+                self._parent[other] = first
+                if other in self._frozen:
+                    self._frozen.add(first)
+
+    def freeze_tensors(self, tensors: tuple[int, ...]) -> None:
+        """Nothing can absorb a scale of these."""
+        self._frozen.update(self.root(t) for t in tensors if t >= 0)
+
+    def freeze(self, operator: Operator) -> None:
+        """Any operator of which nothing is known."""
+        self.freeze_tensors((*operator.inputs, *operator.outputs))
+
+    def own_constant(self, tensor: int) -> bool:
+        """Whether it is a float constant that nothing else reads."""
+        return tensor in self.model.constants and self.model.is_float(tensor) and self._uses[tensor] == 1
+
+    def absorb(self, factor: Factor) -> None:
+        """Note a constant that can take a group's scale."""
+        self._factors.append(factor)
+
+    def product(self, left: int, right: int, made: int) -> None:
+        """s[made] = s[left] * s[right]: settled when it is known which of them are frozen."""
+        self._products.append((left, right, made))
+
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that are left free."""
+        self._settle_products()
+        members: dict[int, list[int]] = {}
+        made = [t for o in self.model.graph.operators for t in o.outputs if self.model.is_float(t)]
+        for tensor in dict.fromkeys(made):
+            members.setdefault(self.root(tensor), []).append(tensor)
+        return tuple(
+            Group(tuple(tensors), self.channels(root), self._factors_of(root))
+            for root, tensors in members.items()
+            if root not in self._frozen and self._factors_of(root)
+        )
+
+    def _factors_of(self, root: int) -> tuple[Factor, ...]:
+        return tuple(f for f in self._factors if self.root(f.tensor) == root)
+
+    def _settle_products(self) -> None:
+        """A factor that is frozen leaves the other and the product tied; where neither is, one of them is frozen."""
+        while self._products:
+            for position, (left, right, made) in enumerate(self._products):
+                for one, other in ((left, right), (right, left)):
+                    if self.root(one) in self._frozen:
+                        self.tie(other, made)
+                        del self._products[position]
+                        break
+                else:
+                    continue
+                break
+            else:
+                self.freeze_tensors(self._products[0][:1])
+
+
+def _option(operator: Operator, name: str, default: int = 0) -> int:
+    value = None if operator.options is None else operator.options.get(name, default)
+    return default if value is None else int(value)
+
+
+def _scaled_output(finding: _Finding, operator: Operator, weights: int, bias: int, axis: int) -> None:
+    """Let the rows of `weights` and the bias absorb the output's scale, or freeze the output."""
+    (made,) = operator.outputs
+    owned = [t for t in (weights, bias) if t >= 0]
+    fits = all(finding.own_constant(t) for t in owned) and finding.shape(weights)[axis] == finding.channels(made)
+    if not fits or _option(operator, "fused_activation_function") not in HOMOGENEOUS:
+        finding.freeze_tensors(operator.outputs)
+        return
+    every = np.arange(finding.channels(made))
+    finding.absorb(Factor(weights, made, axis, every, -1))
+    if bias >= 0:
+        finding.absorb(Factor(bias, made, 0, every, -1))
+
+
+def _operands(operator: Operator) -> tuple[int, int, int]:
+    data, weights, *bias = operator.inputs
+    return data, weights, (*bias, -1)[0]
+
+
+def _conv(finding: _Finding, operator: Operator) -> None:
+    data, weights, bias = _operands(operator)
+    _scaled_output(finding, operator, weights, bias, 0)
+    if finding.own_constant(weights) and finding.shape(weights)[3] == finding.channels(data):
+        finding.absorb(Factor(weights, data, 3, np.arange(finding.channels(data)), 1, reads=True))
+    else:  # groups, or weights that others read too
+        finding.freeze_tensors((data,))
+
+
+def _depthwise(finding: _Finding, operator: Operator) -> None:
+    data, weights, bias = _operands(operator)
+    _scaled_output(finding, operator, weights, bias, 3)
+    made, given = finding.shape(weights)[-1], finding.channels(data)
+    if finding.own_constant(weights) and given and made % given == 0:
+        finding.absorb(Factor(weights, data, 3, np.arange(made) // (made // given), 1))
+    else:
+        finding.freeze_tensors((data,))
+
+
+def _fully_connected(finding: _Finding, operator: Operator) -> None:
+    data, weights, bias = _operands(operator)
+    _scaled_output(finding, operator, weights, bias, 0)
+    if finding.own_constant(weights) and finding.shape(weights)[1] == finding.channels(data):
+        finding.absorb(Factor(weights, data, 1, np.arange(finding.channels(data)), 1, reads=True))
+    else:
+        finding.freeze_tensors((data,))
+
+
+def _transpose_conv(finding: _Finding, operator: Operator) -> None:
+    _, weights, data, *bias = operator.inputs
+    _scaled_output(finding, operator, weights, (*bias, -1)[0], 0)
+    if finding.own_constant(weights):
+        finding.absorb(Factor(weights, data, 3, np.arange(finding.channels(data)), 1, reads=True))
+    else:
+        finding.freeze_tensors((data,))
+
+
+def _pass(finding: _Finding, operator: Operator) -> None:
+    """One input whose channels the output keeps: RESHAPE does where the last dimension keeps its length."""
+    finding.tie(operator.inputs[0], operator.outputs[0])
+
+
+def _pool(finding: _Finding, operator: Operator) -> None:
+    if _option(operator, "fused_activation_function") in HOMOGENEOUS:
+        _pass(finding, operator)
+    else:
+        finding.freeze(operator)
+
+
+def _mean(finding: _Finding, operator: Operator) -> None:
+    data, axes = operator.inputs
+    rank = len(finding.shape(data))
+    known = finding.model.constants.get(axes)
+    if known is None or any(int(a) % rank == rank - 1 for a in np.atleast_1d(known)):
+        finding.freeze(operator)
+    else:
+        _pass(finding, operator)
+
+
+def _pad(finding: _Finding, operator: Operator) -> None:
+    amounts = finding.model.constants.get(operator.inputs[1])
+    if amounts is None or np.any(amounts[-1]) or len(operator.inputs) > 2:
+        finding.freeze(operator)
+    else:
+        _pass(finding, operator)
+
+
+def _constant_row(finding: _Finding, operator: Operator) -> tuple[int, int] | None:
+    """The activation and the constant with one value a channel, where an operator has one of each."""
+    left, right = operator.inputs
+    for data, constant in ((left, right), (right, left)):
+        row = finding.own_constant(constant) and data not in finding.model.constants
+        whole = finding.shape(constant)[-1:] == finding.shape(operator.outputs[0])[-1:] != (1,)
+        if row and whole:
+            return data, constant
+    return None
+
+
+def _add(finding: _Finding, operator: Operator) -> None:
+    if _option(operator, "fused_activation_function") not in HOMOGENEOUS:
+        finding.freeze(operator)
+    elif (found := _constant_row(finding, operator)) is not None:
+        data, constant = found
+        (made,) = operator.outputs
+        finding.tie(data, made)
+        axis = len(finding.shape(constant)) - 1
+        finding.absorb(Factor(constant, made, axis, np.arange(finding.channels(constant)), -1))
+    elif any(t in finding.model.constants for t in operator.inputs):
+        finding.freeze(operator)
+    else:
+        finding.tie(*operator.inputs, *operator.outputs)
+
+
+def _mul(finding: _Finding, operator: Operator) -> None:
+    if _option(operator, "fused_activation_function") not in HOMOGENEOUS:
+        finding.freeze(operator)
+    elif (found := _constant_row(finding, operator)) is not None:
+        data, constant = found
+        (made,) = operator.outputs
+        every, axis = np.arange(finding.channels(constant)), len(finding.shape(constant)) - 1
+        finding.absorb(Factor(constant, made, axis, every, -1))
+        if finding.channels(data) == finding.channels(constant):
+            finding.absorb(Factor(constant, data, axis, every, 1))
+        else:
+            finding.freeze_tensors((data,))
+    elif any(t in finding.model.constants for t in operator.inputs):
+        left, right = operator.inputs
+        finding.tie(right if left in finding.model.constants else left, *operator.outputs)
+    else:
+        left, right = operator.inputs
+        finding.product(left, right, operator.outputs[0])
+
+
+_HANDLERS: Mapping[str, Callable[[_Finding, Operator], None]] = {
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "FULLY_CONNECTED": _fully_connected,
+    "TRANSPOSE_CONV": _transpose_conv,
+    "AVERAGE_POOL_2D": _pool,
+    "MAX_POOL_2D": _pool,
+    "MEAN": _mean,
+    "SUM": _mean,
+    "PAD": _pad,
+    "ADD": _add,
+    "SUB": _add,
+    "MUL": _mul,
+    **dict.fromkeys(("RELU", "LEAKY_RELU", "PRELU", "ABS", "NEG", "RESHAPE"), _pass),
+    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _pass),
+}
