@@ -10,7 +10,8 @@
     │   ├── ShapeError                         tensor, expected shape, got shape
     │   ├── TypeMismatchError                  tensor, expected type, got type
     │   ├── UnknownNameError                   no tensor, signature, profile ... of that name
-    │   └── OptionError                        an option that cannot be honoured
+    │   ├── OptionError                        an option that cannot be honoured
+    │   └── CalibrationError                   calibration data: sample, tensor, what is wrong
     ├── StateError (RuntimeError, ValueError)  calls in the wrong order; LiteRT raises one or the other
     ├── UndefinedResultError (ArithmeticError) the original aborts, or its result is undefined, for these values
     ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
@@ -134,6 +135,18 @@ class UnknownNameError(InputError):
 
 class OptionError(InputError):
     """An option, or a combination of options, that cannot be honoured."""
+
+
+class CalibrationError(InputError):
+    """Calibration data that says nothing about a model's ranges; `sample` counts from 0, `name` is the tensor's."""
+
+    def __init__(
+        self, reason: str, *, sample: int | None = None, name: str = "", expected: object = None, got: object = None
+    ) -> None:  # fmt: skip
+        self.sample = sample
+        place = "calibration data" if sample is None else f"calibration sample {sample}"
+        super().__init__(reason, name=f"{place}, {name}" if name else place, expected=expected, got=got)
+        self.name = name
 
 
 class StateError(TflqError, RuntimeError, ValueError):

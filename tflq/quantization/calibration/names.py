@@ -1,0 +1,60 @@
+"""By which names a model's inputs may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.errors import CalibrationError
+from tflq.ir import Model, TensorSpec
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputNames:
+    """The inputs of the first subgraph in order, and their positions by tensor name and by names in signatures."""
+
+    tensors: tuple[int, ...]
+    specs: tuple[TensorSpec, ...]
+    positions: Mapping[str, int]
+
+    @staticmethod
+    def of(model: Model) -> InputNames:
+        """From the model's first subgraph; where names clash, tensor names go before."""
+        graph = model.subgraphs[0]
+        position = {tensor: i for i, tensor in enumerate(graph.inputs)}
+        positions: dict[str, int] = {}
+        for signature in model.signature_defs or ():
+            if signature.subgraph_index == 0:
+                positions.update({name: position[tensor] for name, tensor in signature.inputs if tensor in position})
+        positions.update({name: i for tensor, i in position.items() if (name := graph.tensors[tensor].name)})
+        return InputNames(graph.inputs, tuple(graph.tensors[t] for t in graph.inputs), positions)
+
+    def ordered(self, given: Mapping[str, ArrayLike], sample: int | None) -> tuple[Array, ...]:
+        """Arrays given by name, in input order."""
+        order = self.order(given, sample)
+        return tuple(np.asarray(given[name]) for name in order)
+
+    def order(self, given: Iterable[str], sample: int | None = None) -> tuple[str, ...]:
+        """The given names in input order; every input must be named once, and nothing else."""
+        found: dict[int, str] = {}
+        for name in given:
+            i = self.positions.get(name)
+            if i is None or i in found:
+                reason = "there is no input of that name" if i is None else "is given twice"
+                raise CalibrationError(reason, sample=sample, name=name, expected=" or ".join(self.positions), got=name)
+            found[i] = name
+        for i, spec in enumerate(self.specs):
+            if i not in found:
+                raise CalibrationError("no value is given", sample=sample, name=spec.name or f"input {i}")
+        return tuple(found[i] for i in range(len(self.specs)))
+
+    def check_count(self, count: int, sample: int | None) -> None:
+        """Refuse a number of arrays that is not the number of inputs."""
+        if count != len(self.specs):
+            raise CalibrationError("number of inputs", sample=sample, expected=len(self.specs), got=count)

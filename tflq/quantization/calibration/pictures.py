@@ -1,0 +1,36 @@
+"""Images as arrays, read by Pillow (extra `images`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError, OptionError
+
+#: Suffixes of files that are taken for images.
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
+
+#: Pillow's mode for a number of channels.
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[Any]:
+    """An image as uint8 [height, width, channels]: first frame, converted to grey, RGB or RGBA; the largest centred
+    part of the wanted proportions is cut out and resized bilinearly (averaging where it shrinks).
+    """
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ImportError as error:
+        raise OptionError("folders of images need Pillow: install the extra `images`", name=str(path)) from error
+    if channels not in _MODES:
+        raise InputError("images have 1, 3 or 4 channels", name=str(path), expected=channels)
+    try:
+        with Image.open(path) as image:
+            upright = ImageOps.exif_transpose(image).convert(_MODES[channels])
+            fitted = ImageOps.fit(upright, (width, height), Image.Resampling.BILINEAR)
+    except (OSError, UnidentifiedImageError, ValueError) as error:
+        raise InputError(f"is no readable image ({error})", name=str(path)) from error
+    return np.asarray(fitted, np.uint8).reshape(height, width, channels)

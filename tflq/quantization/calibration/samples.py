@@ -1,0 +1,175 @@
+"""One sample at a time, checked against the model's inputs, from whatever holds the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.errors import CalibrationError
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+from tflq.quantization.calibration.files import opened
+from tflq.quantization.calibration.names import InputNames
+from tflq.quantization.calibration.scaling import Scaling
+from tflq.quantization.calibration.spool import Spool
+
+Array = NDArray[Any]
+#: One sample: arrays in input order or by name, the batch dimension included; the bare array where there is one input.
+SampleSource: TypeAlias = "Sequence[ArrayLike] | Mapping[str, ArrayLike] | Array"
+#: A path (.npz, .npy, folder), stacked arrays, an iterable of samples, or a function that gives one.
+CalibrationSource: TypeAlias = (
+    "str | os.PathLike[str] | Array | Mapping[str, ArrayLike] | Iterable[SampleSource] | "
+    "Callable[[], Iterable[SampleSource]]"
+)
+
+
+class Calibration:
+    """Samples for the first subgraph of a model: iterated as often as asked for, by tensor index, one after another.
+
+    Stacked arrays (a path, one array, or a dict of arrays) hold a sample in each row along axis 0. A sample of an
+    iterable that holds several rows where the model takes one is as many samples. What can be iterated only once is
+    kept in a temporary file. `scaling` applies to float inputs; without it their data must be floats already.
+
+    Iterating raises CalibrationError, naming sample and tensor: number of inputs, names, shapes, types, NaN or infinite
+    values, no samples at all.
+    """
+
+    def __init__(self, model: Model, source: CalibrationSource | Calibration, scaling: Scaling | None = None) -> None:
+        self._names = InputNames.of(model)
+        self._scaling = scaling
+        self._samples: Callable[[], Iterator[tuple[Array, ...]]]
+        if isinstance(source, Calibration):
+            self._samples, self._scaling = source._samples, scaling or source._scaling
+        else:
+            self._samples = self._opened(source)
+
+    def __iter__(self) -> Iterator[dict[int, Array]]:
+        number = -1
+        for number, sample in enumerate(self._samples()):
+            yield {
+                tensor: self._checked(spec, array, number)
+                for tensor, spec, array in zip(self._names.tensors, self._names.specs, sample, strict=True)
+            }
+        if number < 0:
+            raise CalibrationError("there are no samples")
+
+    def _opened(self, source: CalibrationSource) -> Callable[[], Iterator[tuple[Array, ...]]]:
+        """A function that gives the samples from the first on, arrays in input order."""
+        names = self._names
+        if isinstance(source, (str, os.PathLike)):
+            path = source
+            return lambda: (self._whole(row, k) for k, row in enumerate(opened(path, names)))
+        if isinstance(source, Mapping):
+            stacked = names.ordered(source, None)
+            return lambda: (self._whole(row, k) for k, row in enumerate(_side_by_side(stacked)))
+        if isinstance(source, np.ndarray):
+            names.check_count(1, None)
+            return lambda: (self._whole((row,), k) for k, row in enumerate(source))
+        if callable(source):
+            return lambda: self._separate(source())
+        if iter(source) is source:
+            spool = Spool(self._separate(source))
+            return lambda: iter(spool)
+        return lambda: self._separate(source)
+
+    def _separate(self, samples: Iterable[SampleSource]) -> Iterator[tuple[Array, ...]]:
+        """Samples of an iterable; those that hold several rows are taken apart."""
+        number = count()
+        for given in samples:
+            k = next(number)
+            arrays = self._arrays(given, k)
+            if self._holds_rows(arrays):
+                yield from (self._whole(row, k) for row in zip(*arrays, strict=True))
+            else:
+                yield self._whole(arrays, k)
+
+    def _arrays(self, given: SampleSource, number: int) -> tuple[Array, ...]:
+        if isinstance(given, Mapping):
+            return self._names.ordered(given, number)
+        if isinstance(given, np.ndarray) and given.dtype != object:
+            given = (given,)
+        try:
+            values = cast("Sequence[ArrayLike]", given)
+            self._names.check_count(len(values), number)
+            return tuple(np.asarray(value) for value in values)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, CalibrationError):
+                raise
+            raise CalibrationError("is no list or dict of arrays", sample=number, got=type(given).__name__) from error
+
+    def _holds_rows(self, arrays: Sequence[Array]) -> bool:
+        """Whether every array holds the same number of rows, more than one, where the model takes one."""
+        lengths = {array.shape[0] if array.ndim else 0 for array in arrays}
+        return (
+            len(lengths) == 1
+            and lengths.pop() > 1
+            and all(
+                _single(spec) and _fits(_wanted(spec)[1:], array.shape[1:])
+                for spec, array in zip(self._names.specs, arrays, strict=True)
+            )
+        )
+
+    def _whole(self, row: Sequence[Array], number: int) -> tuple[Array, ...]:
+        """A sample with the batch dimensions that its arrays lack."""
+        self._names.check_count(len(row), number)
+        return tuple(
+            array[None] if _single(spec) and array.ndim == len(_wanted(spec)) - 1 else array
+            for spec, array in zip(self._names.specs, row, strict=True)
+        )
+
+    def _checked(self, spec: TensorSpec, array: Array, number: int) -> Array:
+        name = spec.name or "input"
+        if not _fits(_wanted(spec), array.shape):
+            expected, got = list(_wanted(spec)), list(array.shape)
+            raise CalibrationError("shape does not match", sample=number, name=name, expected=expected, got=got)
+        if spec.type != TensorType.FLOAT32:
+            return self._integers(spec, array, number)
+        if array.dtype.kind != "f" and (self._scaling is None or array.dtype.kind not in "iub"):
+            raise CalibrationError(
+                "holds no floats; mean and std say what stored integers stand for", sample=number, name=name,
+                expected="float32", got=array.dtype,
+            )  # fmt: skip
+        with np.errstate(over="ignore"):
+            values = array.astype(np.float32) if self._scaling is None else self._scaling.apply(array)
+        finite = np.isfinite(values)
+        if not finite.all():
+            where = np.unravel_index(int(finite.argmin()), finite.shape)
+            place = [int(i) for i in where]
+            raise CalibrationError(f"holds {values[where]} at {place}", sample=number, name=name)
+        return np.ascontiguousarray(values)
+
+    def _integers(self, spec: TensorSpec, array: Array, number: int) -> Array:
+        """Values of an input that is no float: they must all be of its type."""
+        wanted = CARRIER[TensorType(spec.type)]
+        values = array.astype(wanted) if array.dtype.kind in "iub" and wanted.kind in "iub" else array
+        if values.dtype != wanted or not np.array_equal(values, array):
+            raise CalibrationError(
+                "type does not match", sample=number, name=spec.name or "input", expected=wanted, got=array.dtype
+            )
+        return np.ascontiguousarray(values)
+
+
+def _side_by_side(stacked: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
+    lengths = [len(array) if array.ndim else 0 for array in stacked]
+    if len(set(lengths)) > 1:
+        raise CalibrationError("inputs have different numbers of samples", got=lengths)
+    return zip(*stacked, strict=True)
+
+
+def _wanted(spec: TensorSpec) -> tuple[int, ...]:
+    """The shape that an input takes; -1 where the file leaves it open, but for the first dimension, which is 1 then."""
+    shape = spec.shape_signature or spec.shape
+    return (1, *shape[1:]) if shape[:1] == (-1,) else shape
+
+
+def _single(spec: TensorSpec) -> bool:
+    """Whether one row along axis 0 is a sample."""
+    return _wanted(spec)[:1] == (1,)
+
+
+def _fits(wanted: Sequence[int], shape: Sequence[int]) -> bool:
+    return len(shape) == len(wanted) and all(want in (-1, got) for want, got in zip(wanted, shape, strict=True))

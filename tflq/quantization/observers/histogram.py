@@ -1,0 +1,139 @@
+"""A histogram on bins whose width is a power of two and whose edges are multiples of it.
+
+Bins of two such histograms always nest, so widening and merging move no value across an edge, and what is held at
+the end depends on the values alone, not on their order or grouping.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+from tflq.quantization.params import Range
+
+Array = NDArray[Any]
+
+#: Bits between a histogram's largest magnitude and its narrowest bins, for values that hardly differ.
+_FINEST = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Bin i counts the values in [(first + i) * 2^exponent, (first + i + 1) * 2^exponent) and holds their sum.
+
+    With `margin` None the bins widen until they hold everything. Else they are laid over the first batch's range,
+    widened on both sides by `margin` of its width, and stay: what falls beside counts in the end bins.
+    """
+
+    bins: int = 4096
+    margin: float | None = None
+    exponent: int = 0
+    first: int = 0
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    low: float = math.inf
+    high: float = -math.inf
+
+    @staticmethod
+    def within(wanted: Range, bins: int = 4096) -> Histogram:
+        """An empty histogram over a whole tensor's range; what falls beside will count in the end bins."""
+        exponent, first = _grid(float(wanted.low[0]), float(wanted.high[0]), bins)
+        return Histogram(bins, 0.0, exponent, first, np.zeros(bins, np.int64), np.zeros(bins))
+
+    @property
+    def range(self) -> Range:
+        """From the least to the greatest value seen, those beside the bins too."""
+        return Range.of(self.low, self.high) if self.low <= self.high else Range.of(0.0, 0.0)
+
+    def update(self, samples: Array) -> Histogram:
+        """With the samples counted."""
+        low, high = float(samples.min()), float(samples.max())
+        return self._holding(low, high)._counting(samples.ravel().astype(np.float64))
+
+    def merge(self, other: Histogram) -> Histogram:
+        """Both counted together; histograms that stay as they are must have the same bins."""
+        if not len(other.counts):
+            return self
+        mine = self._holding(other.low, other.high) if len(self.counts) else other._emptied()
+        if mine.margin is not None and (mine.exponent, mine.first) != (other.exponent, other.first):
+            raise InputError("histograms whose bins stay must have the same bins to be merged")
+        counts, sums = other._placed(mine.exponent, mine.first)
+        return replace(
+            mine,
+            counts=mine.counts + counts,
+            sums=mine.sums + sums,
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+        )
+
+    def quantile(self, share: float) -> float:
+        """The value below which `share` of all values lie; within a bin they are taken as evenly spread."""
+        total = np.cumsum(self.counts)
+        wanted = share * total[-1]
+        i = int(np.searchsorted(total, wanted))
+        before = total[i] - self.counts[i]
+        inside = (wanted - before) / self.counts[i] if self.counts[i] else 0.0
+        return float(np.clip(math.ldexp(self.first + i + inside, self.exponent), self.low, self.high))
+
+    def _holding(self, low: float, high: float) -> Histogram:
+        """The same values in bins that can take others from `low` to `high` too."""
+        if not len(self.counts):
+            extra = (self.margin or 0.0) * (high - low)
+            exponent, first = _grid(low - extra, high + extra, self.bins)
+            empty = np.zeros(self.bins, np.int64)
+            return replace(
+                self, exponent=exponent, first=first, counts=empty, sums=empty.astype(float), low=low, high=high
+            )
+        low, high = min(self.low, low), max(self.high, high)
+        if self.margin is not None:
+            return replace(self, low=low, high=high)
+        exponent, first = _grid(low, high, self.bins)
+        counts, sums = self._placed(exponent, first)
+        return replace(self, exponent=exponent, first=first, counts=counts, sums=sums, low=low, high=high)
+
+    def _placed(self, exponent: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Counts and sums in bins as wide or wider, of a window that holds all that is counted."""
+        if (exponent, first) == (self.exponent, self.first):
+            return self.counts, self.sums
+        index = ((np.arange(self.bins) + self.first) >> (exponent - self.exponent)) - first
+        index = _clipped(index, self.bins)  # only empty bins lie beside the window
+        return _gathered(index, self.counts, self.bins).astype(np.int64), _gathered(index, self.sums, self.bins)
+
+    def _emptied(self) -> Histogram:
+        return replace(self, counts=np.zeros_like(self.counts), sums=np.zeros_like(self.sums))
+
+    def _counting(self, values: NDArray[np.float64]) -> Histogram:
+        index = np.floor(values * math.ldexp(1.0, -self.exponent)) - self.first
+        index = _clipped(index, self.bins).astype(np.int64)
+        return replace(
+            self,
+            counts=self.counts + np.bincount(index, minlength=self.bins),
+            sums=self.sums + _gathered(index, values, self.bins),
+        )
+
+
+def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
+    """The least exponent, and the first bin, of a window of `bins` bins that holds [low, high]."""
+    magnitude = max(abs(low), abs(high), 2.0**-149)
+    exponent = math.frexp(magnitude)[1] - _FINEST
+    width = high - low
+    if width > 0:
+        exponent = max(exponent, math.frexp(width / bins)[1] - 1)
+    while math.floor(math.ldexp(high, -exponent)) - math.floor(math.ldexp(low, -exponent)) >= bins:
+        exponent += 1
+    return exponent, math.floor(math.ldexp(low, -exponent))
+
+
+def _clipped(index: Array, bins: int) -> Array:
+    """Bin numbers, those beside the window moved to its ends."""
+    inside: Array = np.clip(index, 0, bins - 1)
+    return inside
+
+
+def _gathered(index: Array, weights: Array, bins: int) -> NDArray[np.float64]:
+    return np.bincount(index, weights, bins).astype(np.float64)

@@ -1,0 +1,162 @@
+"""What a range costs: how far quantized values are from the values themselves, in one number a row. Less is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range
+from tflq.quantization.search.laying import Laying
+from tflq.quantization.search.points import Points
+
+Reals = NDArray[np.float64]
+#: What each row loses by its part of a range [C]: float64[C].
+Loss = Callable[[Range], Reals]
+
+
+class Objective(Enum):
+    """How a value x and its quantized form y are compared, p standing for the weight of x."""
+
+    L2 = "l2"
+    """sum p (x - y)^2 / sum p."""
+    WEIGHTED_L2 = "weighted-l2"
+    """sum p |x| (x - y)^2 / sum p |x|: what is large counts more."""
+    EARTH_MOVER = "earth-mover"
+    """sum p |x - y| / sum p: quantization keeps order, so carrying each value to its own code is the cheapest way."""
+    COSINE = "cosine"
+    """1 - cos(x, y), the angle between all values and their quantized forms."""
+    KL = "kl"
+    """Kullback-Leibler divergence of the quantized histogram from the clipped one.
+
+    Source: Migacz 2017, "8-bit inference with TensorRT".
+    """
+    JENSEN_SHANNON = "jensen-shannon"
+    """Jensen-Shannon divergence of the quantized histogram from the whole one: bounded, and defined for empty bins."""
+
+
+def loss(points: Points, laying: Laying, objective: Objective) -> Loss:
+    """The objective as a function of the range alone. KL and JENSEN_SHANNON gather the points in bins first."""
+    if objective in _OF_HISTOGRAMS:
+        bins = points.binned()
+        divergence = _OF_HISTOGRAMS[objective]
+        return lambda wanted: divergence(bins, laying, wanted)
+    error = _OF_VALUES[objective]
+    return lambda wanted: error(points, laying.nearest(points.values, wanted))
+
+
+def _mean_square(points: Points, near: Reals) -> Reals:
+    return _mean(points, np.square(points.values - near))
+
+
+def _weighted_mean_square(points: Points, near: Reals) -> Reals:
+    magnitude = np.abs(points.values)
+    return _ratio(_mean(points, magnitude * np.square(points.values - near)), _mean(points, magnitude))
+
+
+def _mean_distance(points: Points, near: Reals) -> Reals:
+    return _mean(points, np.abs(points.values - near))
+
+
+def _angle(points: Points, near: Reals) -> Reals:
+    product = _mean(points, points.values * near)
+    lengths = np.sqrt(_mean(points, np.square(points.values)) * _mean(points, np.square(near)))
+    return np.where(lengths > 0, 1 - _ratio(product, lengths), 1.0)
+
+
+def _mean(points: Points, terms: Reals) -> Reals:
+    """The weighted mean of each row."""
+    rows, count = terms.shape
+    if points.counts.size == 1:
+        return terms.mean(axis=1) if count else np.zeros(rows)
+    return _ratio((points.counts * terms).sum(axis=1), points.counts.sum(axis=1))
+
+
+def _relative_entropy(bins: Points, laying: Laying, wanted: Range) -> Reals:
+    """KL(clipped || quantized): what lies beside the range counts in the outermost bins in it, as clipping has it; the
+    quantized form is made from what lies inside alone, so that cutting much off costs much.
+    """
+    code = _codes(bins, laying, wanted)
+    low, high = laying.codes
+    inside = (bins.counts > 0) & (code >= low) & (code <= high)
+    within = np.where(inside, bins.counts, 0.0)
+    clipped = within.copy()
+    rows = np.arange(len(within))
+    first = inside.argmax(axis=1)
+    last = inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
+    clipped[rows, first] += np.where(code < low, bins.counts, 0.0).sum(axis=1)
+    clipped[rows, last] += np.where(code > high, bins.counts, 0.0).sum(axis=1)
+    divergence = _divergence(_shares(clipped), _shares(_spread(within, code, laying)))
+    return np.where(inside.any(axis=1), divergence, np.inf)
+
+
+def _jensen_shannon(bins: Points, laying: Laying, wanted: Range) -> Reals:
+    low, high = laying.codes
+    code = _codes(bins, laying, wanted)
+    saturated = np.clip(code, low, high)
+    inside = (bins.counts > 0) & (code == saturated)
+    masses = _by_code(bins.counts, saturated, laying)
+    homes = _by_code(inside.astype(np.float64), saturated, laying)
+    whole = _shares(bins.counts)
+    spread = _shares(np.where(inside, _at(_ratio(masses, homes), saturated, laying), 0.0))
+    middle = (whole + spread) / 2
+    return (_divergence(whole, middle) + _divergence(spread, middle)) / 2
+
+
+def _codes(bins: Points, laying: Laying, wanted: Range) -> Reals:
+    """The code nearest to each bin, not saturated."""
+    params = laying.params(wanted)
+    return np.rint(bins.values / params.scale.astype(np.float64)[:, None]) + params.zero_point[:, None]
+
+
+def _spread(within: Reals, code: Reals, laying: Laying) -> Reals:
+    """The mass of each code, spread evenly over the occupied bins that have it."""
+    code = np.clip(code, *laying.codes)
+    masses, homes = _by_code(within, code, laying), _by_code((within > 0).astype(np.float64), code, laying)
+    return np.where(within > 0, _at(_ratio(masses, homes), code, laying), 0.0)
+
+
+def _by_code(weights: Reals, code: Reals, laying: Laying) -> Reals:
+    """Sums [C, codes] of the weights [C, N] that have each code."""
+    low, high = laying.codes
+    rows, count = len(weights), high - low + 1
+    index = (code - low).astype(np.int64) + count * np.arange(rows)[:, None]
+    return np.bincount(index.ravel(), weights.ravel(), rows * count).reshape(rows, count).astype(np.float64)
+
+
+def _at(table: Reals, code: Reals, laying: Laying) -> Reals:
+    """What a table [C, codes] holds for the codes [C, N]."""
+    return np.take_along_axis(table, (code - laying.codes[0]).astype(np.int64), axis=1)
+
+
+def _divergence(p: Reals, q: Reals) -> Reals:
+    """sum p log(p / q) of each row, terms with p = 0 left out."""
+    terms = np.zeros_like(p)
+    with np.errstate(divide="ignore"):
+        np.log(p / np.where(q > 0, q, 1.0), out=terms, where=(p > 0) & (q > 0))
+    total: Reals = (p * terms).sum(axis=1)
+    return np.where(((p > 0) & (q == 0)).any(axis=1), np.inf, total)
+
+
+def _shares(counts: Reals) -> Reals:
+    return _ratio(counts, counts.sum(axis=1, keepdims=True))
+
+
+def _ratio(a: Reals, b: Reals) -> Reals:
+    """a / b, and 0 where b is 0."""
+    quotient: Reals = np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b != 0)
+    return quotient
+
+
+_OF_VALUES: dict[Objective, Callable[[Points, Reals], Reals]] = {
+    Objective.L2: _mean_square,
+    Objective.WEIGHTED_L2: _weighted_mean_square,
+    Objective.EARTH_MOVER: _mean_distance,
+    Objective.COSINE: _angle,
+}
+_OF_HISTOGRAMS: dict[Objective, Callable[[Points, Laying, Range], Reals]] = {
+    Objective.KL: _relative_entropy,
+    Objective.JENSEN_SHANNON: _jensen_shannon,
+}

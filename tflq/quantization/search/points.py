@@ -1,0 +1,57 @@
+"""The data that a range is searched for: weighted points, one row a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.observers import Histogram
+from tflq.quantization.params import Range
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """`values` [C, N] float64; `counts` [C, N], or [1, 1] where all weigh the same."""
+
+    values: Reals
+    counts: Reals
+
+    @staticmethod
+    def of_values(values: NDArray[Any], axis: int | None = None) -> Points:
+        """Every element once: the whole tensor as one row, or a row for each index along `axis`."""
+        rows = values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
+        return Points(rows.astype(np.float64), np.ones((1, 1)))
+
+    @staticmethod
+    def of_histogram(histogram: Histogram) -> Points:
+        """The mean value of each occupied bin, weighted by how many values it holds."""
+        held = histogram.counts > 0
+        counts = histogram.counts[held]
+        return Points((histogram.sums[held] / counts)[None], counts.astype(np.float64)[None])
+
+    @property
+    def range(self) -> Range:
+        """From the least to the greatest value of each row; 0 to 0 where there are none."""
+        if not self.values.shape[1]:
+            return Range(np.zeros(len(self.values)), np.zeros(len(self.values)))
+        return Range(self.values.min(axis=1), self.values.max(axis=1))
+
+    def binned(self, bins: int = 2048) -> Points:
+        """Each row's values gathered in equal bins over its own range: mean value and count of every bin, ascending.
+
+        Bins without values stand at their centre with count 0.
+        """
+        rows, whole = len(self.values), self.range
+        width = np.maximum((whole.high - whole.low) / bins, np.finfo(np.float64).tiny)[:, None]
+        index = np.minimum(((self.values - whole.low[:, None]) / width).astype(np.int64), bins - 1)
+        flat = (index + bins * np.arange(rows)[:, None]).ravel()
+        weights = np.broadcast_to(self.counts, self.values.shape)
+        counts = np.bincount(flat, weights.ravel(), rows * bins).reshape(rows, bins).astype(np.float64)
+        sums = np.bincount(flat, (weights * self.values).ravel(), rows * bins).reshape(rows, bins)
+        centres = whole.low[:, None] + (np.arange(bins) + 0.5) * width
+        return Points(np.divide(sums, counts, out=centres, where=counts > 0), counts)
