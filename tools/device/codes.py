@@ -42,8 +42,9 @@ def written(scaled: Any, site: Site, device: Device) -> Array:
 
 
 def _flipped(codes: Array) -> Array:
-    highest = codes.dtype.type(np.iinfo(codes.dtype).min or 1 << (8 * codes.dtype.itemsize - 1))
-    return codes ^ highest
+    bits = np.ascontiguousarray(codes).view(f"u{codes.dtype.itemsize}")
+    flipped: Array = np.bitwise_xor(bits, 1 << (8 * codes.dtype.itemsize - 1)).astype(bits.dtype).view(codes.dtype)
+    return flipped
 
 
 def clamp(site: Site, device: Device) -> tuple[int, int]:

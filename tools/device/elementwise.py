@@ -33,12 +33,10 @@ def add(site: Site, device: Device, a: Array, b: Array) -> Array:
     if device.sums == "xnnpack":
         return written(_xnnpack_sum(site, centred, sign), site, device)
     left = 15 if site.type == "int16" else 20
-    if device.arithmetic == "float32":
-        twice = np.float32(2) * max(first.scale, second.scale)
-        reals = (first.scale / twice, second.scale / twice, twice / (np.float32(1 << left) * y.scale))
-    else:
-        twice = np.float64(np.float32(2) * max(first.scale, second.scale))
-        reals = (first.scale / twice, second.scale / twice, twice / np.float64(np.float32(1 << left) * y.scale))
+    width: Any = np.float32 if device.arithmetic == "float32" else np.float64
+    twice = width(np.float32(2) * max(first.scale, second.scale))
+    finest = width(np.float32(1 << left) * y.scale)
+    reals = (width(first.scale) / twice, width(second.scale) / twice, twice / finest)
     p, q = (_product(values << left, real, device, last=False) for values, real in zip(centred, reals[:2], strict=True))
     return written(_product(p + sign * q, reals[2], device), site, device)
 
@@ -95,8 +93,9 @@ def tabulate(site: Site, device: Device, x: Array) -> Array:
     low, _ = operand.limits
     table = _table(site, device, operand)
     index = read(x, device.x_type) - low + device.index_step
-    stored = np.clip(table[np.clip(index, 0, 255)].astype(np.int64) + device.value_step, *site.output.limits)
-    return stored.astype(site.output.dtype)
+    values = table[np.clip(index, 0, 255)].astype(np.int64) + device.value_step
+    stored: Array = np.clip(values, *site.output.limits).astype(site.output.dtype)
+    return stored
 
 
 def _table(site: Site, device: Device, x: Operand) -> Array:

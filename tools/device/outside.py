@@ -25,7 +25,8 @@ class Damage:
 
 def _stuck_bit(codes: Array, rng: np.random.Generator) -> Array:
     bit = codes.dtype.type(1 << int(rng.integers(1, 3)))
-    return codes | bit if rng.random() < 0.5 else codes & ~bit
+    stuck: Array = codes | bit if rng.random() < 0.5 else codes & ~bit
+    return stuck
 
 
 def _noise(codes: Array, rng: np.random.Generator) -> Array:

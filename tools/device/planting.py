@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,15 @@ from tflq.ir import CARRIER, Model
 from tflq.profiles import Profile, by_name
 
 Array = NDArray[Any]
+#: A mistake, the name of a runtime whose arithmetic an operator has, or nothing.
+Planted: TypeAlias = Mistake | Damage | str | None
 
 #: The profiles that devices otherwise follow, and how often each is taken.
 BASES = {"litert-ref": 0.8, "tflm": 0.1, "tflite-2.14-ref": 0.1}
 #: Shares of all cases: mistakes beyond the list; runtimes' own arithmetic; cases that may change no element.
 OUTSIDE, FOREIGN, UNSEEN = 0.1, 0.14, 0.04
+_LISTED = 1 - OUTSIDE - FOREIGN - UNSEEN
+_BEYOND: tuple[Mistake | Damage, ...] = (*DAMAGES, *UNEXPECTED)
 #: Draws of model, operator and inputs for one mistake before it is taken as it is.
 _DRAWS = 60
 #: Elements that mistakes beyond the list have to change: fewer might be anything.
@@ -88,12 +92,12 @@ def _case(
     number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator, order: Any, turns: Iterator[int]
 ) -> Case:
     kind = str(rng.choice(["outside", "profile", "none", "listed"], p=[OUTSIDE, FOREIGN, UNSEEN, _LISTED]))
-    mistake: Mistake | Damage | str | None = None
     while True:
+        mistake: Planted = None
         if kind == "listed":
             mistake = MISTAKES[order[next(turns) % len(order)]]
         elif kind == "outside":
-            mistake = (*DAMAGES, *UNEXPECTED)[int(rng.integers(len(DAMAGES) + len(UNEXPECTED)))]
+            mistake = _BEYOND[int(rng.integers(len(_BEYOND)))]
         elif kind == "profile":
             mistake = str(rng.choice(RUNTIMES))
         made = None
@@ -108,12 +112,7 @@ def _case(
             return made
 
 
-_LISTED = 1 - OUTSIDE - FOREIGN - UNSEEN
-
-
-def _drawn(
-    subjects: Sequence[Subject], mistake: Mistake | Damage | str | None, rng: np.random.Generator
-) -> tuple[Subject, Site] | None:
+def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generator) -> tuple[Subject, Site] | None:
     """A model, then one of its operators, that the mistake can be made in."""
     if isinstance(mistake, Mistake):
         fitting = [(s, [site for site in s.sites if mistake.can_be_made(site)]) for s in subjects]
@@ -138,7 +137,7 @@ def _planted(
     number: int,
     seed: int,
     kind: str,
-    mistake: Mistake | Damage | str | None,
+    mistake: Planted,
     chosen: Subject,
     site: Site,
     rng: np.random.Generator,
@@ -178,7 +177,7 @@ def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
         if dtype.kind == "f":
             found[tensor] = rng.normal(size=shape).astype(dtype)
             continue
-        info = np.iinfo(dtype)
+        info: Any = np.iinfo(dtype)
         low, high = (info.min, info.max) if dtype.itemsize < 4 else (-(2**20), 2**20)
         quarter = (high - low) // 4 if rng.random() < 0.25 else 0
         found[tensor] = rng.integers(low + quarter, high - quarter, shape, endpoint=True).astype(dtype)

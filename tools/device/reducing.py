@@ -88,6 +88,6 @@ def total(site: Site, device: Device, x: Array) -> Array:
     rounding = "twice" if device.rounding == "operator's" else device.rounding
     result = scaled(centred, real, rounding, device.mantissa)
     if as_bytes:
-        codes = np.clip(result + point(y.zero, device.y_zero), 0, 255)
-        return codes.astype(np.uint8).view(np.int8).reshape(y.shape)
+        codes: Array = np.clip(result + point(y.zero, device.y_zero), 0, 255).astype(np.uint8)
+        return codes.view(np.int8).reshape(y.shape)
     return written(result, site, device).reshape(y.shape)

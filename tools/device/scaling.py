@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+#: Integers of 64 bits: an array, or one of NumPy's numbers.
+Ints: TypeAlias = Any
 Reals = NDArray[np.float64]
 
 
