@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tflq.api.options import OpResolverType
     from tflq.errors import TflqError
     from tflq.ir.model import Model
+    from tflq.quantization.pipeline import quantize
+    from tflq.quantization.recipe import Recipe
     from tflq.verification import record, verify
 
     __version__: str
@@ -22,9 +24,11 @@ __all__ = [
     "Interpreter",
     "Model",
     "OpResolverType",
+    "Recipe",
     "TflqError",
     "__version__",
     "load",
+    "quantize",
     "record",
     "save",
     "verify",
@@ -35,8 +39,10 @@ _HOMES = {
     "Interpreter": ("tflq.api.interpreter", "Interpreter"),
     "Model": ("tflq.ir.model", "Model"),
     "OpResolverType": ("tflq.api.options", "OpResolverType"),
+    "Recipe": ("tflq.quantization.recipe", "Recipe"),
     "TflqError": ("tflq.errors", "TflqError"),
     "load": ("tflq.api.files", "load"),
+    "quantize": ("tflq.quantization.pipeline", "quantize"),
     "record": ("tflq.verification", "record"),
     "save": ("tflq.api.files", "save"),
     "verify": ("tflq.verification", "verify"),

@@ -84,7 +84,7 @@ class Params:
     def decode(self, codes: Array) -> NDArray[np.float32]:
         """The values that codes stand for, as DEQUANTIZE computes them: scale * (code - zero_point) in float32."""
         scale, zero_point = self._along(codes.ndim)
-        return scale * (codes.astype(np.int64) - zero_point).astype(np.float32)
+        return np.asarray(scale * (codes.astype(np.int64) - zero_point).astype(np.float32), np.float32)
 
     def _along(self, dimensions: int) -> tuple[Array, Array]:
         """Scale and zero point, shaped to meet an array of so many dimensions."""

@@ -18,6 +18,7 @@ from tflq.quantization.assignment import Assignment, Constant
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.params import Array, Params
 from tflq.quantization.recipe import Mode
+from tflq.quantization.rules import READS_SHAPES
 from tflq.quantization.scheme import Slot
 from tflq.quantization.versions import (
     MUL_BY_ONE_OR_MORE,
@@ -109,6 +110,8 @@ class _Writing:
         return Rewritten(model, tuple(self._origins), MappingProxyType(self._made))
 
     def _operand(self, slot: Slot, tensor: int) -> int:
+        if self._source.op(slot[0]) in READS_SHAPES:
+            return self._original(tensor)
         constant = self._assignment.constants.get(slot)
         if constant is not None:
             return self._constant(tensor, constant)

@@ -81,6 +81,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )  # fmt: skip
 
+#: Operators that look at nothing but shapes: they read a tensor as it is made.
+READS_SHAPES = frozenset({"RANK", "SHAPE"})
+
 #: Operators with an integer kernel that stay in float all the same, and why.
 KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
     {

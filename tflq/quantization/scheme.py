@@ -5,7 +5,6 @@ Nothing here knows a range: a scheme is the part of a quantization that the grap
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +14,7 @@ from tflq.kernels.kernel import find
 from tflq.profiles import by_name
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.recipe import TYPES, Mode
-from tflq.quantization.rules import FIXED, KEPT_FLOAT, RULES, Weights, tied_inputs
+from tflq.quantization.rules import FIXED, KEPT_FLOAT, READS_SHAPES, RULES, Weights, tied_inputs
 from tflq.quantization.versions import needed
 
 #: An operand: (operator, input position).
@@ -83,6 +82,8 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
     """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
     operator, op = model.graph.operators[index], model.op(index)
     if not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
+        return ""
+    if op in READS_SHAPES:
         return ""
     if op not in RULES:
         return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
@@ -152,6 +153,24 @@ def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
     return _Grouping(model, tuple(modes)).result()
 
 
+def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
+    """Positions of inputs that share the output's scale and are no constants."""
+    inputs, op = model.graph.operators[index].inputs, model.op(index)
+    tied = tied_inputs(op, len(inputs)) if op in RULES else ()
+    return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
+
+
+def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int]:
+    """Tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
+    graph, lost = model.graph, set(model.graph.outputs)
+    for index in reversed(range(len(modes))):
+        operator, tied = graph.operators[index], _tied_and_computed(model, index)
+        joins = len(tied) > 1 or not lost.intersection(operator.outputs)
+        kept = tied if modes[index] is not None and joins else ()
+        lost.update(t for p, t in enumerate(operator.inputs) if p not in kept)
+    return frozenset(range(len(graph.tensors))) - lost
+
+
 class _Grouping:
     """Groups of forms while operators are taken in order."""
 
@@ -164,8 +183,7 @@ class _Grouping:
         self._constants: dict[Slot, Form | None] = {}
         self._multiplied: list[Multiplied] = []
         graph = model.graph
-        self._readers = Counter(t for operator in graph.operators for t in operator.inputs)
-        self._readers.update(graph.outputs)
+        self._passed_on = _passed_on(model, modes)
         for index, mode in enumerate(modes):
             if mode is not None:
                 self._take(index, mode)
@@ -204,9 +222,9 @@ class _Grouping:
                 self._fixed[form] = FIXED[op, data]
         for first, second in pairwise(outputs):
             self._union(first, second)
-        tied = tied_inputs(op, len(operator.inputs)) if outputs else ()
         activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
-        computed = [p for p in tied if p in activations and operator.inputs[p] not in self._model.constants]
+        tied = tied_inputs(op, len(operator.inputs)) if outputs else ()
+        computed = _tied_and_computed(self._model, index)
         for position in activations:
             tensor = operator.inputs[position]
             form = (tensor, data)
@@ -221,11 +239,10 @@ class _Grouping:
                 self._read[index, position] = outputs[0]
 
     def _may_share(self, form: Form) -> bool:
-        """Whether nothing but the operator that asks reads a group: then it loses nothing by a wider range."""
+        """Whether a group is only read by what joins it to others: then it loses nothing by a wider range."""
         root = self._root(self._new(form))
-        return root not in self._fixed and all(
-            self._readers[other[0]] == 1 for other in self._parent if self._root(other) == root
-        )
+        members = (other[0] for other in self._parent if self._root(other) == root)
+        return root not in self._fixed and all(tensor in self._passed_on for tensor in members)
 
     def _give_inputs(self) -> None:
         """Let what the graph is given be made in a form of its own, else in the one that the first operator reads."""
