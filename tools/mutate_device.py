@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from device.judging import Judged, described, document, good, judged, lines, rates
+from device.judging import Judged, described, document, faulty, good, judged, lines, rates
 from device.planting import Case, cases
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,9 +55,7 @@ def main() -> int:
     """Plant, write and measure, as asked."""
     args = arguments()
     chosen = [m for m in models() if not args.own or m.is_relative_to(ROOT / "golden")]
-    drawn = cases(chosen, args.count, args.seed)
-    if args.case is not None:
-        drawn = (case for case in drawn if case.number == args.case)
+    drawn = cases(chosen, range(args.count) if args.case is None else [args.case], args.seed)
     if args.save:
         drawn = saved(drawn, args.save)
     if not args.rates:
@@ -67,8 +65,8 @@ def main() -> int:
     results: list[Judged] = []
     for case in drawn:
         results.append(judged(case))
-        if args.case is not None:
-            print(described(results[-1]), file=sys.stderr)
+        for one in results[-1:] if args.case is not None else faulty(results[-1:]):
+            print(described(one), file=sys.stderr, flush=True)
     print(document(results, args.seed) if args.json else "\n".join(lines(results)))
     return 0 if good(rates(results)) else 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -67,8 +67,8 @@ class Subject:
 def subject(path: Path) -> Subject | None:
     """The model, or None where the device has none of its operators."""
     model = load(path)
-    count = len(model.subgraphs[0].operators)
-    sites = tuple(s for i in range(count) if (s := site_of(model, i)) is not None and has(s))
+    operators = range(len(model.subgraphs[0].operators))
+    sites = tuple(s for i in operators if (s := site_of(model, i)) is not None and has(s))
     return Subject(path, model, sites) if sites else None
 
 
@@ -78,38 +78,41 @@ def profile_of(name: str) -> Profile:
     return by_name(base).with_single_rounding() if once is not None and name != base else by_name(base)
 
 
-def cases(models: Sequence[Path], count: int, seed: int) -> Iterator[Case]:
-    """`count` cases of these models. The list of mistakes is gone through in turn, so that each is planted as often."""
+def cases(models: Sequence[Path], numbers: Iterable[int], seed: int) -> Iterator[Case]:
+    """The cases of those numbers; each hangs on the seed, its number and the models only."""
     subjects = [s for path in models if (s := subject(path)) is not None]
-    order = np.random.default_rng(seed).permutation(len(MISTAKES))
-    turns = iter(range(count * len(MISTAKES)))
-    for number in range(count):
-        rng = np.random.default_rng((seed, number))
-        yield _case(number, seed, subjects, rng, order, turns)
+    for number in numbers:
+        yield _case(number, seed, subjects, np.random.default_rng((seed, number)))
 
 
-def _case(
-    number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator, order: Any, turns: Iterator[int]
-) -> Case:
+def _case(number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator) -> Case:
+    """Draw until a mistake shows; a listed one that shows nowhere is taken as it is."""
     kind = str(rng.choice(["outside", "profile", "none", "listed"], p=[OUTSIDE, FOREIGN, UNSEEN, _LISTED]))
+    needed = {"outside": _ENOUGH, "none": 0}.get(kind, 1)
+    attempt = 0
     while True:
-        mistake: Planted = None
-        if kind == "listed":
-            mistake = MISTAKES[order[next(turns) % len(order)]]
-        elif kind == "outside":
-            mistake = _BEYOND[int(rng.integers(len(_BEYOND)))]
-        elif kind == "profile":
-            mistake = str(rng.choice(RUNTIMES))
+        mistake = _mistake(kind, number + attempt, seed, rng)
+        attempt += 1
         made = None
         for _ in range(_DRAWS):
             drawn = _drawn(subjects, mistake, rng)
             if drawn is None:
                 break
             made = _planted(number, seed, kind, mistake, *drawn, rng)
-            if made is not None and (made.changed >= (_ENOUGH if kind == "outside" else 1) or kind == "none"):
+            if made is not None and made.changed >= needed:
                 return made
         if made is not None and kind == "listed":
             return made
+
+
+def _mistake(kind: str, number: int, seed: int, rng: np.random.Generator) -> Planted:
+    """Listed ones go round with the number, so that each is planted about as often."""
+    if kind == "listed":
+        order: list[int] = np.random.default_rng(seed).permutation(len(MISTAKES)).tolist()
+        return MISTAKES[order[number % len(order)]]
+    if kind == "outside":
+        return _BEYOND[int(rng.integers(len(_BEYOND)))]
+    return str(rng.choice(RUNTIMES)) if kind == "profile" else None
 
 
 def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generator) -> tuple[Subject, Site] | None:
