@@ -17,7 +17,8 @@ from tflq.ir import Model, Quantization, TensorSpec
 from tflq.profiles import PROFILES
 from tflq.report.explain import fit_lines
 from tflq.verification.dump import Dump, load_dump
-from tflq.verification.explain import explain_operator, fit
+from tflq.verification.explain import explain_operator
+from tflq.verification.fitting import fit
 from tflq.verification.localize import localize
 from tflq.verification.placing import places
 
@@ -170,6 +171,6 @@ def test_where_elements_sit_is_told() -> None:
 
 def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
     only_inputs = Dump("", {t: clean[t] for t in model.subgraphs[0].inputs})
-    matrix = fit(model, only_inputs)
+    matrix = fit(model, [only_inputs])
     (line,) = fit_lines([], matrix)
     assert line.text.startswith("Nothing could be compared")

@@ -5,24 +5,25 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import json_option, model_argument
+from tflq.cli.options import dump_option, json_option, model_argument, sample_option
 from tflq.cli.output import say, say_document
 
 
 @click.command("fit")
 @model_argument
-@click.option("--dump", metavar="PATH", required=True, type=click.Path(), help="An .npz or a folder of tensors.")
+@dump_option
+@sample_option
 @json_option
-def fit_command(model: str, dump: str, as_json: bool) -> int:
+def fit_command(model: str, dump: str, sample: int | None, as_json: bool) -> int:
     """Hold every operator of MODEL under every profile against the dump, and name the best profile."""
     from tflq.report.explain import fit_document, fit_lines
     from tflq.verification.comparison import operator_name
-    from tflq.verification.dump import load_dump
-    from tflq.verification.explain import fit
+    from tflq.verification.dump import load_dumps
+    from tflq.verification.fitting import fit
     from tflq.verification.source import subject
 
     target = subject(model).model
-    matrix = fit(target, load_dump(target, dump))
+    matrix = fit(target, load_dumps(target, dump, sample))
     ops = [operator_name(target, i) for i in range(len(target.subgraphs[0].operators))]
     document = fit_document(ops, matrix)
     if as_json:

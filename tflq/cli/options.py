@@ -18,6 +18,28 @@ python_option = click.option(
     "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
 )  # fmt: skip
 
+dump_option = click.option(
+    "--dump",
+    metavar="PATH",
+    required=True,
+    type=click.Path(),
+    help="Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer.",
+)
+sample_option = click.option(
+    "--sample",
+    default="all",
+    show_default=True,
+    callback=lambda _context, _option, text: _sample(text),
+    help="Which sample of a golden file: its number, or all.",
+)
+
+
+def _sample(text: str) -> int | None:
+    """A sample's number; None for all."""
+    if text != "all" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a number nor all")
+    return None if text == "all" else int(text)
+
 
 def input_options(function: F) -> F:
     """--inputs, --samples and --seed."""

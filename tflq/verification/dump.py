@@ -1,7 +1,7 @@
 """Dumps: tensors of one run of a model, from anywhere, by tensor index.
 
-An `.npz` whose keys are tensor names or indices; a golden file; a folder of `.npy`, raw `.bin` and C files named so; a C
-file of several arrays; a file that tflite-micro's layer_by_layer wrote. A dump may hold any part of the tensors. Every
+An `.npz` whose keys are tensor names or indices; a golden file; a folder of `.npy`, raw `.bin` and C files named so; a
+C file of several arrays; a file of tflite-micro's layer_by_layer. A dump may hold any part of the tensors. Every
 character of a name that is no letter, digit, `.`, `_` or `-` may be written as `_`; in C, those three too.
 """
 
@@ -47,17 +47,21 @@ class Dump:
 
 def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
     """Read one sample of a dump, as `load_dumps` does."""
-    found = load_dumps(model, path)
-    if not 0 <= sample < len(found):
-        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(found) - 1}")
-    return found[sample]
+    return load_dumps(model, path, sample)[0]
 
 
-def load_dumps(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
-    """Read a dump: golden files hold several samples, all others one.
+def load_dumps(model: Model, path: str | os.PathLike[str], sample: int | None = None) -> tuple[Dump, ...]:
+    """Read all samples of a dump, or one: golden files hold several, everything else one.
 
     Types and shapes are held against the model's; entries that name no tensor are listed.
     """
+    found = _samples(model, path)
+    if sample is not None and not 0 <= sample < len(found):
+        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(found) - 1}")
+    return found if sample is None else found[sample : sample + 1]
+
+
+def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     place = Path(path)
     if not place.exists():
         raise FileAccessError(place, "does not exist")

@@ -199,18 +199,3 @@ def _where(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[str, 
         if values[tensor].shape == seen.shape and (apart := unequal(values[tensor], seen)).any():
             return places(apart)
     return ()
-
-
-def fit(model: Model, dump: Dump) -> dict[str, tuple[tuple[int, int] | None, ...]]:
-    """By profile, for every operator: (elements that agree, elements compared), or None where nothing was compared."""
-    from tflq.verification.localize import localize
-
-    matrix = {}
-    for name in PROFILES:
-        row: list[tuple[int, int] | None] = []
-        for located in localize(model, dump, by_name(name)):
-            parts = located.differences.values()
-            total = sum(d.elements for d in parts)
-            row.append((total - sum(d.elements if d.problem else d.differing for d in parts), total) if total else None)
-        matrix[name] = tuple(row)
-    return matrix

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from tflq.profiles import Profile
 from tflq.verification.comparing import Difference, difference
 from tflq.verification.comparison import last_makers, operator_name, results_of
 from tflq.verification.dump import Dump
+from tflq.verification.reuse import overwritten_by
 from tflq.verification.tapping import single_operator
 
 Array = NDArray[Any]
@@ -25,6 +26,8 @@ class Located:
     """One operator. `differences` are got (the dump) - expected (the profile), by tensor index.
 
     `assumed` are inputs that the dump lacks, which were computed; `reason` says why nothing was compared.
+    `overwritten` are results (of the operator that reads it first: a graph input) whose memory had been used again
+    when the dump was taken, and the later tensor that lay there: they are neither compared nor read.
     """
 
     index: int
@@ -32,6 +35,7 @@ class Located:
     differences: Mapping[int, Difference]
     assumed: tuple[int, ...] = ()
     reason: str = ""
+    overwritten: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def differs(self) -> bool:
@@ -69,11 +73,17 @@ def localize(model: Model, dump: Dump, profile: Profile, mode: str = "isolated")
     An operator that the profile cannot run is replayed from the dump. A tensor that several operators write is compared
     after the last of them only.
     """
+    return tuple(located(model, dump, profile, mode))
+
+
+def located(model: Model, dump: Dump, profile: Profile, mode: str = "isolated") -> Iterator[Located]:
+    """The same, an operator at a time."""
     graph = model.subgraphs[0]
     makers = last_makers(model)
     variables = {i for i, spec in enumerate(graph.tensors) if spec.is_variable}
+    lost = _lost_inputs(model, dump, profile)
+    dump = dump.without(lost)
     computed: dict[int, Array] = {t: dump.tensors[t] for t in graph.inputs if t in dump.tensors}
-    found = []
     for index, operator in enumerate(graph.operators):
         results = results_of(model, operator)
         name = operator_name(model, index)
@@ -96,10 +106,30 @@ def localize(model: Model, dump: Dump, profile: Profile, mode: str = "isolated")
             for t, value in made.items()
             if t in dump.tensors and makers[t] == index and t not in graph.inputs
         }
+        overwritten = {t: lost.pop(t) for t in operator.inputs if t in lost}
+        for tensor in [t for t, d in differences.items() if not d.same]:
+            other = overwritten_by(model, dump, profile, tensor, computed)
+            if other is not None:
+                overwritten[tensor] = other
+                del differences[tensor]
+        dump = dump.without(overwritten)
         if not differences and not reason:
             reason = "the dump does not hold its results"
-        found.append(Located(index, name, differences, () if mode == "cumulative" else assumed, reason))
-    return tuple(found)
+        if overwritten:
+            reason = "; ".join(f"the dump holds tensor {o} in the place of tensor {t}" for t, o in overwritten.items())
+        yield Located(index, name, differences, () if mode == "cumulative" else assumed, reason, overwritten)
+
+
+def _lost_inputs(model: Model, dump: Dump, profile: Profile) -> dict[int, int]:
+    """Graph inputs whose place a later tensor had taken when the dump was taken."""
+    known = {t: v for t, v in dump.tensors.items() if t in model.subgraphs[0].inputs}
+    found = {t: overwritten_by(model, dump, profile, t, {i: v for i, v in known.items() if i != t}) for t in known}
+    return {t: other for t, other in found.items() if other is not None}
+
+
+def trusted(dump: Dump, found: Iterable[Located]) -> Dump:
+    """The dump without what was overwritten."""
+    return dump.without(t for o in found for t in o.overwritten)
 
 
 def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Alone:

@@ -1,0 +1,124 @@
+"""Memory that a runtime used twice: dumped values that a later operator had written over when the dump was taken.
+
+A dump read after the run holds one state of the memory. Where a later tensor lay in the same place, both entries have
+the same bytes on all of what they share. That alone is no proof: an operator that only moves elements makes the same of
+a faulty tensor. So what lies between the two is computed, and tells which of them is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import TflqError
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.verification.comparing import difference, unequal
+from tflq.verification.comparison import last_makers
+from tflq.verification.cutting import cut
+from tflq.verification.dump import Dump
+
+Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
+
+#: Shared bytes that matter have to be as various as this, not to be equal by chance.
+_TELLING = 4
+#: How many first bytes of a tensor are sought in another, and in how many places all that is shared is then compared.
+_HEAD, _PLACES = 64, 16
+
+
+def overwritten_by(
+    model: Model, dump: Dump, profile: Profile, tensor: int, computed: Mapping[int, Array]
+) -> int | None:  # fmt: skip
+    """The later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
+
+    `computed` are values of the tensors made before, and `tensor`'s own where it is known (of a graph input it is not).
+    """
+    graph, makers = model.subgraphs[0], last_makers(model)
+    mine, known = dump.tensors[tensor], computed.get(tensor)
+    if tensor in graph.outputs or graph.tensors[tensor].is_variable or mine.dtype.hasobject:
+        return None
+    suspect = _suspect(mine, known)
+    later = (t for t in _later(model, makers, tensor) if t in dump.tensors and not dump.tensors[t].dtype.hasobject)
+    alike = (t for t in later if _shares(mine, dump.tensors[t], suspect))
+    return next((t for t in alike if not _follows(model, dump, profile, tensor, t, computed)), None)
+
+
+def _later(model: Model, makers: Mapping[int, int], tensor: int) -> list[int]:
+    """Tensors that may take its place: made by its last reader, in place, or after it."""
+    readers = [i for i, o in enumerate(model.subgraphs[0].operators) if tensor in o.inputs]
+    last = max(readers, default=makers.get(tensor, -1) + 1)
+    return sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t])
+
+
+def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
+    """Bytes that may be another tensor's: of the elements that differ from what is known, else all."""
+    if known is None or known.shape != mine.shape or known.dtype != mine.dtype:
+        return np.ones(mine.nbytes, bool)
+    return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
+
+
+def _shares(mine: Array, theirs: Array, suspect: NDArray[np.bool_]) -> bool:
+    """Whether, laid over each other somehow, all bytes that both have are the same, and tell something."""
+    a, b = _bytes(mine), _bytes(theirs)
+    for shift in (*_places(a, b), *(-place for place in _places(b, a))):
+        low, high = max(0, -shift), min(len(a), len(b) - shift)
+        telling = len(np.unique(a[low:high][suspect[low:high]])) >= _TELLING
+        if telling and np.array_equal(a[low:high], b[low + shift : high + shift]):
+            return True
+    return False
+
+
+def _places(head: Bytes, whole: Bytes) -> list[int]:
+    """Where one tensor may start inside another: its first bytes are there, as far as the other reaches."""
+    places = np.flatnonzero(whole == head[0]) if len(head) else np.zeros(0, np.int64)
+    for step in range(1, min(_HEAD, len(head))):
+        beyond = places + step >= len(whole)
+        places = places[beyond | (whole[np.where(beyond, 0, places + step)] == head[step])]
+    return [int(place) for place in places[:_PLACES]]
+
+
+def _bytes(value: Array) -> Bytes:
+    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+
+
+def _follows(
+    model: Model, dump: Dump, profile: Profile, tensor: int, other: int, computed: Mapping[int, Array]
+) -> bool:  # fmt: skip
+    """Whether `other` is what follows from the dumped value of `tensor`, and not from the known one."""
+    made = last_makers(model)
+    between = _between(model, made.get(tensor, -1), other)
+    part, numbers = cut(model, between)
+    fed = {i: computed.get(numbers[i], dump.tensors.get(numbers[i])) for i in part.subgraphs[0].inputs}
+    mine = [i for i in fed if numbers[i] == tensor]
+    if not mine:
+        return False
+
+    def gives(value: Array | None) -> bool:
+        values = {**fed, mine[0]: value}
+        if any(v is None for v in values.values()):
+            return False
+        arrays = {i: v for i, v in values.items() if v is not None}
+        try:
+            plan = make_plan(part, profile, input_shapes={i: v.shape for i, v in arrays.items()})
+            found = run(plan, arrays, keep_all=True).values
+        except TflqError:
+            return False
+        return difference(found[numbers.index(other)], dump.tensors[other]).same
+
+    return gives(dump.tensors[tensor]) and not gives(computed.get(tensor))
+
+
+def _between(model: Model, maker: int, other: int) -> list[int]:
+    """The operators after `maker` that `other` depends on."""
+    wanted, found = {other}, []
+    operators = model.subgraphs[0].operators
+    for index in range(len(operators) - 1, maker, -1):
+        if wanted & set(operators[index].outputs):
+            found.append(index)
+            wanted |= {t for t in operators[index].inputs if t >= 0}
+    return found
