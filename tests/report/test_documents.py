@@ -12,6 +12,7 @@ import suites
 
 from tflq.errors import ModelError, UnsupportedError
 from tflq.ir.schema import data_text
+from tflq.kernels.kernel import EXACT, Exactness, close
 from tflq.report.json import dumps, error_document, inspect_document, verify_document
 from tflq.report.junit import junit
 from tflq.runtimes import Description
@@ -26,13 +27,14 @@ STAGE = Stage("output", "DoubleRounding", (0.5, math.inf), (1 << 30, 3), (0, -4)
 FOUND = Difference(
     9, 2, "LSB", 3, 1, 1, -1.0, ((-3, 1), (1, 1)), First(1, (0, 1), math.nan, -math.inf)
 )  # fmt: skip
+NEAR = Difference(9, 2, "ULP", 300, 1, 1, 0.0, ((-16, 1), (1, 1)), First(0, (0, 1), 1e-9, 2e-9), at_scale=3)
 RUNTIME = Description(
     "litert-xnnpack", "ai-edge-litert", "2.3.0", "BUILTIN", 1, "3.11", "2.4", "Linux", "XNNPACK", (1, 2)
 )
 
 
-def tensor(difference: Difference | None, reason: str = "") -> TensorResult:
-    return TensorResult(4, "a\0b", "int8", (3, 3), difference, reason)
+def tensor(difference: Difference | None, reason: str = "", promise: Exactness | None = EXACT) -> TensorResult:
+    return TensorResult(4, "a\0b", "int8", (3, 3), difference, reason, promise)
 
 
 REPORT = Report(
@@ -47,7 +49,8 @@ REPORT = Report(
         OperatorResult(1, "CONV_2D", 1, (tensor(FOUND),), "", Constants((STAGE,), (("x", 1), ("y", math.nan)))),
         OperatorResult(2, "TANH", 1, (tensor(Difference(9, 0, problem="shape: ...")),)),
         OperatorResult(3, "ODD", 9, (), "unsupported"),
-        OperatorResult(4, "MUL", 9, (tensor(None, "no value"),)),
+        OperatorResult(4, "MUL", 9, (tensor(None, "no value", None),)),
+        OperatorResult(5, "EXP", 1, (tensor(NEAR, promise=close("order", 4)),)),
     ),
     outputs=(),
     notes=("a note",),
@@ -77,8 +80,11 @@ def test_a_verification(golden: bool) -> None:
         "differs",
         "not compared",
         "not compared",
+        "close",
     ]
-    assert document["elements"] == {"compared": 27, "differing": 2}
+    assert document["elements"] == {"compared": 36, "differing": 4}
+    assert document["operators"][5]["promise"] == {"word": "close", "ulp": 4, "reason": "order"}
+    assert document["operators"][4]["promise"] is None
     assert document["operators"][1]["tensors"][0]["difference"]["first"]["expected"] == "NaN"
 
 
@@ -101,7 +107,9 @@ def test_an_error(error: BaseException) -> None:
 def test_junit_has_one_case_per_operator() -> None:
     suite = ElementTree.fromstring(junit(REPORT))
     cases = suite.findall("testcase")
-    assert [c.get("classname") for c in cases] == ["ADD", "CONV_2D", "TANH", "ODD", "MUL"]
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "2", "2")
+    assert [c.get("classname") for c in cases] == ["ADD", "CONV_2D", "TANH", "ODD", "MUL", "EXP"]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("6", "2", "2")
     assert "2 of 9 elements differ" in cases[1].find("failure").get("message")
-    assert [c.find("skipped") is not None for c in cases] == [False, False, False, True, True]
+    assert [c.find("skipped") is not None for c in cases] == [False, False, False, True, True, False]
+    assert cases[5].find("failure") is None
+    assert "by up to 3 ULP" in cases[5].find("system-out").text

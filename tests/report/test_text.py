@@ -20,7 +20,9 @@ def text_of(report: Report, **options: bool) -> str:
 def test_the_first_screen_of_a_failure_is_in_order() -> None:
     text = text_of(REPORT)
     parts = [
-        "DIFFERS m.tflite: 2 of 27 elements differ",
+        "DIFFERS m.tflite: 4 of 36 elements differ; 1 of 6 operators exact, 1 close, 2 differs, 2 not compared",
+        "Promised: 3 exact, 1 close, 4 ULP measured",
+        "1 tensor not the same bits, but within what was measured: by up to 3 ULP of the largest magnitude",
         "First divergent operator: 1 CONV_2D",
         "2 of 9 elements differ, by up to 3 LSB: 1 above, 1 below, -1.000 on average",
         "got - expected: -3: 1, +1: 1",
@@ -43,6 +45,16 @@ def test_exact_operators_are_listed_on_request_only() -> None:
 def test_a_long_list_is_cut_and_says_so() -> None:
     many = tuple(replace(REPORT.operators[1], index=i) for i in range(50))
     assert "... and 30 more" in text_of(replace(REPORT, operators=many))
+
+
+def test_nothing_is_said_of_promises_where_everything_is_exact() -> None:
+    assert "Promised" not in text_of(replace(REPORT, operators=REPORT.operators[:2]))
+
+
+def test_a_difference_within_its_promise_is_no_difference_and_not_the_same() -> None:
+    text = text_of(replace(REPORT, operators=(REPORT.operators[0], REPORT.operators[5])))
+    assert text.startswith("CLOSE m.tflite: 2 of 18 elements differ; 1 of 2 operators exact, 1 close")
+    assert "First divergent" not in text
 
 
 def test_outputs_alone_are_told_too() -> None:

@@ -22,7 +22,7 @@ from tflq.api.values import give
 from tflq.errors import InputError, ModelError, UnknownNameError
 from tflq.interpreter.memory import DEFAULT_MEMORY
 from tflq.ir import Model, SignatureDef
-from tflq.kernels.kernel import Array
+from tflq.kernels.kernel import Array, Exactness
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 
@@ -143,6 +143,12 @@ class Interpreter:
         """A copy of the tensor's present value."""
         session, tensor = self._session(operator.index(subgraph_index)), operator.index(tensor_index)
         return give(session.value(tensor), session.type(tensor))
+
+    def promise(self, tensor_index: SupportsIndex) -> Exactness:
+        """How far a tensor is promised to be the runtime's own, given the same inputs: all bits, all on the same libm,
+        or close. Known from `allocate_tensors` on.
+        """
+        return self._session(0).promise(operator.index(tensor_index))
 
     def tensor(self, tensor_index: SupportsIndex) -> Callable[[], Array]:
         """A function that gives the array which holds the tensor at the time of the call, without a copy.

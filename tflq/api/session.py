@@ -12,7 +12,7 @@ from tflq.interpreter.constants import constant_of
 from tflq.interpreter.plan import check_indices
 from tflq.interpreter.run import variable
 from tflq.ir import Model, TensorSpec, TensorType
-from tflq.kernels.kernel import Array, Shape
+from tflq.kernels.kernel import EXACT, Array, Exactness, Shape
 from tflq.profiles import Profile
 
 _NOT_ALLOCATED = "has no memory yet: call allocate_tensors() first"
@@ -64,6 +64,13 @@ class Session:
         if tensor in self._resized:
             return self._resized[tensor]
         return self.plan.operands[tensor].shape if self.plan is not None else spec.shape
+
+    def promise(self, tensor: int) -> Exactness:
+        """What the tensor is promised to be, from the graph's inputs on."""
+        self.spec(tensor)
+        if self.plan is None:
+            raise StateError(f"{self.name(tensor)}: {_NOT_ALLOCATED}")
+        return self.plan.promises.get(tensor, EXACT)
 
     def resize(self, tensor: int, shape: Shape, strict: bool) -> None:
         """Give a graph input another shape, from the next allocation on."""

@@ -17,6 +17,7 @@ class Exit(IntEnum):
     MISUSE = 2
     UNSUPPORTED = 3
     RUNTIME_FAILED = 4
+    CLOSE = 5  # not the same bits, but within what the profile promises
     INTERRUPTED = 130
 
 

@@ -13,6 +13,7 @@ from tflq.cli.output import say, say_document
 if TYPE_CHECKING:
     from tflq.interpreter import Trace
     from tflq.ir import Model
+    from tflq.kernels.kernel import Exactness
     from tflq.verification.inputs import Inputs
 
 #: Arrays up to this many elements are printed.
@@ -53,17 +54,20 @@ def run_command(
     chosen = by_name(profile)
     graph = target.model.subgraphs[0]
     arrays: dict[str, Any] = {}
+    promises: dict[str, Exactness] = {}
     for k, sample in enumerate(made.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
         plan = make_plan(target.model, chosen, input_shapes=shapes)
         trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors)
         prefix = f"s{k}_" if len(made.samples) > 1 else ""
-        arrays |= {prefix + name: value for name, value in _named(target.model, trace, all_tensors).items()}
+        tensors = _named(target.model, trace, all_tensors)
+        arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
+        promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
     if output:
         from tflq.cli.files import write_arrays
 
         write_arrays(output, arrays)
-    _show(target.facts, chosen.name, output or "", arrays, made, as_json=as_json)
+    _show(target.facts, chosen.name, output or "", arrays, promises, made, as_json=as_json)
     return Exit.SAME
 
 
@@ -81,21 +85,25 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
     return specs[0].name or "", word
 
 
-def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, Any]:
+def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
+    """Tensors by the names of their arrays."""
     graph = model.subgraphs[0]
     names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
     unique = [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
-    arrays = {name: trace.values[tensor] for name, tensor in zip(unique, graph.outputs, strict=True)}
+    tensors = dict(zip(unique, graph.outputs, strict=True))
     if all_tensors:
-        arrays |= {f"t{tensor}": value for tensor, value in sorted(trace.values.items())}
-    return arrays
+        tensors |= {f"t{tensor}": tensor for tensor in sorted(trace.values)}
+    return tensors
 
 
-def _show(model: Any, profile: str, output: str, arrays: dict[str, Any], made: Inputs, *, as_json: bool) -> None:
+def _show(
+    model: Any, profile: str, output: str, arrays: dict[str, Any], promises: dict[str, Exactness], made: Inputs, *,
+    as_json: bool,
+) -> None:  # fmt: skip
     if as_json:
         from tflq.report.json import run_document
 
-        say_document(run_document(model, profile, made.facts, output, arrays))
+        say_document(run_document(model, profile, made.facts, output, arrays, promises))
         return
     from tflq.report.layout import Line
 
@@ -104,7 +112,7 @@ def _show(model: Any, profile: str, output: str, arrays: dict[str, Any], made: I
     lines = [Line(f"inputs: {facts.source}{seed}; profile {profile}")]
     for name, value in arrays.items():
         values = "" if value.size > SHOWN else f" = {value.ravel().tolist()}"
-        lines.append(Line(f"{name}: {value.dtype} {list(value.shape)}{values}"))
+        lines.append(Line(f"{name}: {value.dtype} {list(value.shape)}, {promises[name]}{values}"))
     if output:
         lines.append(Line(f"written to {output}"))
     say(lines)

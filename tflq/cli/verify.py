@@ -32,6 +32,9 @@ def verify_command(
     isolated: each operator is fed the runtime's own inputs, so that one fault neither hides nor spreads.
     cumulative: the whole model, end to end.
 
+    A difference within what was measured of an operator that the profile promises to be close only is said to be so:
+    exit code 5, where 0 means the same bits, 1 a difference and 3 that something could not be compared.
+
     Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
     """
     from tflq.errors import OptionError
@@ -68,5 +71,10 @@ def verify_command(
         from tflq.report.text import report_lines
 
         say(report_lines(report, all_operators=all_operators))
-    codes = {Verdict.SAME: Exit.SAME, Verdict.DIFFERS: Exit.DIFFERS, Verdict.INCOMPLETE: Exit.UNSUPPORTED}
+    codes = {
+        Verdict.SAME: Exit.SAME,
+        Verdict.CLOSE: Exit.CLOSE,
+        Verdict.DIFFERS: Exit.DIFFERS,
+        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
+    }
     return codes[report.verdict]

@@ -15,8 +15,20 @@ from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
 from tflq.interpreter.constants import block_scales_of, constant_of
 from tflq.interpreter.memory import DEFAULT_MEMORY, Budget
 from tflq.interpreter.program import Program, Surroundings
+from tflq.interpreter.promises import promises_of
 from tflq.ir import CARRIER, Model, Operator, Quantization, Record, Subgraph, TensorType
-from tflq.kernels.kernel import SCALES_ELSEWHERE, Array, Kernel, Node, Operand, Prepared, Shape, find, nearest
+from tflq.kernels.kernel import (
+    SCALES_ELSEWHERE,
+    Array,
+    Exactness,
+    Kernel,
+    Node,
+    Operand,
+    Prepared,
+    Shape,
+    find,
+    nearest,
+)
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile
 
@@ -49,6 +61,7 @@ class Step:
     inputs: tuple[int, ...]  # tensor indices, -1 where absent
     outputs: tuple[int, ...]  # those that are present
     last_uses: tuple[int, ...]  # tensors that no later step reads
+    promise: Exactness  # of its results, as long as its inputs are the runtime's own
 
     @property
     def place(self) -> str:
@@ -82,6 +95,7 @@ class Plan:
     variables: tuple[int, ...]  # tensors that keep their value from run to run
     constants: tuple[Array | None, ...]  # by tensor index, and None at the end: what index -1 reads
     makers: Mapping[int, int]  # tensor -> the operator that makes it
+    promises: Mapping[int, Exactness]  # tensor -> what it is promised to be, from the graph's inputs on
     memory_limit: int  # bytes of tensors alive at the same time, constants left out
     peak_memory: int  # the same as far as it is known before the model runs
     program: Program  # the other subgraphs, bound as far as they are called
@@ -137,6 +151,7 @@ def make_plan(
                 operands[tensor] = replace(operands[tensor], shape=shape)
                 budget.hold(operands[tensor], step.place)
         budget.release(step.last_uses)
+    variables = tuple(o.index for o in operands if o.is_variable)
     return Plan(
         model=model,
         subgraph=graph,
@@ -144,9 +159,10 @@ def make_plan(
         operands=tuple(operands),
         known=tuple(known),
         steps=tuple(steps),
-        variables=tuple(o.index for o in operands if o.is_variable),
+        variables=variables,
         constants=(*(o.value for o in operands), None),
         makers=makers,
+        promises=promises_of(steps, variables),
         memory_limit=memory_limit,
         peak_memory=budget.peak,
         program=program,
@@ -185,7 +201,8 @@ def _step(
     if not ready:
         _check_calls(kernel, node, around)
     outputs = tuple(tensor for tensor in operator.outputs if tensor >= 0)
-    step = Step(index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses)
+    promise = kernel.exactness.after(around.promises)
+    step = Step(index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses, promise)
     return step, around.peak_memory
 
 

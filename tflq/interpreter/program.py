@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflq.errors import ModelError
 from tflq.ir import Model
-from tflq.kernels.kernel import Callee, Prepared, Shape
+from tflq.kernels.kernel import Callee, Exactness, Prepared, Shape
 from tflq.profiles import Profile
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Surroundings:
     def __init__(self, program: Program) -> None:
         self._program = program
         self.peak_memory = 0  # bytes, of the largest subgraph that was asked for
+        self.promises: list[Exactness] = []  # of what those subgraphs make
 
     def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
         """Bind a subgraph to the shapes of its inputs; whatever it cannot run is refused here."""
@@ -109,4 +110,5 @@ class Surroundings:
     def _plan(self, index: int, shapes: Shapes) -> Plan:
         plan, _ = self._program.plan(index, shapes)
         self.peak_memory = max(self.peak_memory, plan.peak_memory)
+        self.promises.extend(plan.promises.values())
         return plan

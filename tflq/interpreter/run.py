@@ -93,7 +93,7 @@ def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, 
         values = _execute(plan, inputs, state if state is not None else State(), keep_all)
     kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
     held = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
-    return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers})
+    return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers}, plan.promises)
 
 
 def _execute(plan: Plan, inputs: Mapping[int, Array], state: State, keep_all: bool) -> list[Array | None]:

@@ -1,15 +1,24 @@
-"""What a run leaves behind: tensors by index, and which operator made each."""
+"""What a run leaves behind: tensors by index, which operator made each, and what each is promised to be."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tflq.kernels.kernel import Array
+from tflq.kernels.kernel import EXACT, Array, Exactness
 
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """Tensors that are still held, by tensor index; `makers` gives the operator that made each (none for inputs)."""
+    """Tensors that are still held, by tensor index; `makers` gives the operator that made each (none for inputs).
+
+    `promises` are those of everything that the plan's operators make, held or not.
+    """
 
     values: dict[int, Array] = field(default_factory=dict)
     makers: dict[int, int] = field(default_factory=dict)
+    promises: Mapping[int, Exactness] = field(default_factory=dict)
+
+    def promise(self, tensor: int) -> Exactness:
+        """How far a tensor is promised to be what the runtime has, given the same inputs of the graph."""
+        return self.promises.get(tensor, EXACT)

@@ -13,4 +13,4 @@ LITERT_OPT = LITERT_REF.derive(
     source=replace(LITERT_REF.source, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES", cpu="x86-64 with AVX2"),
     arithmetic=replace(LITERT_REF.arithmetic, requantize_gemm=HalfUpTwice.of, requantize_simd=HalfUpTwice.of),
     kernels=OPTIMIZED,
-)
+).measured()

@@ -20,4 +20,4 @@ LITERT_OPT_ARM64 = LITERT_OPT.derive(
     source=replace(LITERT_OPT.source, cpu="AArch64 without SVE"),
     arithmetic=replace(LITERT_OPT.arithmetic, requantize_gemm=SingleRounding.of, multiply_add=fused),
     kernels=Overlay(FloatsAreClose(LITERT_OPT.kernels, FUSED_FLOATS), OPTIMIZED_ARM64),
-)
+).measured()

@@ -25,4 +25,4 @@ LITERT_REF_ARM64 = LITERT_REF.derive(
         LITERT_REF.arithmetic, requantize_gemm=SingleRounding.of, requantize_simd=HalfUpTwice.of, multiply_add=fused
     ),
     kernels=Overlay(FloatsAreClose(LITERT_REF.kernels, FUSED_FLOATS), REFERENCE_ARM64),
-)
+).measured()

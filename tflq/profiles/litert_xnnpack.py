@@ -14,4 +14,4 @@ LITERT_XNNPACK = LITERT_OPT.derive(
     name="litert-xnnpack",
     source=replace(LITERT_OPT.source, resolver="BUILTIN"),
     kernels=xnnpack_over(LITERT_OPT.kernels),
-)
+).measured()

@@ -25,4 +25,4 @@ LITERT_XNNPACK_ARM64 = LITERT_OPT_ARM64.derive(
         xnnpack_rescale=rescale_apart,
     ),
     kernels=xnnpack_over(LITERT_OPT_ARM64.kernels, leaving=("conv_2d_hybrid",)),
-)
+).measured()

@@ -20,4 +20,4 @@ LITERT_XNNPACK_ARM64_A53 = LITERT_XNNPACK_ARM64.derive(
         LITERT_XNNPACK_ARM64.arithmetic, xnnpack_uint8_gemm=ShortHalfUp.of, xnnpack_rescale=rescale_fused
     ),
     kernels=xnnpack_over(LITERT_OPT_ARM64.kernels),
-)
+).measured()

@@ -10,6 +10,7 @@ from typing import Any
 from tflq.kernels.kernel import KernelTable, Overlay
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding
+from tflq.profiles.measured import Measured
 
 _NONE: KernelTable = MappingProxyType({})
 
@@ -46,6 +47,10 @@ class Profile:
             arithmetic=arithmetic or self.arithmetic,
             kernels=Overlay(self.kernels, kernels, without) if kernels or without else self.kernels,
         )
+
+    def measured(self) -> Profile:
+        """The same with what was measured of the results that it promises to be close only."""
+        return replace(self, kernels=Measured(self.name, self.kernels))
 
     def with_single_rounding(self) -> Profile:
         """The same with every requantizer that rounds twice rounding once.

@@ -13,4 +13,4 @@ TFLITE_2_14_OPT = TFLITE_2_14_REF.derive(
     source=replace(TFLITE_2_14_REF.source, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES", cpu="x86-64 with AVX"),
     arithmetic=replace(TFLITE_2_14_REF.arithmetic, requantize_gemm=HalfUpTwice.of),
     kernels=OPTIMIZED_2_14,
-)
+).measured()

@@ -22,4 +22,4 @@ TFLITE_2_14_OPT_ARM64 = TFLITE_2_14_REF_ARM64.derive(
     ),
     arithmetic=replace(TFLITE_2_14_REF_ARM64.arithmetic, requantize_gemm=SingleRounding.of),
     kernels=Overlay(FloatsAreClose(Overlay(OPTIMIZED_2_14, VECTOR_CODE_2_14), FUSED_FLOATS), OPTIMIZED_2_14_ARM64),
-)
+).measured()

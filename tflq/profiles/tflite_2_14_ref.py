@@ -24,4 +24,4 @@ TFLITE_2_14_REF = LITERT_REF.derive(
         requantize_dense_wide=WideRounding.of,
     ),
     kernels=EARLIER,
-)
+).measured()

@@ -20,4 +20,4 @@ TFLITE_2_14_REF_ARM64 = TFLITE_2_14_REF.derive(
     source=replace(TFLITE_2_14_REF.source, cpu="AArch64"),
     arithmetic=replace(TFLITE_2_14_REF.arithmetic, requantize_simd=HalfUpTwice.of, multiply_add=fused),
     kernels=Overlay(FloatsAreClose(TFLITE_2_14_REF.kernels, FUSED_FLOATS), REFERENCE_2_14_ARM64),
-)
+).measured()

@@ -9,6 +9,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from tflq.errors import TflqError
+from tflq.kernels.kernel import Exactness
 from tflq.verification.comparing import Difference
 from tflq.verification.constants import Constants
 from tflq.verification.golden import Golden
@@ -62,9 +63,10 @@ def inspect_document(inspection: Inspection) -> dict[str, Any]:
                 **{
                     f.name: _plain(getattr(o, f.name))
                     for f in fields(o)
-                    if f.name not in ("options", "constants", "reason")
+                    if f.name not in ("options", "constants", "promise", "reason")
                 },
                 "options": dict(o.options),
+                "promise": _promise(o.promise),
                 "constants": _constants(o.constants),
                 "reason": o.reason or None,
             }
@@ -88,9 +90,10 @@ def record_document(model: ModelFacts, golden: Golden, path: str) -> dict[str, A
 
 
 def run_document(
-    model: ModelFacts, profile: str, inputs: InputFacts, path: str, arrays: Mapping[str, Any]
+    model: ModelFacts, profile: str, inputs: InputFacts, path: str, arrays: Mapping[str, Any],
+    promises: Mapping[str, Exactness],
 ) -> dict[str, Any]:  # fmt: skip
-    """A run: `schemas/run.schema.json`. `arrays` are the entries of the file at `path`."""
+    """A run: `schemas/run.schema.json`. `arrays` are the entries of the file at `path`, with what each is promised."""
     return {
         "schema": RUN,
         "model": _model(model),
@@ -98,7 +101,13 @@ def run_document(
         "inputs": asdict(inputs),
         "file": path or None,
         "arrays": [
-            {"name": name, "dtype": str(value.dtype), "shape": list(value.shape)} for name, value in arrays.items()
+            {
+                "name": name,
+                "dtype": str(value.dtype),
+                "shape": list(value.shape),
+                "promise": _promise(promises[name]),
+            }
+            for name, value in arrays.items()
         ],
     }
 
@@ -135,6 +144,7 @@ def _operator(operator: OperatorResult) -> dict[str, Any]:
         "op": operator.op,
         "version": operator.version,
         "status": operator.status.value,
+        "promise": _promise(operator.promise),
         "reason": operator.reason or None,
         "tensors": [_tensor(tensor) for tensor in operator.tensors],
         "constants": _constants(operator.constants),
@@ -148,9 +158,14 @@ def _tensor(tensor: TensorResult) -> dict[str, Any]:
         "type": tensor.type,
         "shape": list(tensor.shape),
         "status": tensor.status.value,
+        "promise": _promise(tensor.promise),
         "reason": tensor.reason or None,
         "difference": _difference(tensor.difference),
     }
+
+
+def _promise(promise: Exactness | None) -> dict[str, Any] | None:
+    return None if promise is None else {"word": promise.word, "ulp": promise.ulp, "reason": promise.reason or None}
 
 
 def _difference(difference: Difference | None) -> dict[str, Any] | None:

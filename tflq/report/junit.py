@@ -41,6 +41,12 @@ def _case(suite: ElementTree.Element, operator: OperatorResult) -> None:
             lines.append(f"at {list(found.first.index)}: expected {found.first.expected}, got {found.first.got}")
         lines += [stage_text(stage) for stage in (operator.constants.stages if operator.constants else ())]
         failure.text = "\n".join(lines)
+    elif operator.status == Status.CLOSE and operator.worst is not None and operator.worst.difference is not None:
+        found = operator.worst.difference
+        ElementTree.SubElement(case, "system-out").text = (
+            f"not the same bits: {found.differing} of {found.elements} elements differ, by up to {found.at_scale} ULP "
+            f"of the largest magnitude; promised: {operator.promise}"
+        )
     elif operator.status == Status.NOT_COMPARED:
         reasons = [operator.reason, *(t.reason for t in operator.tensors)]
         ElementTree.SubElement(case, "skipped", message=_printable("; ".join(filter(None, reasons))))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from tflq.kernels.kernel import EXACT
 from tflq.report.layout import Line, table
 from tflq.verification.constants import Constants, Stage
 from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Operators that a verification lists unless all are asked for.
 LISTED = 20
-_STYLES = {Verdict.SAME: "good", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
+_STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
 
 
 # --- verify ----------------------------------------------------------------------------------------------------------
@@ -25,6 +27,7 @@ _STYLES = {Verdict.SAME: "good", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "wa
 def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
     """Verdict; first divergent operator; how many, how far, which way; expected and got with the stage; what next."""
     yield Line(f"{report.verdict.value.upper()} {_summary(report)}", _STYLES[report.verdict])
+    yield from map(Line, _promise_lines(report))
     first = report.first_divergent
     if first is not None:
         yield Line(f"First divergent operator: {first.index} {first.op} (version {first.version})")
@@ -50,9 +53,25 @@ def _summary(report: Report) -> str:
     what = [f"{report.model.path or 'the model'}: {report.differing:,} of {report.compared:,} elements differ"]
     if report.operators:
         parts = [f"{counts[Status.EXACT]} of {_count(len(report.operators), 'operator')} exact"]
-        parts += [f"{counts[s]} {s.value}" for s in (Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
+        parts += [f"{counts[s]} {s.value}" for s in (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
         what.append(", ".join(parts))
     return "; ".join(what) + f" ({report.mode}, {_count(report.inputs.samples, 'sample')})"
+
+
+def _promise_lines(report: Report) -> Iterator[str]:
+    """What the profile promises, where that is less than all bits; and how near it came."""
+    made = [r.promise for r in report.operators or report.outputs if r.promise is not None]
+    if all(promise == EXACT for promise in made):
+        return
+    counts = Counter(str(promise) for promise in made)
+    yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
+    near = [t for t in (*report.outputs, *(t for o in report.operators for t in o.tensors)) if t.status == Status.CLOSE]
+    if near:
+        largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
+        yield (
+            f"{_count(len(near), 'tensor')} not the same bits, but within what was measured: "
+            f"by up to {largest:,} ULP of the largest magnitude"
+        )
 
 
 def _sides(report: Report) -> tuple[str, str]:
@@ -110,7 +129,7 @@ def next_steps(report: Report) -> Iterator[str]:
     first = report.first_divergent
     if first is not None:
         yield f"Next: tflq inspect {model} --op {first.index}"
-    elif report.verdict == Verdict.DIFFERS:
+    elif report.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and report.mode == "cumulative":
         yield f"Next: tflq verify {model} --mode isolated"
     elif report.verdict == Verdict.INCOMPLETE:
         yield f"Next: tflq inspect {model}"
@@ -118,7 +137,7 @@ def next_steps(report: Report) -> Iterator[str]:
 
 _OPERATOR_COLUMNS = (
     ("#", ">"), ("operator", "<"), ("status", "<"), ("differing", ">"), ("largest", ">"), ("bias", ">"),
-    ("tensor", "<"),
+    ("promise", "<"), ("tensor", "<"),
 )  # fmt: skip
 
 
@@ -132,6 +151,7 @@ def _operator_row(operator: OperatorResult) -> list[str]:
         f"{found.differing:,} of {found.elements:,}" if found else "",
         f"{found.largest:,} {found.unit}" if found and found.differing else "",
         f"{found.bias:+.3f}" if found and found.differing else "",
+        str(operator.promise or ""),
         operator.reason or _place(tensor),
     ]
 
@@ -169,7 +189,7 @@ def runtime_text(runtime: Any) -> str:
 
 _INSPECT_COLUMNS = (
     ("#", ">"), ("operator", "<"), ("output", "<"), ("real multiplier", ">"), ("Q31", ">"), ("shift", ">"),
-    ("zp in", ">"), ("zp out", ">"), ("clamp", "<"), ("MACs", ">"),
+    ("zp in", ">"), ("zp out", ">"), ("clamp", "<"), ("MACs", ">"), ("promise", "<"),
 )  # fmt: skip
 
 
@@ -210,6 +230,7 @@ def _row(inspection: Inspection, operator: OperatorFacts) -> list[str]:
         _span(output.zero_point) if output else "",
         (_clamp(operator.constants)),
         f"{operator.macs:,}" if operator.macs else "",
+        str(operator.promise or ""),
     ]
 
 
@@ -235,6 +256,9 @@ def _operator_texts(inspection: Inspection, operator: OperatorFacts) -> Iterator
             yield f"  {kind} {position}: " + (_tensor_text(inspection, tensor) if tensor >= 0 else "absent")
     if operator.options:
         yield "  options: " + ", ".join(f"{name} {value}" for name, value in operator.options)
+    if operator.promise is not None:
+        why = f": {operator.promise.reason}" if operator.promise.reason else ""
+        yield f"  promise: {operator.promise}{why}"
     if operator.reason:
         yield f"  not supported under {inspection.profile}: {operator.reason}"
     elif operator.constants is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ class Difference:
 
     `largest`, `bias` and `histogram` speak of got - expected in `unit` ("LSB", "ULP", or "" where there is none).
     `bias` is its mean over the differing elements. NaN against a number counts as differing and has no distance.
+    `at_scale` is the largest difference of floats in units in the last place of the largest finite magnitude expected,
+    rounded up: what an order of additions can change, however far they cancel. None where a NaN or an infinity meets
+    another value, and for types that have none.
     """
 
     elements: int
@@ -44,6 +48,7 @@ class Difference:
     histogram: tuple[tuple[int, int], ...] = ()  # (difference, clipped to the reach; elements)
     first: First | None = None
     problem: str = ""
+    at_scale: int | None = None
 
     @property
     def same(self) -> bool:
@@ -79,6 +84,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
         bias=sum(distances) / len(distances),
         histogram=tuple(sorted(clipped.items())),
         first=first,
+        at_scale=_at_scale(expected, got),
     )
 
 
@@ -87,6 +93,7 @@ def merged(parts: Iterable[Difference]) -> Difference:
     parts = tuple(parts)
     measured = [p for p in parts if p.above + p.below]
     count = sum(p.above + p.below for p in measured)
+    apart = [p.at_scale for p in parts if not p.same]
     histogram: Counter[int] = Counter()
     for part in parts:
         histogram.update(dict(part.histogram))
@@ -101,6 +108,7 @@ def merged(parts: Iterable[Difference]) -> Difference:
         histogram=tuple(sorted(histogram.items())),
         first=next((p.first for p in parts if p.first), None),
         problem=next((p.problem for p in parts if p.problem), ""),
+        at_scale=max((n for n in apart if n is not None), default=None) if None not in apart else None,
     )
 
 
@@ -146,6 +154,25 @@ def _distances(expected: Array, got: Array) -> list[int]:
         return [int(y) - int(x) for x, y in zip(a, b, strict=True)]
     wide: list[int] = (b.astype(np.int64) - a.astype(np.int64)).tolist()
     return wide
+
+
+def _at_scale(expected: Array, got: Array) -> int | None:
+    """The largest difference of arrays that differ, in float64."""
+    if expected.dtype.kind != "f":
+        return None
+    matched = (np.isnan(expected) & np.isnan(got)) | (expected == got)
+    wide = np.abs(got[~matched].astype(np.float64) - expected[~matched])
+    if not np.isfinite(wide).all():
+        return None
+    peak = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    return math.ceil(float(wide.max(initial=0)) / _last_place(peak))
+
+
+def _last_place(value: Any) -> float:
+    """A unit in the last place of a float that is not negative."""
+    info = np.finfo(value.dtype)
+    exponent = max(int(np.frexp(value)[1]) - 1, int(info.minexp)) if value else int(info.minexp)
+    return math.ldexp(1.0, exponent - int(info.nmant))
 
 
 def _ordinals(value: Array) -> Array:

@@ -19,7 +19,7 @@ from tflq.errors import (
 )
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.ir import Model, TensorSpec, TensorType
-from tflq.kernels.kernel import Prepared
+from tflq.kernels.kernel import EXACT, Exactness, Prepared
 from tflq.profiles import Profile
 from tflq.verification.comparing import Difference, difference, merged
 from tflq.verification.constants import Constants, constants_of
@@ -42,12 +42,14 @@ class _Found:
     differences: dict[int, list[Difference]] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    promises: dict[int, Exactness] = field(default_factory=dict)
     reason: str = ""
     constants: Constants | None = None
 
-    def compare(self, tensor: int, expected: Array | None, got: Array, sample: int) -> None:
+    def compare(self, tensor: int, expected: Array | None, got: Array, sample: int, promise: Exactness) -> None:
         """Compare one tensor of one sample; None stands for a value that is not known."""
         self.shapes[tensor] = got.shape
+        self.promises[tensor] = promise
         if expected is None:
             self.reasons.setdefault(tensor, UNKNOWN)
         else:
@@ -67,12 +69,14 @@ def cumulative(
     ends: dict[int, list[Difference]] = {}
     missing: set[int] = set()
     plans: dict[object, Plan] = {}
+    promises: Mapping[int, Exactness] = {}
     state = State()
     for k, observation in enumerate(golden.observations):
         progress("running", k, len(golden.observations))
         plan = _plan(plans, model, profile, observation.inputs)
         state = State()
         trace = run(plan, dict(zip(graph.inputs, observation.inputs, strict=True)), state, keep_all=golden.tensors)
+        promises = trace.promises
         for position, (tensor, expected) in enumerate(zip(graph.outputs, observation.outputs, strict=True)):
             if expected is None:
                 missing.add(position)
@@ -85,12 +89,19 @@ def cumulative(
                 if makers[tensor] != index:
                     found[index].reasons[tensor] = REWRITTEN
                 else:
-                    found[index].compare(tensor, observation.tensors.get(tensor), trace.values[tensor], k)
+                    got, promise = trace.values[tensor], trace.promise(tensor)
+                    found[index].compare(tensor, observation.tensors.get(tensor), got, k, promise)
     if golden.tensors:
         for step in plan.steps:
             found[step.index].constants = _constants(step.prepared, state, step.index)
     outputs = tuple(
-        _tensor(graph.tensors[tensor], tensor, ends.get(position, ()), UNKNOWN if position in missing else "")
+        _tensor(
+            graph.tensors[tensor],
+            tensor,
+            ends.get(position, ()),
+            UNKNOWN if position in missing else "",
+            promise=promises.get(tensor, EXACT),
+        )
         for position, tensor in enumerate(graph.outputs)
     )
     return (_operators(model, found) if golden.tensors else ()), outputs
@@ -194,7 +205,7 @@ class _Alone:
             if self.makers[tensor] != self.index:
                 found.reasons[tensor] = REWRITTEN
             else:
-                found.compare(tensor, observation.tensors.get(tensor), got, k)
+                found.compare(tensor, observation.tensors.get(tensor), got, k, plan.steps[0].promise)
         found.constants = _constants(plan.steps[0].prepared, state, 0)
 
 
@@ -235,7 +246,12 @@ def _operators(model: Model, found: Sequence[_Found]) -> tuple[OperatorResult, .
                 version=model.operator_codes[operator.opcode_index].version,
                 tensors=tuple(
                     _tensor(
-                        graph.tensors[t], t, facts.differences.get(t, ()), facts.reasons.get(t, ""), facts.shapes.get(t)
+                        graph.tensors[t],
+                        t,
+                        facts.differences.get(t, ()),
+                        facts.reasons.get(t, ""),
+                        facts.shapes.get(t),
+                        facts.promises.get(t),
                     )
                     for t in tensors
                 ),
@@ -248,7 +264,7 @@ def _operators(model: Model, found: Sequence[_Found]) -> tuple[OperatorResult, .
 
 def _tensor(
     spec: TensorSpec, index: int, differences: Sequence[Difference], reason: str = "",
-    shape: tuple[int, ...] | None = None,
+    shape: tuple[int, ...] | None = None, promise: Exactness | None = None,
 ) -> TensorResult:  # fmt: skip
     return TensorResult(
         index=index,
@@ -257,6 +273,7 @@ def _tensor(
         shape=spec.shape if shape is None else shape,
         difference=merged(differences) if differences else None,
         reason="" if differences else reason,
+        promise=promise,
     )
 
 

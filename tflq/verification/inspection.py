@@ -8,9 +8,9 @@ from typing import Any
 
 from tflq.api.files import Source
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan
+from tflq.interpreter import Step, make_plan
 from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
-from tflq.kernels.kernel import Kernel, Prepared
+from tflq.kernels.kernel import Exactness
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.verification.constants import Constants, constants_of
@@ -48,6 +48,7 @@ class OperatorFacts:
     options: tuple[tuple[str, Any], ...]
     macs: int
     constants: Constants | None
+    promise: Exactness | None  # of its results; None where it is refused
     reason: str = ""
 
 
@@ -126,7 +127,7 @@ def _operator(model: Model, graph: Subgraph, index: int, profile: Profile) -> Op
         model.operator_codes[operator.opcode_index] if 0 <= operator.opcode_index < len(model.operator_codes) else None
     )
     op = "?" if code is None else code.custom_code or code.name if code.name == "CUSTOM" else code.name
-    constants, reason = _constants(model, index, profile, op)
+    constants, promise, reason = _prepared(model, index, profile, op)
     return OperatorFacts(
         index=index,
         op=op,
@@ -136,31 +137,31 @@ def _operator(model: Model, graph: Subgraph, index: int, profile: Profile) -> Op
         options=_options(operator),
         macs=_macs(op, graph.tensors, operator),
         constants=constants,
+        promise=promise,
         reason=reason,
     )
 
 
-def prepare_alone(model: Model, index: int, profile: Profile) -> tuple[Prepared | None, Kernel]:
-    """One operator as the profile prepares it, without its weights where they are not needed; and its kernel.
-
-    Operators that are bound when the model runs have only a kernel.
-    """
+def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
+    """One operator as the profile prepares it, without its weights where they are not needed."""
     alone, _ = single_operator(model, index)
     try:
-        step = make_plan(_without_weights(alone), profile).steps[0]
+        return make_plan(_without_weights(alone), profile).steps[0]
     except TflqError:
-        step = make_plan(alone, profile).steps[0]
-    return step.prepared, step.kernel
+        return make_plan(alone, profile).steps[0]
 
 
-def _constants(model: Model, index: int, profile: Profile, op: str) -> tuple[Constants | None, str]:
+def _prepared(
+    model: Model, index: int, profile: Profile, op: str
+) -> tuple[Constants | None, Exactness | None, str]:  # fmt: skip
+    """Constants, promise, and why there are none."""
     try:
-        prepared, _ = prepare_alone(model, index, profile)
+        step = prepare_alone(model, index, profile)
     except TflqError as error:
-        return None, str(error).removeprefix(f"operator 0 {op}: ")
+        return None, None, str(error).removeprefix(f"operator 0 {op}: ")
     except IndexError:
-        return None, "a tensor or operator code index is out of range"
-    return None if prepared is None else constants_of(prepared), ""
+        return None, None, "a tensor or operator code index is out of range"
+    return None if step.prepared is None else constants_of(step.prepared), step.promise, ""
 
 
 #: Types of constants that may be a shape, an axis or paddings, whose values decide shapes.

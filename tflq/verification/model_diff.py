@@ -161,7 +161,7 @@ def _first_unequal(before: Any, after: Any) -> tuple[str, str]:
 
 def _constants(model: Model, index: int, profile: Profile) -> dict[str, Any]:
     try:
-        prepared, _ = prepare_alone(model, index, profile)
+        prepared = prepare_alone(model, index, profile).prepared
     except TflqError as error:
         return {"refusal": str(error)}
     if prepared is None:

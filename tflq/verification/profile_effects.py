@@ -100,12 +100,12 @@ def _difference(base: dict[str, str] | str, other: dict[str, str] | str) -> tupl
 def _prints(model: Model, index: int, profile: Profile) -> dict[str, str] | str:
     """What decides an operator's bits, by name; or why it is refused."""
     try:
-        prepared, kernel = prepare_alone(model, index, profile)
+        step = prepare_alone(model, index, profile)
     except TflqError as error:
         return str(error).split(": ", 1)[-1].split(", under profile")[0]
-    if prepared is None:  # bound when the model runs: all that is known is which kernel will do it
-        return {"kernel": _name(kernel.prepare)}
-    return dict(_walk("kernel", prepared))
+    if step.prepared is None:  # bound when the model runs: all that is known is which kernel will do it
+        return {"kernel": _name(step.kernel.prepare)}
+    return dict(_walk("kernel", step.prepared))
 
 
 def _walk(name: str, prepared: Prepared) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tflq.kernels.kernel import EXACT, Exactness
+
 if TYPE_CHECKING:
     from tflq.runtimes import Description
     from tflq.verification.comparing import Difference
@@ -17,6 +19,7 @@ class Status(str, Enum):
     """What is known about an operator or a tensor."""
 
     EXACT = "exact"
+    CLOSE = "close"  # differs by no more than was measured of what is promised to be close
     DIFFERS = "differs"
     NOT_COMPARED = "not compared"
 
@@ -25,13 +28,33 @@ class Verdict(str, Enum):
     """What is known about the model."""
 
     SAME = "same"
+    CLOSE = "close"  # not the same bits, but nothing differs by more than its promise says
     DIFFERS = "differs"
     INCOMPLETE = "incomplete"  # nothing differs, but something could not be compared
 
 
+_WORST_FIRST = (Status.DIFFERS, Status.NOT_COMPARED, Status.CLOSE, Status.EXACT)
+_VERDICTS = {
+    Status.DIFFERS: Verdict.DIFFERS,
+    Status.NOT_COMPARED: Verdict.INCOMPLETE,
+    Status.CLOSE: Verdict.CLOSE,
+    Status.EXACT: Verdict.SAME,
+}
+
+
+def within(difference: Difference, promise: Exactness) -> bool:
+    """Whether floats differ by no more than was measured of results that are promised to be close."""
+    known = promise.word == "close" and promise.ulp is not None and not difference.problem
+    return known and difference.at_scale is not None and difference.at_scale <= (promise.ulp or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class TensorResult:
-    """One tensor that an operator made or updated. `difference` is None where `reason` says why not."""
+    """One tensor that an operator made or updated. `difference` is None where `reason` says why not.
+
+    `promise` is the operator's own where it was given the runtime's inputs, else that of everything the tensor is made
+    of; None where no operator was run.
+    """
 
     index: int
     name: str
@@ -39,13 +62,16 @@ class TensorResult:
     shape: tuple[int, ...]
     difference: Difference | None
     reason: str = ""
+    promise: Exactness | None = None
 
     @property
     def status(self) -> Status:
-        """Exact, differs or not compared."""
+        """Exact, close, differs or not compared."""
         if self.difference is None:
             return Status.NOT_COMPARED
-        return Status.EXACT if self.difference.same else Status.DIFFERS
+        if self.difference.same:
+            return Status.EXACT
+        return Status.CLOSE if within(self.difference, self.promise or EXACT) else Status.DIFFERS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,15 +88,22 @@ class OperatorResult:
     @property
     def status(self) -> Status:
         """The worst that is known of its tensors."""
-        found = {t.status for t in self.tensors}
-        if Status.DIFFERS in found:
-            return Status.DIFFERS
-        return Status.NOT_COMPARED if self.reason or Status.NOT_COMPARED in found else Status.EXACT
+        found = {t.status for t in self.tensors} | ({Status.NOT_COMPARED} if self.reason else set())
+        return next((status for status in _WORST_FIRST if status in found), Status.EXACT)
 
     @property
     def worst(self) -> TensorResult | None:
-        """Its first differing tensor."""
-        return next((t for t in self.tensors if t.status == Status.DIFFERS), None)
+        """Its first differing tensor, or the first that is close."""
+        for status in (Status.DIFFERS, Status.CLOSE):
+            for tensor in self.tensors:
+                if tensor.status == status:
+                    return tensor
+        return None
+
+    @property
+    def promise(self) -> Exactness | None:
+        """What its results are promised to be; None where it was not run."""
+        return next((t.promise for t in self.tensors if t.promise is not None), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,13 +144,9 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Same, differs, or incomplete."""
+        """Same, close, differs, or incomplete."""
         found = {o.status for o in self.operators} | {t.status for t in self.outputs}
-        if Status.DIFFERS in found:
-            return Verdict.DIFFERS
-        if Status.NOT_COMPARED in found:
-            return Verdict.INCOMPLETE
-        return Verdict.SAME
+        return next((_VERDICTS[status] for status in _WORST_FIRST if status in found), Verdict.SAME)
 
     @property
     def first_divergent(self) -> OperatorResult | None:

@@ -1,0 +1,139 @@
+"""Measure how far the float rows that a profile promises to be close are from the runtime it stands for.
+
+    python tools/measure_close.py PROFILE [--python 'COMMAND'] [--count 2000] [--seed 1]
+
+Random operators, ordinary and extreme, small and with sums of thousands; the largest difference of every row, in units
+in the last place of the largest magnitude in its tensor, goes into `schemas/measured_ulp.json`. Only samples count
+whose inputs and results are finite. Rows of few samples get no figure, nor do those whose results may jump: where an
+activation is quantized on the way, the last bit of a float decides a whole step. COMMAND is that of a Python which has
+the runtime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from opfuzz.case import Array, Case
+from opfuzz.draw import Draw
+from opfuzz.long_sums import LONG
+from opfuzz.remote import Remote
+from opfuzz.session import draw_case, numbers, operators
+from opfuzz.worker import invoke
+
+import tflq
+from tflq.errors import TflqError
+from tflq.interpreter import make_plan
+from tflq.kernels.kernel import Kernel
+from tflq.profiles import Profile, by_name
+from tflq.verification.comparing import difference
+
+FIGURES = Path(__file__).resolve().parent.parent / "schemas" / "measured_ulp.json"
+MODULES = {
+    "ai-edge-litert": "ai_edge_litert.interpreter",
+    "tflite-runtime": "tflite_runtime.interpreter",
+    "tensorflow": "tensorflow.lite",
+}
+#: Fewer samples tell little, and a larger difference is no rounding.
+SAMPLES, ROUNDING = 30, 1 << 16
+#: One case in so many is a long one, of the operators that add.
+LONG_EVERY = 4
+
+
+def is_close(kernel: Kernel) -> bool:
+    """Whether a row's results are floats that are not promised to be equal."""
+    return kernel.exactness.word == "close"
+
+
+def cases(profile: Profile, seed: int, count: int) -> Iterator[Case]:
+    """Cases of the operators that have such a row."""
+    ops = [op for op in operators([]) if op in profile.kernels and any(map(is_close, profile.kernels[op]))]
+    long = [op for op in ops if op in LONG]
+    for drawn, number in zip(range(count), numbers(seed, ops), strict=False):
+        yield draw_case(seed, number)
+        if long and drawn % LONG_EVERY == 0:
+            op = long[drawn // LONG_EVERY % len(long)]
+            yield LONG[op](Draw(np.random.default_rng([seed, number, 1])), op)
+
+
+def row_of(case: Case, profile: Profile) -> Kernel | None:
+    """The row that computes a case, if it is one to be measured and can be run."""
+    try:
+        (step,) = make_plan(tflq.load(case.model()), profile).steps
+    except TflqError:
+        return None
+    return step.kernel if is_close(step.kernel) else None
+
+
+def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
+    """The largest difference of each sample that counts."""
+    theirs = runtime.run(case)
+    interpreter = tflq.Interpreter(model_content=case.model(), profile=profile)
+    interpreter.allocate_tensors()
+    for sample, wanted in zip(case.samples, theirs or (), strict=False):
+        try:
+            got = invoke(interpreter, sample)
+        except TflqError:
+            return
+        if all(map(finite, (*sample, *wanted, *got))):
+            yield max((difference(w, g).at_scale or 0 for w, g in zip(wanted, got, strict=True)), default=0)
+
+
+def finite(value: Array) -> bool:
+    """Whether there is neither an infinity nor a NaN."""
+    return value.dtype.kind != "f" or bool(np.isfinite(value).all())
+
+
+def main() -> int:
+    """Measure one profile; its figures replace those that the file has."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("profile")
+    parser.add_argument("--python", default=sys.executable, metavar="COMMAND")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cpu", default=platform.machine(), help="what the runtime ran on, as the file is to say")
+    args = parser.parse_args()
+    profile = by_name(args.profile)
+    source = profile.source
+    resolver = source.resolver if source.resolver.isupper() else ""
+    runtime = Remote(shlex.split(args.python), MODULES[source.package], resolver)
+    found: dict[str, list[int]] = {}
+    for case in cases(profile, args.seed, args.count):
+        row = row_of(case, profile)
+        if row is not None:
+            found.setdefault(f"{row.op} {row.types}", []).extend(distances(case, profile, runtime))
+    runtime.close()
+    store(args, profile, {key: measured for key, measured in sorted(found.items()) if measured})
+    return 0
+
+
+def store(args: Any, profile: Profile, found: dict[str, list[int]]) -> None:
+    """Write the figures beside those of other profiles."""
+    known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    source = profile.source
+    known[profile.name] = {
+        "runtime": f"{source.package} {source.version} {source.resolver}",
+        "cpu": args.cpu,
+        "seed": args.seed,
+        "rows": {key: {"ulp": max(m), "samples": len(m)} for key, m in found.items() if tells(m)},
+    }
+    FIGURES.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
+    for key, measured in found.items():
+        left_out = "" if tells(measured) else "  (left out)"
+        print(f"{max(measured):>12,} ULP in {len(measured):>5} samples: {key}{left_out}")
+
+
+def tells(measured: list[int]) -> bool:
+    """Whether these are enough, and differences of rounding."""
+    return len(measured) >= SAMPLES and max(measured) <= ROUNDING
+
+
+if __name__ == "__main__":
+    sys.exit(main())

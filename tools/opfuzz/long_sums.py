@@ -1,0 +1,75 @@
+"""Float operators that add up as many numbers as real networks do: thousands, where other cases have dozens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from opfuzz.case import Case
+from opfuzz.draw import Draw
+from opfuzz.one_operator import T
+
+F = "float32"
+SAME = {"padding": 0, "stride_h": 1, "stride_w": 1, "fused_activation_function": 0}
+DILATION = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+
+
+def weights(draw: Draw, shape: tuple[int, ...], spread: float = 0.1) -> T:
+    """Constants around 0."""
+    return T(F, shape, value=draw.floats(shape, spread, 0.0))
+
+
+def dense(draw: Draw, op: str) -> Case:
+    """Up to 4096 inputs a unit."""
+    depth, units = draw.int(200, 4096), draw.int(1, 12)
+    inputs = [T(F, (draw.int(1, 4), depth)), weights(draw, (units, depth)), weights(draw, (units,))]
+    return draw.case(op, inputs, [T(F, (inputs[0].shape[0], units))], ("FullyConnectedOptions", {}), version=1)
+
+
+def conv(draw: Draw, op: str) -> Case:
+    """Up to 9 x 512 inputs an output, or 1 x 2048."""
+    (kernel, depth), filters = draw.pick([(1, 2048), (3, 512), (3, 64)]), draw.int(1, 12)
+    inputs = [T(F, (1, 6, 6, depth)), weights(draw, (filters, kernel, kernel, depth)), weights(draw, (filters,))]
+    return draw.case(op, inputs, [T(F, (1, 6, 6, filters))], ("Conv2DOptions", {**SAME, **DILATION}), version=1)
+
+
+def depthwise(draw: Draw, op: str) -> Case:
+    """Windows of up to 11 x 11."""
+    kernel, depth = draw.int(3, 11), draw.int(8, 64)
+    inputs = [T(F, (1, 12, 12, depth)), weights(draw, (1, kernel, kernel, depth)), weights(draw, (depth,))]
+    options = {**SAME, **DILATION, "depth_multiplier": 1}
+    return draw.case(op, inputs, [T(F, (1, 12, 12, depth))], ("DepthwiseConv2DOptions", options), version=1)
+
+
+def matmul(draw: Draw, op: str) -> Case:
+    """Up to 2048 products an output."""
+    depth, rows, columns = draw.int(200, 2048), draw.int(1, 8), draw.int(1, 8)
+    inputs = [T(F, (2, rows, depth)), T(F, (2, depth, columns))]
+    options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
+    return draw.case(op, inputs, [T(F, (2, rows, columns))], ("BatchMatMulOptions", options), version=1)
+
+
+def reduce(draw: Draw, op: str) -> Case:
+    """Planes of up to 56 x 56."""
+    side, depth = draw.int(7, 56), draw.int(1, 32)
+    listed, _ = draw.listed([1, 2], constant=1.0)
+    output = T(F, (1, depth))
+    return draw.case(op, [T(F, (1, side, side, depth)), listed], [output], ("ReducerOptions", {}), version=1)
+
+
+def rows(draw: Draw, op: str) -> Case:
+    """Rows of up to 4096."""
+    shape = (draw.int(1, 4), draw.int(200, 4096))
+    options = ("SoftmaxOptions", {"beta": 1.0}) if op == "SOFTMAX" else ("LogSoftmaxOptions", {})
+    return draw.case(op, [T(F, shape)], [T(F, shape)], options, version=1)
+
+
+LONG: Mapping[str, Callable[[Draw, str], Case]] = {
+    "FULLY_CONNECTED": dense,
+    "CONV_2D": conv,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "BATCH_MATMUL": matmul,
+    "MEAN": reduce,
+    "SUM": reduce,
+    "SOFTMAX": rows,
+    "LOG_SOFTMAX": rows,
+}

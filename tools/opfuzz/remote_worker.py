@@ -1,0 +1,101 @@
+"""A TFLite runtime of any release, as a program that answers on its standard streams.
+
+It stands alone: Python 3.7, NumPy and the runtime are all it needs.
+
+Usage: python remote_worker.py MODULE [RESOLVER]. A request is (model, samples), the answer the outputs of every sample,
+or None where the runtime refuses; each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
+"""
+# ruff: noqa: B905, UP006, UP035 (Python 3.7)
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import struct
+import sys
+from typing import Any, BinaryIO, List
+
+# Its own folder holds modules named like others.
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+
+import numpy as np  # noqa: E402
+
+
+def packed(array: Any) -> Any:
+    """An array in terms that every release of NumPy reads."""
+    array = np.asarray(array)
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def unpacked(parts: Any) -> Any:
+    """The array again; it can be written to."""
+    kind, shape, data = parts
+    return np.frombuffer(data, np.dtype(kind)).reshape(shape).copy()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """The next message; EOFError at the end."""
+    head = stream.read(8)
+    if len(head) < 8:
+        raise EOFError
+    data = stream.read(struct.unpack("<Q", head)[0])
+    return pickle.loads(data)
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    """Write a message."""
+    data = pickle.dumps(message, 2)
+    stream.write(struct.pack("<Q", len(data)) + data)
+    stream.flush()
+
+
+def answer(runtime: Any, resolver: str, model: bytes, samples: Any) -> Any:
+    """Outputs of every sample, or None."""
+    options = {"num_threads": 1}
+    if resolver:
+        options["experimental_op_resolver_type"] = getattr(runtime.OpResolverType, resolver)
+    try:
+        interpreter = runtime.Interpreter(model_content=model, **options)
+        interpreter.allocate_tensors()
+        return [run(interpreter, sample) for sample in samples]
+    except (ValueError, RuntimeError):
+        return None
+
+
+def run(interpreter: Any, sample: Any) -> List[Any]:
+    """One run on the packed inputs."""
+    for detail, parts in zip(interpreter.get_input_details(), sample):
+        value = unpacked(parts)
+        if value.size:
+            interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return [packed(read(interpreter, detail)) for detail in interpreter.get_output_details()]
+
+
+def read(interpreter: Any, detail: Any) -> Any:
+    """An output; the runtimes raise for what has no elements."""
+    if 0 in detail["shape"]:
+        return np.empty(detail["shape"], detail["dtype"])
+    return interpreter.get_tensor(detail["index"])
+
+
+def main(module: str, resolver: str = "") -> None:
+    """Answer until the input ends. The first message says that the runtime is there."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    runtime = importlib.import_module(module)
+    send(answers, "ready")
+    while True:
+        try:
+            model, samples = receive(requests)
+        except EOFError:
+            return
+        send(answers, answer(runtime, resolver, model, samples))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
