@@ -19,10 +19,11 @@ from tflq.numerics.tables import Transform, look_up_8bit, look_up_16bit, table_8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated:
-    """An operator on 8-bit codes as a table: `table[code as uint8]` is the output's code. `data` is what made it."""
+    """An operator on 8-bit codes as a table: `table[code as uint8]` is the output's code. `make` made it of `data`."""
 
     data: Any
     table: Array
+    make: Callable[[Any], Array]
 
 
 def prepare_unary(node: Node, data: Any, evaluate: Callable[[Any, Array], Array], dtype: np.dtype[Any]) -> Prepared:
@@ -30,8 +31,13 @@ def prepare_unary(node: Node, data: Any, evaluate: Callable[[Any, Array], Array]
     shape = node.input(0).shape
     if dtype.itemsize == 1 and dtype != np.bool_:
         codes = np.arange(256, dtype=np.uint8).view(dtype)
-        return Prepared((shape,), Tabulated(data, evaluate(data, codes)), eval_table)
+        return Prepared((shape,), tabulated(data, lambda changed: evaluate(changed, codes)), eval_table)
     return Prepared((shape,), data, evaluate)
+
+
+def tabulated(data: Any, make: Callable[[Any], Array]) -> Tabulated:
+    """The table that `make` makes of `data`."""
+    return Tabulated(data, make(data), make)
 
 
 def eval_table(data: Tabulated, x: Array) -> Array:

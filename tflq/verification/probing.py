@@ -43,7 +43,7 @@ def _uniform(rng: np.random.Generator, value: Array) -> Array:
 
 def _extreme(rng: np.random.Generator, value: Array) -> Array:
     if value.dtype.kind == "f":
-        return _uniform(rng, value) * value.dtype.type(16)
+        return np.asarray(_uniform(rng, value) * value.dtype.type(16))
     limits = np.iinfo(value.dtype)
     ends = np.array([limits.min, limits.max], value.dtype)
     return np.asarray(rng.choice(ends, value.shape))

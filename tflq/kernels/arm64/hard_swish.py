@@ -13,7 +13,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.quantize import TwoTables, eval_tables
 from tflq.kernels.reference import hard_swish
 from tflq.kernels.reference.hard_swish import OpData
-from tflq.kernels.unary import Tabulated
+from tflq.kernels.unary import tabulated
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
@@ -29,7 +29,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     tail = hard_swish.prepare_quantized(node, arithmetic)
     data = tail.data.data
     codes = np.arange(256, dtype=np.uint8).view(CARRIER[node.input(0).type])
-    return Prepared(tail.shapes, TwoTables(Tabulated(data, eval_whole(data, codes)), tail.data, BLOCK), eval_tables)
+    whole = tabulated(data, lambda changed: eval_whole(changed, codes))
+    return Prepared(tail.shapes, TwoTables(whole, tail.data, BLOCK), eval_tables)
 
 
 def eval_whole(data: OpData, x: Array) -> Array:

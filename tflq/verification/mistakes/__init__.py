@@ -5,6 +5,9 @@
 | `requantizing.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
 | `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers that are no stage      |
 | `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
+| `windows.py`      | taps of contractions: codes, zero points, accumulators that saturate                         |
+| `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
+| `floats.py`       | results computed in floating point                                                           |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
 """
 
@@ -16,19 +19,22 @@ from itertools import chain
 from typing import Any
 
 from tflq.errors import TflqError
-from tflq.interpreter import Plan
-from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.verification.localize import Alone
+from tflq.verification.mistakes.averages import mistaken_averages
 from tflq.verification.mistakes.constants import mistaken_constants
-from tflq.verification.mistakes.layouts import Device, mistaken_layouts
+from tflq.verification.mistakes.device import Device, Mistaken
+from tflq.verification.mistakes.floats import mistaken_floats
+from tflq.verification.mistakes.layouts import mistaken_layouts
 from tflq.verification.mistakes.requantizing import mistaken_profiles, mistaken_stages
 from tflq.verification.mistakes.tensors import mistaken_models
+from tflq.verification.mistakes.windows import mistaken_taps
 
 __all__ = ["Device", "mistakes"]
 
 
-def mistakes(alone: Alone, profile: Profile) -> Iterator[tuple[str, Device]]:
+def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
     """Devices that compute the operator as the profile does but for one mistake, and the mistake's name."""
     for name, model in mistaken_models(alone.model):
         yield name, _of_model(profile, model)
@@ -37,14 +43,12 @@ def mistakes(alone: Alone, profile: Profile) -> Iterator[tuple[str, Device]]:
         yield name, _of_profile(wrong)
     if plan.steps[0].prepared is not None:
         data = plan.steps[0].prepared.data
-        for name, changed in chain(mistaken_constants(data, _type_of_results(plan)), mistaken_stages(data)):
+        for name, changed in chain(mistaken_constants(data, plan.steps[0].node), mistaken_stages(data)):
             yield name, _of_data(profile, changed)
+    yield from mistaken_taps(alone, profile)
+    yield from mistaken_averages(alone, profile)
+    yield from mistaken_floats(alone, profile)
     yield from mistaken_layouts(alone, profile)
-
-
-def _type_of_results(plan: Plan) -> Any:
-    type_ = plan.steps[0].node.outputs[0].type
-    return CARRIER[type_] if isinstance(type_, TensorType) else None
 
 
 def _of_profile(profile: Profile) -> Device:

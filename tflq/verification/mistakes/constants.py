@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.activation import code_range
 from tflq.kernels.geometry import Window
+from tflq.kernels.kernel import Node
 from tflq.numerics.stages import type_range
 from tflq.verification.mistakes.walking import parts_of, records_of
 
@@ -22,10 +25,11 @@ Mistaken = tuple[str, Any]
 _TABLES = (256, 513)
 
 
-def mistaken_constants(data: Any, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
-    """Every mistake in the prepared data of an operator whose results have that type."""
-    if dtype.kind in "iu":
-        yield from _clamps(data, dtype)
+def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
+    """Every mistake in the prepared data of an operator."""
+    type_ = node.outputs[0].type
+    if isinstance(type_, TensorType) and CARRIER[type_].kind in "iu":
+        yield from _clamps(data, node, CARRIER[type_])
     yield from _zero_points(data)
     yield from _paddings(data)
     yield from _tables(data)
@@ -36,7 +40,7 @@ def _at(place: str) -> str:
     return f" ({place})" if place else ""
 
 
-def _clamps(data: Any, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
+def _clamps(data: Any, node: Node, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
     """Records with integer limits `low` and `high`, in LSB of output."""
     low, high = type_range(dtype)
     span = high - low
@@ -52,10 +56,15 @@ def _clamps(data: Any, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
             "no clamp above: codes wrap": (record.low, 2**31 - 1),
             "clamp of the signed type": (-(span // 2) - 1, span // 2),
             "clamp of the unsigned type": (0, span),
+            "clamp of the other type inside the activation": code_range(node, node.outputs[0], _other_sign(dtype)),
             "symmetric clamp": (max(record.low, -(span // 2)), record.high),
         }
         for name, (below, above) in limits.items():
             yield name + _at(place), rebuild(replace(record, low=below, high=above))
+
+
+def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"{'u' if dtype.kind == 'i' else 'i'}{dtype.itemsize}")
 
 
 def _zero_points(data: Any) -> Iterator[Mistaken]:
@@ -94,7 +103,7 @@ def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:
 
 def _tables(data: Any) -> Iterator[Mistaken]:
     for place, table, rebuild in parts_of(data, np.ndarray):
-        if table.ndim == 1 and table.size in _TABLES and table.dtype.kind in "iu":
+        if table.ndim == 1 and table.size in _TABLES and table.dtype.kind in "iu" and table.dtype.itemsize <= 2:
             for name, changed in _wrong_tables(table):
                 yield name + _at(place), rebuild(changed)
 
@@ -103,7 +112,10 @@ def _wrong_tables(table: Array) -> Iterator[tuple[str, Array]]:
     orders = {"by bits": np.arange(table.size)}
     if table.size == 256:
         orders["by codes"] = np.argsort(np.arange(256, dtype=np.uint8).view(np.int8), kind="stable")
+        codes = np.arange(256)
         yield "table in the order of the other signedness", np.roll(table, 128)
+        yield "table read by the other signedness, held at the highest code", table[np.where(codes < 128, codes, 127)]
+        yield "table read by the other signedness, held at the lowest code", table[np.where(codes < 128, codes, 0)]
     lowest, highest = type_range(table.dtype)
     for step, way in ((1, "up"), (-1, "down")):
         for name, order in orders.items():

@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import UnsupportedError
+from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, TensorType
 from tflq.kernels.geometry import Padding, Window
 from tflq.profiles import Profile
 from tflq.verification.editing import with_option, with_tensor
 from tflq.verification.localize import Alone
+from tflq.verification.mistakes.device import Device, Mistaken
 from tflq.verification.mistakes.walking import parts_of
 
 Array = NDArray[Any]
 Values = Mapping[int, Array]
-#: What a device with the mistake makes of the operator's inputs, by original tensor index.
-Device = Callable[[Alone], Values]
-Mistaken = tuple[str, Device]
+
+#: Operators whose results hang on elements of many places.
+_CONTRACTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL")
 
 _OTHER_SIGN = {np.dtype(np.int8): np.uint8, np.dtype(np.uint8): np.int8}
 _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.INT8}
@@ -103,10 +106,19 @@ def _signs(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
             _then(_given(profile, dict.fromkeys(positions, _shifted)), _shifted),
         )
         yield "every tensor taken for the other signedness", _all_other(profile)
-        for position in positions:
-            yield f"codes of input {position} taken for the other signedness", _misread(profile, (position,))
-        if len(positions) > 1:
-            yield "codes of all inputs taken for the other signedness", _misread(profile, tuple(positions))
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    if len(alone.got) == 1 and name not in _CONTRACTIONS:
+        operands = _eight_bit_operands(alone.model)
+        for operand in operands:
+            yield f"codes of operand {operand} taken for the other signedness", _misread(profile, (operand,))
+        if len(operands) > 1:
+            yield "codes of all operands taken for the other signedness", _misread(profile, operands)
+
+
+def _eight_bit_operands(model: Model) -> tuple[int, ...]:
+    graph = model.subgraphs[0]
+    tensors = [t for t in dict.fromkeys(graph.operators[0].inputs) if t >= 0]
+    return tuple(t for t in tensors if graph.tensors[t].type in _OTHER_TYPE and graph.tensors[t].quantization)
 
 
 def _shifted(x: Array) -> Array:
@@ -130,28 +142,39 @@ def _all_other(profile: Profile) -> Device:
     return device
 
 
-def _misread(profile: Profile, positions: tuple[int, ...]) -> Device:
-    """Codes beyond the shared half of both types are 256 away, which is what another zero point makes of them.
+def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
+    """Codes beyond the half that both types share are 256 away, which is what another zero point makes of them.
 
-    Made element by element: only where every result hangs on the inputs' elements at its own place.
+    Made element by element: only where every result hangs on the operands' elements at its own place.
     """
 
     def device(alone: Alone) -> Values:
-        shapes = {value.shape for t, value in alone.got.items()} | {alone.inputs[p].shape for p in positions}
-        if len(shapes) != 1:
-            return {}
-        far = [_beyond(alone.inputs[p]) for p in positions]
+        shape = next(iter(alone.got.values())).shape
+        codes = [_operand(alone, operand) for operand in operands]
+        if not all(x is not None and _broadcasts(x.shape, shape) for x in codes):
+            raise UnsupportedError("taken for the other signedness", reason="results hang on other places' elements")
+        far = [np.broadcast_to(_beyond(x), shape) for x in codes if x is not None]
         made: dict[int, Array] = {}
-        for moved in product((False, True), repeat=len(positions)):
+        for moved in product((False, True), repeat=len(operands)):
             model = alone.model
-            for position, is_far in zip(positions, moved, strict=True):
-                model = _with_moved_zero(model, position) if is_far else model
-            values = replace(alone, model=model).run(alone.plan(profile, model))
+            for operand, is_far in zip(operands, moved, strict=True):
+                model = _with_moved_zero(model, operand) if is_far else model
+            values = alone.run(alone.plan(profile, model))
             here = np.logical_and.reduce([f if m else ~f for f, m in zip(far, moved, strict=True)])
             made = {t: np.where(here, values[t], made.get(t, values[t])) for t in alone.got}
         return made
 
     return device
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in pairs)
+
+
+def _operand(alone: Alone, tensor: int) -> Array | None:
+    """An operand's value, computed or constant."""
+    return alone.inputs.get(tensor, constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor]))
 
 
 def _beyond(x: Array) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.float32_stages import FloatRoundingEven
@@ -25,6 +26,7 @@ from tflq.numerics.stages import (
     SingleRounding,
     StageOf,
     Unscaled,
+    WideRounding,
 )
 from tflq.profiles import Profile
 from tflq.verification.mistakes.division import DIVISIONS, ROUNDINGS
@@ -35,18 +37,22 @@ from tflq.verification.mistakes.walking import parts_of
 Mistake = Callable[[StageOf], StageOf]
 
 
+def _reals(real: ArrayLike) -> Reals:
+    return np.atleast_1d(np.asarray(real, np.float64))
+
+
 def _rounding(stage: StageOf) -> Mistake:
     """Another rounding, whatever the right one is."""
     return lambda right: stage
 
 
 def _real(rounding: str, dtype: type[np.floating[Any]]) -> StageOf:
-    return lambda real: RealRounding(np.atleast_1d(np.asarray(real, np.float64)), ROUNDINGS[rounding], dtype)
+    return lambda real: RealRounding(_reals(real), ROUNDINGS[rounding], dtype)
 
 
 def _multiplier(change: Callable[[Reals], Reals]) -> Mistake:
     """The right rounding of changed multipliers."""
-    return lambda right: lambda real: right(change(np.atleast_1d(np.asarray(real, np.float64))))
+    return lambda right: lambda real: right(change(_reals(real)))
 
 
 def _accumulator(bits: int, *, wraps: bool) -> Mistake:
@@ -65,10 +71,6 @@ def _cut_short(real: Reals) -> Reals:
     fraction, exponent = np.frexp(real)
     cut: Reals = np.ldexp(np.trunc(fraction * 2**15), exponent - 15)
     return cut
-
-
-def _all(value: Callable[[Reals], Any]) -> Callable[[Reals], Reals]:
-    return lambda real: np.full_like(real, value(real))
 
 
 def _mistakes() -> Iterator[tuple[str, Mistake]]:
@@ -93,23 +95,10 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
         for name in DIVISIONS:
             ending = f"{', cut off' if cut else ''}, rounds {name}"
             yield f"multiplier of 16 bits{ending}", _rounding(FixedRounding.of(None, DIVISIONS[name], 15, cut=cut))
+    yield "multiplier of 16 bits, below 1, rounds half up", _rounding(WideRounding.of)
+    yield "multiplier of 16 bits, rounds twice", _rounding(lambda real: DoubleRounding.of(_shortened(_reals(real))))
     yield "shift off by one to the left", _multiplier(lambda real: real * 2)
     yield "shift off by one to the right", _multiplier(lambda real: real / 2)
-    yield "the first channel's multiplier for all", _multiplier(_all(lambda real: real[0]))
-    yield "the last channel's multiplier for all", _multiplier(_all(lambda real: real[-1]))
-    yield "the largest multiplier for all channels", _multiplier(_all(np.max))
-    yield "the smallest multiplier for all channels", _multiplier(_all(np.min))
-    yield "the mean multiplier for all channels", _multiplier(_all(np.mean))
-    yield "the next channel's multiplier", _multiplier(lambda real: np.roll(real, -1))
-    yield "the previous channel's multiplier", _multiplier(lambda real: np.roll(real, 1))
-    yield (
-        "the next channel's multiplier, the last one its own",
-        _multiplier(lambda real: np.append(real[1:], real[-1:])),
-    )
-    yield (
-        "the previous channel's multiplier, the first one its own",
-        _multiplier(lambda real: np.append(real[:1], real[:-1])),
-    )
     for bits in (16, 24, 32):
         yield f"accumulator of {bits} bits that saturates", _accumulator(bits, wraps=False)
         yield f"accumulator of {bits} bits that wraps", _accumulator(bits, wraps=True)

@@ -39,6 +39,7 @@ def mistaken_models(alone: Model) -> Iterator[Mistaken]:
     """A single operator's model with one of its tensors or options misread."""
     yield from _zero_points(alone)
     yield from _biases(alone)
+    yield from _scales(alone)
     yield from _filters(alone)
     yield from _activations(alone)
 
@@ -129,6 +130,36 @@ def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str,
             found[f"multiplied by the scale of {place}"] = np.broadcast_to(scale, channels)
             found[f"divided by the scale of {place}"] = np.broadcast_to(1 / scale, channels)
     return found
+
+
+def _scales(alone: Model) -> Iterator[Mistaken]:
+    """Scales of channels taken for others'."""
+    graph = alone.subgraphs[0]
+    for tensor in dict.fromkeys(graph.operators[0].inputs):
+        spec = graph.tensors[tensor] if tensor >= 0 else None
+        q = None if spec is None else spec.quantization
+        if spec is None or q is None or q.scale.size < 2 or spec.type in (TensorType.INT32, TensorType.INT64):
+            continue
+        for name, scale in _wrong_scales(q.scale).items():
+            changed = replace(spec, quantization=replace(q, scale=scale.astype(np.float32)))
+            yield f"scales of channels: {name}", with_tensor(alone, tensor, changed)
+
+
+def _wrong_scales(scale: Array) -> dict[str, Array]:
+    whole = {
+        "the first for all": scale[0],
+        "the largest for all": scale.max(),
+        "the mean for all": scale.astype(np.float64).mean(),
+        "the last for all": scale[-1],
+        "the smallest for all": scale.min(),
+    }
+    shifted = {
+        "each the next one's": np.roll(scale, -1),
+        "each the previous one's": np.roll(scale, 1),
+        "each the next one's, the last its own": np.append(scale[1:], scale[-1:]),
+        "each the previous one's, the first its own": np.append(scale[:1], scale[:-1]),
+    }
+    return {name: np.full_like(scale, value) for name, value in whole.items()} | shifted
 
 
 def _filters(alone: Model) -> Iterator[Mistaken]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from tflq.kernels.unary import Tabulated, tabulated
+
 T = TypeVar("T")
 #: Makes the whole of a changed part.
 Rebuild = Callable[[Any], Any]
@@ -27,15 +29,17 @@ def records_of(data: Any) -> Iterator[tuple[str, Any, Rebuild]]:
 
 def _walk(place: str, value: Any, rebuild: Rebuild) -> Iterator[tuple[str, Any, Rebuild]]:
     yield place, value, rebuild
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Tabulated):
+        yield from _walk(_joined(place, "data"), value.data, lambda data: rebuild(tabulated(data, value.make)))
+        yield from _walk(_joined(place, "table"), value.table, lambda table: rebuild(replace(value, table=table)))
+    elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             if field.init:
 
                 def in_field(changed: Any, name: str = field.name) -> Any:
                     return rebuild(replace(value, **{name: changed}))
 
-                name = f"{place}.{field.name}" if place else field.name
-                yield from _walk(name, getattr(value, field.name), in_field)
+                yield from _walk(_joined(place, field.name), getattr(value, field.name), in_field)
     elif type(value) is tuple:
         for position, item in enumerate(value):
 
@@ -43,3 +47,7 @@ def _walk(place: str, value: Any, rebuild: Rebuild) -> Iterator[tuple[str, Any, 
                 return rebuild((*value[:at], changed, *value[at + 1 :]))
 
             yield from _walk(f"{place}[{position}]", item, in_tuple)
+
+
+def _joined(place: str, field: str) -> str:
+    return f"{place}.{field}" if place else field
