@@ -5,25 +5,26 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import dump_option, json_option, model_argument, sample_option
+from tflq.cli.options import dump_inputs_option, dump_option, json_option, model_argument, sample_option
 from tflq.cli.output import say, say_document
 
 
 @click.command("fit")
 @model_argument
 @dump_option
+@dump_inputs_option
 @sample_option
 @json_option
-def fit_command(model: str, dump: str, sample: int | None, as_json: bool) -> int:
+def fit_command(model: str, dump: str, inputs: str | None, sample: int | None, as_json: bool) -> int:
     """Hold every operator of MODEL under every profile against the dump, and name the best profile."""
-    from tflq.report.explain import fit_document, fit_lines
+    from tflq.report.fit import fit_document, fit_lines
     from tflq.verification.comparison import operator_name
     from tflq.verification.dump import load_dumps
     from tflq.verification.fitting import fit
     from tflq.verification.source import subject
 
     target = subject(model).model
-    matrix = fit(target, load_dumps(target, dump, sample))
+    matrix = fit(target, load_dumps(target, dump, sample, inputs))
     ops = [operator_name(target, i) for i in range(len(target.subgraphs[0].operators))]
     document = fit_document(ops, matrix)
     if as_json:

@@ -25,6 +25,9 @@ dump_option = click.option(
     type=click.Path(),
     help="Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer.",
 )
+dump_inputs_option = click.option(
+    "--inputs", metavar="SOURCE", help="The inputs that the device was fed, where the dump lacks them."
+)  # fmt: skip
 sample_option = click.option(
     "--sample",
     default="all",

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import FileAccessError, InputError, OptionError
 from tflq.ir import CARRIER, Model, TensorType
+from tflq.runtimes import Sample
 from tflq.verification.c_arrays import Numbers, c_arrays
 from tflq.verification.golden import Observation, load_golden
-from tflq.verification.inputs import load_npy, load_npz, numbered
+from tflq.verification.inputs import InputSource, load_npy, load_npz, make_inputs, numbered
 from tflq.verification.layer_by_layer import layer_by_layer_tensors
 
 Array = NDArray[Any]
@@ -50,12 +51,17 @@ def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Du
     return load_dumps(model, path, sample)[0]
 
 
-def load_dumps(model: Model, path: str | os.PathLike[str], sample: int | None = None) -> tuple[Dump, ...]:
+def load_dumps(
+    model: Model, path: str | os.PathLike[str], sample: int | None = None, inputs: InputSource = None
+) -> tuple[Dump, ...]:  # fmt: skip
     """Read all samples of a dump, or one: golden files hold several, everything else one.
 
-    Types and shapes are held against the model's; entries that name no tensor are listed.
+    Types and shapes are held against the model's; entries that name no tensor are listed. `inputs`, one sample each,
+    are those of the runs, where the dump lacks them.
     """
     found = _samples(model, path)
+    if inputs is not None:
+        found = _with_inputs(model, found, make_inputs(model, inputs).samples)
     if sample is not None and not 0 <= sample < len(found):
         raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(found) - 1}")
     return found if sample is None else found[sample : sample + 1]
@@ -76,6 +82,13 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
         return (_named(model, path, arrays),)
     seen = load_golden(place).observations
     return tuple(_numbered(model, path, _observed(model, place, one)) for one in seen)
+
+
+def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
+    if len(dumps) != len(samples):
+        raise InputError("samples of the inputs", name=dumps[0].source, expected=len(dumps), got=len(samples))
+    known = (dict(zip(model.subgraphs[0].inputs, sample, strict=True)) for sample in samples)
+    return tuple(replace(d, tensors={**given, **d.tensors}) for d, given in zip(dumps, known, strict=True))
 
 
 def _folder(place: Path) -> dict[str, Entry]:
@@ -125,12 +138,12 @@ def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, 
 def _observed(model: Model, path: Path, seen: Observation) -> dict[int, Array]:
     """One sample of a golden file."""
     graph = model.subgraphs[0]
-    if len(seen.inputs) != len(graph.inputs) or len(seen.outputs) > len(graph.outputs):
+    if len(seen.inputs) not in (0, len(graph.inputs)) or len(seen.outputs) > len(graph.outputs):
         raise InputError("is for a model with other inputs or outputs", name=str(path))
     known = {
         **dict(zip(graph.outputs, seen.outputs)),  # noqa: B905 (trailing outputs may be absent)
         **seen.tensors,
-        **dict(zip(graph.inputs, seen.inputs, strict=True)),
+        **dict(zip(graph.inputs, seen.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
     }
     return {t: v for t, v in known.items() if v is not None}
 
