@@ -12,6 +12,7 @@ REFERENCE_ARM64 = Catalogue(
     {
         "FULLY_CONNECTED": "fully_connected_hybrid",
         "LSTM": "lstm",
+        "RELU": "float_limits",
     },
 )
 
@@ -19,12 +20,16 @@ REFERENCE_ARM64 = Catalogue(
 OPTIMIZED_ARM64 = Catalogue(
     _PACKAGE,
     {
+        "ADD": "float_limits",
         "CONV_2D": "conv_2d",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d_uint8",
         "FULLY_CONNECTED": "fully_connected fully_connected_hybrid",
         "HARD_SWISH": "hard_swish",
         "LSTM": "lstm",
+        "MUL": "float_limits",
+        "RELU": "float_limits",
         "SOFTMAX": "softmax softmax_float",
+        "SUB": "float_limits",
     },
 )
 
@@ -32,10 +37,18 @@ OPTIMIZED_ARM64 = Catalogue(
 REFERENCE_2_14_ARM64 = Catalogue(
     _PACKAGE,
     {
+        "ADD": "float_limits_2_14_reference",
         "CONCATENATION": "concatenation_factored",
+        "DIV": "float_limits_2_14_reference",
         "FULLY_CONNECTED": "fully_connected_hybrid_2_14",
         "LSTM": "lstm_gemmlowp",
+        "MAXIMUM": "float_limits_2_14_reference",
+        "MINIMUM": "float_limits_2_14_reference",
+        "MUL": "float_limits_2_14_reference",
         "QUANTIZE": "quantize_reciprocal",
+        "RELU": "float_limits_2_14_reference",
+        "RELU6": "float_limits_2_14_reference",
+        "SUB": "float_limits_2_14_reference",
     },
 )
 
@@ -54,13 +67,21 @@ VECTOR_CODE_2_14 = Catalogue(
 OPTIMIZED_2_14_ARM64 = Catalogue(
     _PACKAGE,
     {
+        "ADD": "float_limits_2_14",
         "CONCATENATION": "concatenation_factored",
         "CONV_2D": "conv_2d_gemmlowp",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d_uint8",
+        "DIV": "float_limits_2_14",
         "FULLY_CONNECTED": "fully_connected_gemmlowp fully_connected_hybrid_2_14",
         "HARD_SWISH": "hard_swish",
         "LSTM": "lstm_gemmlowp",
+        "MAXIMUM": "float_limits_2_14",
+        "MINIMUM": "float_limits_2_14",
+        "MUL": "float_limits_2_14",
         "SOFTMAX": "softmax_float",
+        "RELU": "float_limits_2_14",
+        "RELU6": "float_limits_2_14",
+        "SUB": "float_limits_2_14",
         "TRANSPOSE_CONV": "transpose_conv_2_14",
     },
 )

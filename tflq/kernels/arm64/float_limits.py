@@ -1,0 +1,116 @@
+"""The limits of float ADD, SUB, MUL, DIV and RELU on AArch64: what becomes of NaN, and of -0.0 at a limit of 0.
+
+A loop holds its numbers inside the limits in one of three ways, or in several, one after the other:
+
+- compared, as std::min and std::max are written: NaN stays, and so does -0.0;
+- in vectors of four, by fmax and fmin: NaN stays, -0.0 becomes 0.0;
+- as numbers, by fmaxnm and fminnm: NaN becomes the lower limit, -0.0 becomes 0.0.
+
+Source: LiteRT 2.3 and TensorFlow 2.14 optimized_ops.h AddElementwise, MulElementwise, SubWithActivation; reference add.h,
+sub.h, mul.h, div.h ActivationFunctionWithMinMax; activations.cc. Which form a compiler chose is seen in the packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tflq.kernels.activation import clamp_in_place, float_range
+from tflq.kernels.binary import Prepare, both
+from tflq.kernels.blocks import in_whole_blocks, run_of
+from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.unary import same_type
+from tflq.numerics.arithmetic import Arithmetic
+
+#: Floats in a vector.
+BLOCK = 4
+
+
+class Run(NamedTuple):
+    """The elements that one loop goes through."""
+
+    length: int
+    vectors: int  # so many in front go in vectors
+    numbers: int  # those from here on are held as numbers; what lies between is compared
+
+
+class OpData(NamedTuple):
+    """Constants."""
+
+    function: Callable[..., Array]
+    low: np.float32
+    high: np.float32
+    run: Run
+
+
+#: Every element compared; every element as a number.
+COMPARED, NUMBERS = Run(1, 0, 1), Run(1, 0, 0)
+#: The loops over operands of two shapes.
+Loops = Callable[[Shape, Shape], Run]
+
+
+def in_vectors(a: Shape, b: Shape) -> Run:
+    """Whole blocks in vectors, the rest compared, wherever vector code takes the shapes."""
+    length, _ = run_of(a, b)
+    return Run(length, in_whole_blocks(length, BLOCK), length) if length else COMPARED
+
+
+def where_equal(equal: Loops, broadcast: Run) -> Loops:
+    """`equal` where the shapes are the same."""
+    return lambda a, b: equal(a, b) if a == b else broadcast
+
+
+def held(function: Callable[..., Array], loops: Loops) -> Prepare:
+    """A prepare for `function` of float32, held inside the activation's limits as `loops` says."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        a, b, _ = both(node)
+        data = OpData(function, *float_range(node), loops(a.shape, b.shape))
+        return Prepared((broadcast_shape(node, a, b),), data, evaluate)
+
+    return prepare
+
+
+def rectified(high: float, loops: Loops) -> Prepare:
+    """A prepare that holds float32 between 0 and `high`; `loops` takes x's shape twice."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, _ = same_type(node)
+        return Prepared((x.shape,), OpData(np.copy, np.float32(0), np.float32(high), loops(x.shape, x.shape)), evaluate)
+
+    return prepare
+
+
+def evaluate(data: OpData, *operands: Array) -> Array:
+    """Rounding: one, of float32. Overflow: to the limits."""
+    values = np.asarray(data.function(*operands))
+    runs = values.reshape(-1, data.run.length)
+    _hold_in_vectors(runs[:, : data.run.vectors], data.low)
+    _hold_as_numbers(runs[:, data.run.numbers :], data.low)
+    return clamp_in_place(values, data.low, data.high)
+
+
+def _hold_in_vectors(values: Array, low: np.float32) -> None:
+    np.copyto(values, low, where=values <= low)
+
+
+def _hold_as_numbers(values: Array, low: np.float32) -> None:
+    np.copyto(values, low, where=~(values > low))
+
+
+def rows(loops: Mapping[str, Loops]) -> tuple[Kernel, ...]:
+    """One row an operator of two operands."""
+    return tuple(
+        Kernel(op, "float32 float32 -> float32", held(FUNCTIONS[op], way), VERSIONS[op]) for op, way in loops.items()
+    )  # fmt: skip
+
+
+FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "ADD": np.add, "DIV": np.divide, "MUL": np.multiply, "SUB": np.subtract,
+}  # fmt: skip
+VERSIONS = {"ADD": (1, 6), "DIV": (1, 2), "MUL": (1, 8), "SUB": (1, 5)}
+RELU = Kernel("RELU", "float32 -> float32", rectified(np.inf, in_vectors), (1, 3))
+KERNELS = (*rows({"ADD": in_vectors, "MUL": in_vectors, "SUB": where_equal(in_vectors, COMPARED)}), RELU)
