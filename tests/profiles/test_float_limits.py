@@ -61,9 +61,10 @@ def signs(values: Any) -> str:
 
 @pytest.mark.parametrize(("profile", "op", "shapes", "of_nan", "of_zero"), RECORDED)
 def test_fused_limits(profile: str, op: str, shapes: Any, of_nan: str, of_zero: str) -> None:
-    got = two(op, *shapes, np.nan, 1, profile)
+    a, b = shapes
+    got = two(op, a, b, np.nan, 1, profile)
     assert "".join("n" if np.isnan(v) else f"{v:.0f}" for v in got) == of_nan * (got.size // 7)
-    got = two(op, *shapes, -0.0, NEUTRAL[op], profile)
+    got = two(op, a, b, -0.0, NEUTRAL[op], profile)
     assert signs(got) == of_zero * (got.size // 7)
 
 

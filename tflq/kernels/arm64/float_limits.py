@@ -6,8 +6,9 @@ A loop holds its numbers inside the limits in one of three ways, or in several, 
 - in vectors of four, by fmax and fmin: NaN stays, -0.0 becomes 0.0;
 - as numbers, by fmaxnm and fminnm: NaN becomes the lower limit, -0.0 becomes 0.0.
 
-Source: LiteRT 2.3 and TensorFlow 2.14 optimized_ops.h AddElementwise, MulElementwise, SubWithActivation; reference add.h,
-sub.h, mul.h, div.h ActivationFunctionWithMinMax; activations.cc. Which form a compiler chose is seen in the packages.
+Source: LiteRT 2.3 and TensorFlow 2.14 optimized_ops.h AddElementwise, MulElementwise, SubWithActivation; reference
+add.h, sub.h, mul.h, div.h ActivationFunctionWithMinMax; activations.cc. Which form a compiler chose is seen in the
+packages.
 """
 
 from __future__ import annotations
