@@ -75,4 +75,4 @@ def test_a_stage_that_is_not_known_is_one_step() -> None:
 
 def test_wrapping_is_a_step_of_its_own() -> None:
     steps = stage_steps(DoubleRounding.of(0.5), 2**31 + 6, 0)
-    assert (steps[0].name, steps[0].value) == ("wrapped to 32 bits", wrapped(2**31 + 6))
+    assert {step.name: step.value for step in steps}["wrapped to 32 bits"] == wrapped(2**31 + 6) == -(2**31) + 6

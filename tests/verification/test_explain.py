@@ -15,7 +15,7 @@ from tflq.api.files import load
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, Quantization, TensorSpec
 from tflq.profiles import PROFILES
-from tflq.report.explain import fit_lines
+from tflq.report.fit import fit_lines
 from tflq.verification.dump import Dump, load_dump
 from tflq.verification.explain import explain_operator
 from tflq.verification.fitting import fit

@@ -2,53 +2,84 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import dump_option, json_option, model_argument, profile_option, sample_option
+from tflq.cli.options import json_option, model_argument, profile_option, sample_option
 from tflq.cli.output import say, say_document
+
+
+def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] | None:
+    """0,3,5,7 as an index; nothing between the quotes is the element of a scalar."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(word) for word in text.split(",")) if text.strip() else ()
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no index like 0,3,5,7") from None
 
 
 @click.command("explain")
 @model_argument
-@dump_option
+@click.option("--dump", metavar="PATH", type=click.Path(), help="An .npz or a folder of tensors.")
 @sample_option
 @click.option("--op", type=int, help="Explain this operator. [default: the first that differs]")
+@click.option("--element", metavar="I,J,...", callback=_element, help="Work this element of its output out.")
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
+@click.option("--inputs", metavar="SOURCE", help="The inputs that were fed, where the dump lacks them.")
+@click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @profile_option
 @json_option
 def explain_command(
-    model: str, dump: str, sample: int | None, op: int | None, mode: str, profile: str, as_json: bool
-) -> int:
+    model: str, dump: str | None, sample: int | None, op: int | None, element: tuple[int, ...] | None, mode: str,
+    inputs: str | None, seed: int, profile: str, as_json: bool,
+) -> int:  # fmt: skip
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
     isolated: each operator is fed the dump's own inputs, so that one fault neither hides nor spreads.
     cumulative: the whole model, end to end. The cause is always sought with the dump's own inputs.
+
+    Without a dump, --element shows how the profile computes one element.
     """
     from tflq.errors import OptionError
     from tflq.profiles import by_name
-    from tflq.report.explain import explain_document, explain_lines, verdict_of
-    from tflq.verification.dump import load_dumps
-    from tflq.verification.explain import explain_operator
-    from tflq.verification.localize import trusted
-    from tflq.verification.samples import localize_samples, most_telling, over_samples
     from tflq.verification.source import subject
 
-    chosen = by_name(profile)
     target = subject(model).model
-    samples = load_dumps(target, dump, sample)
-    if op is not None and not 0 <= op < len(target.subgraphs[0].operators):
-        raise OptionError(f"--op {op}: the model has operators 0 to {len(target.subgraphs[0].operators) - 1}")
-    by_sample = localize_samples(target, samples, chosen, mode)
-    found = over_samples(by_sample)
-    index = op if op is not None else next((o.index for o in found if o.differs), None)
-    telling = 0 if index is None else most_telling(by_sample, index)
-    read = trusted(samples[telling], by_sample[telling])
-    explanation = (
-        None if index is None or not found[index].differences else explain_operator(target, read, index, chosen)
-    )
+    if dump is None:
+        if element is None:
+            raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
+        return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
+
+    from tflq.report.explain import explain_document, explain_lines
+    from tflq.verification.dump import load_dumps
+    from tflq.verification.findings import investigate
+
+    samples = load_dumps(target, dump, sample, inputs)
+    found = investigate(target, samples, by_name(profile), op=op, mode=mode, element=element)
     if as_json:
-        say_document(explain_document(model, dump, found, explanation, read.unknown))
+        say_document(explain_document(model, dump, found))
     else:
-        say(explain_lines(model, dump, found, explanation, read.unknown))
-    return {"same": Exit.SAME, "differs": Exit.DIFFERS}.get(verdict_of(found), Exit.UNSUPPORTED)
+        say(explain_lines(model, dump, found))
+    return {"same": Exit.SAME, "differs": Exit.DIFFERS}.get(found.verdict, Exit.UNSUPPORTED)
+
+
+def _work_out(
+    path: str, model: Any, profile: str, op: int | None, element: tuple[int, ...], inputs: str | None, seed: int,
+    *, as_json: bool,
+) -> int:  # fmt: skip
+    from tflq.profiles import by_name
+    from tflq.report.element import element_lines, element_report
+    from tflq.verification.findings import work_out
+    from tflq.verification.inputs import make_inputs
+
+    made = make_inputs(model, inputs, 1, seed)
+    sample = dict(zip(model.subgraphs[0].inputs, made.samples[0], strict=True))
+    worked = work_out(model, sample, by_name(profile), element, op)
+    if as_json:
+        say_document(element_report(path, made.facts, worked))
+    else:
+        say(element_lines(worked))
+    return Exit.SAME

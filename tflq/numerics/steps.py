@@ -86,7 +86,8 @@ def stage_steps(stage: Any, total: int, channel: int) -> list[Step]:
 
 @stage_steps.register
 def _(stage: DoubleRounding, total: int, channel: int) -> list[Step]:
-    return double_rounding_steps(total, _of(stage.mantissa, channel), _of(stage.shift, channel))
+    mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
+    return [_multiplier(stage, channel), *double_rounding_steps(total, mantissa, shift)]
 
 
 @stage_steps.register
@@ -94,25 +95,24 @@ def _(stage: HalfUpTwice, total: int, channel: int) -> list[Step]:
     steps, value, exponent = _high_product(total, _of(stage.mantissa, channel), _of(stage.shift, channel))
     if exponent:
         steps.append(_shift_half_up("divided by a power of two, half up", value, exponent))
-    return steps
+    return [_multiplier(stage, channel), *steps]
 
 
 @stage_steps.register
 def _(stage: SingleRounding, total: int, channel: int) -> list[Step]:
     mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
-    held = list(_held(total))
-    product = wrapped(total) * mantissa
-    rounded = _shift_half_up("multiplied, half up, once", product, 31 - shift, f"{wrapped(total)} * {mantissa}")
-    return [*held, rounded, *_held(int(rounded.value))]
+    given = wrapped(total)
+    rounded = _shift_half_up("multiplied, half up, once", given * mantissa, 31 - shift, f"{given} * {mantissa}")
+    return [_multiplier(stage, channel), *_held(total), rounded, *_held(int(rounded.value))]
 
 
 @stage_steps.register
 def _(stage: WideRounding, total: int, channel: int) -> list[Step]:
     mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
     short = int(reduce_multiplier(mantissa))
-    steps = [Step("multiplier reduced to 16 bits", short, f"({mantissa} + 2^15) >> 16")]
+    reduced = Step("multiplier reduced to 16 bits", short, f"({mantissa} + 2^15) >> 16")
     rounded = _shift_half_up("multiplied, half up, once", total * short, 15 - shift, f"{total} * {short}")
-    return [*steps, rounded, *_held(int(rounded.value))]
+    return [_multiplier(stage, channel), reduced, rounded, *_held(int(rounded.value))]
 
 
 @stage_steps.register
@@ -174,6 +174,12 @@ def _(stage: BlockTail, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: Unscaled, total: int, channel: int) -> list[Step]:
     return list(_held(total))
+
+
+def _multiplier(stage: Any, channel: int) -> Step:
+    """The real multiplier, and as what it is held."""
+    mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
+    return Step("multiplier", _of(stage.real, channel), f"{mantissa} * 2^{shift - 31}: mantissa Q31, shift {shift}")
 
 
 def double_rounding_steps(total: int, mantissa: int, shift: int) -> list[Step]:

@@ -2,165 +2,241 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from shlex import quote
 from typing import Any
 
+from tflq.report.element import element_document, element_lines
 from tflq.report.layout import Line, table
-from tflq.verification.explain import Explanation
+from tflq.verification.amplification import Amplification, Spread
+from tflq.verification.comparing import Difference
+from tflq.verification.explain import Explanation, Hypothesis
+from tflq.verification.findings import Findings
 from tflq.verification.localize import Located
 
-#: Partial hypotheses that are shown.
-_PARTIAL = 5
+#: Partial hypotheses, names of one cause, and operators downstream that are shown.
+_PARTIAL, _NAMES, _SPREADS = 5, 4, 8
+STYLES = {"same": "good", "differs": "bad", "incomplete": "warning"}
 
 
-def explain_lines(
-    model: str, dump: str, found: Sequence[Located], explanation: Explanation | None, unknown: Sequence[str]
-) -> Iterator[Line]:  # fmt: skip
-    """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; what to type next."""
-    differing = [o for o in found if o.differs]
-    compared = sum(bool(o.differences) for o in found)
-    verdict = verdict_of(found)
-    style = {"same": "good", "differs": "bad"}.get(verdict, "warning")
-    yield Line(
-        f"{verdict.upper()} {len(differing)} of {compared} operators compared; {len(found)} in the model", style
-    )  # fmt: skip
-    if differing:
-        yield Line(f"First divergent operator: {differing[0].index} {differing[0].op}")
-    if explanation is not None:
-        where = next(o for o in found if o.index == explanation.index)
-        for tensor, d in where.differences.items():
-            yield Line(f"  operator {where.index} {where.op}, tensor {tensor}: {d.problem or ''}".rstrip(": "))
-            yield Line(
-                f"  {d.differing:,} of {d.elements:,} elements differ, by up to {d.largest:,} {d.unit}: "
-                f"{d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
-            )
-            if d.histogram:
-                yield Line("  dump - profile: " + ", ".join(f"{step:+d}: {count:,}" for step, count in d.histogram))
-            if d.first is not None:
-                yield Line(f"  first at {list(d.first.index)}: profile {d.first.expected}, dump {d.first.got}")
-        for place in explanation.places:
-            yield Line(f"  {place}")
-        if where.assumed:
-            yield Line(f"  computed, as the dump lacks them: input tensors {list(where.assumed)}", "warning")
-        yield from _cause_lines(explanation)
-        yield Line(f"Next: tflq inspect {quote(model)} --op {explanation.index}", "strong")
-    if unknown:
-        yield Line(f"note: {len(unknown)} entries of {dump} name no tensor: {', '.join(unknown[:5])}", "warning")
-    shown = [o for o in found if o.differs or o.reason]
+def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
+    """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; a worked element; what
+    to type next; then how the difference grows, and all operators that differ.
+    """
+    yield Line(verdict_text(found), STYLES[found.verdict])
+    if found.first is not None:
+        yield Line(f"First divergent operator: {found.first.index} {found.first.op}")
+    if found.explained is not None and found.explanation is not None:
+        yield from map(Line, _difference_lines(found.explained))
+        yield from (Line(f"  {place}") for place in found.explanation.places)
+        if found.explained.assumed:
+            yield Line(f"  computed, as the dump lacks them: input tensors {list(found.explained.assumed)}", "warning")
+        yield from _cause_lines(found.explanation)
+    if found.element is not None:
+        yield from element_lines(found.element)
+    yield from (Line(text, "strong") for text in next_steps(model, dump, found))
+    if found.amplification is not None:
+        yield from _growth_lines(found.amplification)
+    if found.unknown:
+        names = ", ".join(found.unknown[:_NAMES])
+        yield Line(f"note: {len(found.unknown)} entries of {dump} name no tensor: {names}", "warning")
+    shown = [o for o in found.operators if o.differs or o.reason]
     if shown:
-        columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("not compared because", "<"))
-        yield from table(columns, ([str(o.index), o.op, _counts(o), o.reason] for o in shown))
+        columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("not compared because", "<"))
+        yield from table(columns, (operator_row(o) for o in shown))
 
 
-def verdict_of(found: Sequence[Located]) -> str:
-    """same, differs, or incomplete where nothing differs but something was not compared."""
-    if any(o.differs for o in found):
-        return "differs"
-    return "incomplete" if any(o.reason for o in found) else "same"
+def verdict_text(found: Findings) -> str:
+    """The verdict in one line."""
+    differing = sum(o.differs for o in found.operators)
+    compared = sum(bool(o.differences) for o in found.operators)
+    return f"{found.verdict.upper()} {differing} of {compared} operators compared; {len(found.operators)} in the model"
 
 
-def _counts(o: Located) -> str:
-    parts = o.differences.values()
-    return f"{sum(d.differing for d in parts):,} of {sum(d.elements for d in parts):,}" if parts else ""
+def next_steps(model: str, dump: str, found: Findings) -> Iterator[str]:
+    """The command to type next, ready to be copied."""
+    e = found.explanation
+    if e is None or e.verdict == "same":
+        return
+    cause = e.exact[0] if e.exact else None
+    if cause is not None and cause.kind == "profile":
+        yield f"Next: tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(cause.name)}"
+    else:
+        yield f"Next: tflq inspect {quote(model)} --op {e.index}"
+
+
+def operator_row(o: Located) -> list[str]:
+    """Index, operator, differing elements of all, largest difference, and why nothing was compared."""
+    parts = list(o.differences.values())
+    counts = f"{sum(d.differing for d in parts):,} of {sum(d.elements for d in parts):,}" if parts else ""
+    worst = max(parts, key=lambda d: d.largest, default=None)
+    largest = f"{worst.largest:,} {worst.unit}" if worst is not None and worst.differing else ""
+    problem = next((d.problem for d in parts if d.problem), "")
+    return [str(o.index), o.op, counts, largest, o.reason or problem]
+
+
+def _difference_lines(where: Located) -> Iterator[str]:
+    for tensor, d in where.differences.items():
+        yield f"  operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
+        if d.histogram:
+            yield "  dump - profile: " + ", ".join(f"{step:+d}: {count:,}" for step, count in d.histogram)
+        if d.first is not None:
+            yield f"  first at {list(d.first.index)}: profile {d.first.expected}, dump {d.first.got}"
+
+
+def how_far(d: Difference) -> str:
+    """How many elements differ, how far, and which way."""
+    text = f"{d.differing:,} of {d.elements:,} elements differ"
+    if d.above + d.below:
+        text += f", by up to {d.largest:,} {d.unit}: {d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
+    return text
+
+
+def cause_text(e: Explanation) -> str:
+    """What is known of the cause, in one line; empty where nothing differs."""
+    return {
+        "same": "",
+        "explained": "Cause (nothing else that was tried reproduces every bit):",
+        "ambiguous": f"Cause: {len(e.exact)} reproduce every bit, and this input does not tell them apart:",
+        "partial": "Cause: undetermined; none reproduces every bit, the best one most of them",
+        "undetermined": "Cause: undetermined; no hypothesis reproduces every bit",
+    }[e.verdict]
+
+
+def partial_ones(e: Explanation) -> list[Hypothesis]:
+    """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
+    return [] if e.exact else [h for h in e.hypotheses if h.matching > e.matching][:_PARTIAL]
+
+
+def hypothesis_text(h: Hypothesis) -> str:
+    """Kind, names and evidence."""
+    text = f"{h.kind}: {h.name} ({h.matching:,} of {h.elements:,} elements)"
+    if h.also:
+        more = len(h.also) - _NAMES
+        text += f"; on these inputs the same as: {', '.join(h.also[:_NAMES])}" + (f" and {more} more" * (more > 0))
+    return text
 
 
 def _cause_lines(e: Explanation) -> Iterator[Line]:
     if e.verdict == "same":
         return
-    if e.verdict == "undetermined":
-        yield Line("Cause: undetermined; no hypothesis reproduces every bit", "warning")
-    elif e.verdict == "explained":
-        yield Line("Cause (the only hypothesis that reproduces every bit):", "strong")
-    else:
-        yield Line(
-            f"Cause: {len(e.exact)} hypotheses reproduce every bit; this input does not tell them apart", "strong"
-        )
+    yield Line(cause_text(e), "strong" if e.exact else "warning")
     for h in e.exact:
-        yield Line(f"  {h.kind}: {h.name} ({h.matching:,} of {h.elements:,})")
-    partial = [h for h in e.hypotheses if not h.exact and h.matching > e.matching][:_PARTIAL]
-    if not e.exact and partial:
+        yield Line(f"  {hypothesis_text(h)}")
+    partial = partial_ones(e)
+    if partial:
         yield Line(f"  best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):")
-        for h in partial:
-            yield Line(f"  {h.kind}: {h.name} ({h.matching:,} of {h.elements:,})", "faint")
+        yield from (Line(f"  {hypothesis_text(h)}", "faint") for h in partial)
 
 
-def explain_document(
-    model: str, dump: str, found: Sequence[Located], explanation: Explanation | None, unknown: Sequence[str]
-) -> dict[str, Any]:  # fmt: skip
-    """The same as a document."""
+def _growth_lines(growth: Amplification) -> Iterator[Line]:
+    if growth.reason:
+        yield Line(f"How it grows: not computed, {growth.reason}", "warning")
+    elif growth.spreads:
+        yield Line(f"How operator {growth.index}'s difference grows, all else being equal:")
+        columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("mean", ">"))
+        for text, style in table(columns, map(spread_row, _telling(growth))):
+            yield Line(f"  {text}", style)
+    for text in choice_texts(growth):
+        yield Line(f"  {text}")
+
+
+def _telling(growth: Amplification) -> list[Spread]:
+    """The operators where it arrives first, where it is largest, and the last ones."""
+    reached = [spread for spread in growth.spreads if spread.difference.differing]
+    if len(reached) <= _SPREADS:
+        return reached
+    half = _SPREADS // 2
+    worst = max(reached[half:-half], key=lambda s: s.difference.largest, default=reached[half])
+    return [*reached[:half], worst, *reached[-half:]]
+
+
+def spread_row(spread: Spread) -> list[str]:
+    """Index, operator, differing elements of all, largest difference, mean over those that differ."""
+    d = spread.difference
+    return [
+        str(spread.index),
+        spread.op,
+        f"{d.differing:,} of {d.elements:,}",
+        f"{d.largest:,} {d.unit}",
+        f"{d.bias:+.3f}",
+    ]
+
+
+def choice_texts(growth: Amplification) -> Iterator[str]:
+    """What becomes of each output's arg-max."""
+    if not growth.reason and not any(spread.difference.differing for spread in growth.spreads):
+        yield "nothing of it arrives at any later operator"
+        return
+    for choice in growth.choices:
+        if choice.first is None:
+            yield f"arg-max of output tensor {choice.tensor}: stays"
+        else:
+            row, before, after = choice.first
+            yield (
+                f"arg-max of output tensor {choice.tensor}: flips in {choice.flipped:,} of {choice.rows:,} rows, "
+                f"first in row {row} from {before} to {after}"
+            )
+
+
+def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
+    """The same as a document: `schemas/explain.schema.json`."""
     return {
         "schema": "tflq/explain/1",
         "model": model,
         "dump": dump,
-        "verdict": verdict_of(found),
-        "first_divergent": next((o.index for o in found if o.differs), None),
-        "unknown": list(unknown),
-        "operators": [
-            {
-                "index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed),
-                "tensors": [{"index": t, **asdict(d)} for t, d in o.differences.items()],
-            }
-            for o in found
-        ],
-        "explanation": None
-        if explanation is None
-        else {
-            "index": explanation.index, "profile": explanation.profile, "verdict": explanation.verdict,
-            "places": list(explanation.places),
-            "matching": explanation.matching, "elements": explanation.elements,
-            "exact": [asdict(h) for h in explanation.exact],
-            "partial": [asdict(h) for h in explanation.hypotheses if not h.exact][:_PARTIAL],
-        },
-    }  # fmt: skip
-
-
-def fit_lines(ops: Sequence[str], matrix: Mapping[str, tuple[tuple[int, int] | None, ...]]) -> Iterator[Line]:
-    """The best profile, the operators it does not explain, then every profile's score."""
-    best = best_of(matrix)
-    if not any(map(_compared, matrix.values())):
-        yield Line("Nothing could be compared: the dump holds no operator's inputs and results", "warning")
-        return
-    left = _unexplained(matrix[best])
-    whole = "every operator compared" if not left else f"all but {_listed(ops, matrix[best])}"
-    yield Line(f"Best: {best} explains {whole}", "good" if not left else "warning")
-    equal = [name for name in matrix if name != best and _exact(matrix[name]) == _exact(matrix[best])]
-    if equal:
-        yield Line(f"As good on this dump: {', '.join(equal)}")
-    columns = (("profile", "<"), ("exact", ">"), ("compared", ">"), ("operators that differ", "<"))
-    rows = ([name, str(_exact(row)), str(_compared(row)), _listed(ops, row)] for name, row in matrix.items())
-    yield from table(columns, rows)
-
-
-def fit_document(ops: Sequence[str], matrix: Mapping[str, tuple[tuple[int, int] | None, ...]]) -> dict[str, Any]:
-    """The same as a document."""
-    best = best_of(matrix)
-    return {
-        "schema": "tflq/fit/1",
-        "best": best,
-        "unexplained": _unexplained(matrix[best]),
-        "operators": list(ops),
-        "matrix": {name: [None if c is None else list(c) for c in row] for name, row in matrix.items()},
+        "profile": found.profile,
+        "mode": found.mode,
+        "verdict": found.verdict,
+        "first_divergent": None if found.first is None else found.first.index,
+        "unknown": list(found.unknown),
+        "operators": [_operator(o) for o in found.operators],
+        "explanation": None if found.explanation is None else _explanation(found.explanation),
+        "element": None if found.element is None else element_document(found.element),
+        "growth": None if found.amplification is None else _growth(found.amplification),
+        "next": list(next_steps(model, dump, found)),
     }
 
 
-def best_of(matrix: Mapping[str, tuple[tuple[int, int] | None, ...]]) -> str:
-    """The profile with most exact operators; the first of equals."""
-    return max(matrix, key=lambda name: _exact(matrix[name]))
+def _operator(o: Located) -> dict[str, Any]:
+    tensors = [{"index": t, **asdict(d)} for t, d in o.differences.items()]
+    return {"index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed), "tensors": tensors}
 
 
-def _exact(row: Sequence[tuple[int, int] | None]) -> int:
-    return sum(cell is not None and cell[0] == cell[1] for cell in row)
+def _explanation(e: Explanation) -> dict[str, Any]:
+    return {
+        "index": e.index,
+        "profile": e.profile,
+        "verdict": e.verdict,
+        "places": list(e.places),
+        "matching": e.matching,
+        "elements": e.elements,
+        "exact": [_hypothesis(h) for h in e.exact],
+        "partial": [_hypothesis(h) for h in e.hypotheses if not h.exact][:_PARTIAL],
+    }
 
 
-def _compared(row: Sequence[tuple[int, int] | None]) -> int:
-    return sum(cell is not None for cell in row)
+def _hypothesis(h: Hypothesis) -> dict[str, Any]:
+    return {**asdict(h), "also": list(h.also)}
 
 
-def _listed(ops: Sequence[str], row: Sequence[tuple[int, int] | None]) -> str:
-    return ", ".join(f"{i} {ops[i]}" for i in _unexplained(row))
-
-
-def _unexplained(row: Sequence[tuple[int, int] | None]) -> list[int]:
-    return [i for i, cell in enumerate(row) if cell is not None and cell[0] != cell[1]]
+def _growth(growth: Amplification) -> dict[str, Any]:
+    return {
+        "operator": growth.index,
+        "reason": growth.reason,
+        "spreads": [
+            {
+                "index": s.index, "op": s.op, "elements": s.difference.elements, "differing": s.difference.differing,
+                "largest": s.difference.largest, "unit": s.difference.unit, "mean": s.difference.bias,
+            }
+            for s in growth.spreads
+        ],
+        "choices": [
+            {
+                "tensor": c.tensor, "rows": c.rows, "flipped": c.flipped,
+                "first": None if c.first is None else dict(zip(("row", "before", "after"), c.first, strict=True)),
+            }
+            for c in growth.choices
+        ],
+    }  # fmt: skip

@@ -55,7 +55,7 @@ class Working:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """An element of the first output of a bound operator, and everything that its arithmetic hangs on."""
+    """An element of an output of a bound operator, and everything that its arithmetic hangs on."""
 
     node: Node
     data: Any

@@ -1,0 +1,137 @@
+"""Growth of a difference, the worked element and the order of the first screen, on a dump of another profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import suites
+from click.testing import CliRunner
+
+from tflq.api.files import load
+from tflq.cli.main import cli
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.ir.schema import data_text
+from tflq.profiles import by_name
+from tflq.verification.amplification import amplify
+from tflq.verification.dump import Dump
+from tflq.verification.findings import Findings, investigate
+
+MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+REFERENCE = by_name("litert-ref")
+Values = dict[int, Any]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load(MODEL)
+
+
+@pytest.fixture(scope="module")
+def values(model: Model) -> Values:
+    """A run of the reference on a random image."""
+    graph = model.subgraphs[0]
+    spec = graph.tensors[graph.inputs[0]]
+    image = np.random.default_rng(0).random(spec.shape, np.float32)
+    if np.dtype(spec.type.label) != np.float32:
+        image = np.random.default_rng(0).integers(-128, 128, spec.shape).astype(spec.type.label)
+    return run(make_plan(model, REFERENCE), {graph.inputs[0]: image}, keep_all=True).values
+
+
+def with_fault(model: Model, values: Values, index: int, amount: int) -> tuple[Values, Values]:
+    """The device's tensors, whose operator `index` gave `amount` more in its first element; and only that result."""
+    tensor = model.subgraphs[0].operators[index].outputs[0]
+    wrong = values[tensor].copy()
+    wrong.flat[0] = np.clip(int(wrong.flat[0]) + amount, -128, 127)
+    return {**values, tensor: wrong}, {tensor: wrong}
+
+
+def test_growth_is_what_a_run_from_the_faulty_tensor_gives(model: Model, values: Values) -> None:
+    """The chain after operator 2 has no second path up to operator 3: a fault is carried on by the kernels alone."""
+    graph = model.subgraphs[0]
+    device, fault = with_fault(model, values, 2, 100)
+    growth = amplify(model, Dump("", device), 2, REFERENCE)
+    assert [spread.index for spread in growth.spreads] == list(range(3, len(graph.operators)))
+    plan = make_plan(model, REFERENCE)
+    state = {**values, **fault}
+    for step, spread in zip(plan.steps[3:], growth.spreads, strict=True):
+        assert step.prepared is not None
+        inputs = [state.get(t, plan.constants[t]) for t in step.inputs]
+        state[step.outputs[0]] = np.asarray(step.prepared.eval(step.prepared.data, *inputs))
+        apart = state[step.outputs[0]].astype(np.int64) - values[step.outputs[0]]
+        assert spread.difference.differing == np.count_nonzero(apart)
+        assert spread.difference.largest == np.abs(apart).max(initial=0)
+    (choice,) = growth.choices
+    before, after = (v[graph.outputs[0]].argmax() for v in (values, state))
+    assert choice.flipped == int(before != after)
+
+
+def test_a_dump_without_what_later_operators_need_says_so(model: Model, values: Values) -> None:
+    operator = model.subgraphs[0].operators[3]
+    device, _ = with_fault(model, values, 3, 5)
+    kept = {t: device[t] for t in (operator.inputs[0], operator.outputs[0])}
+    growth = amplify(model, Dump("", kept), 3, REFERENCE)
+    assert "is not in the dump" in growth.reason
+
+
+def test_the_first_differing_element_is_worked_out(model: Model, values: Values) -> None:
+    device, _ = with_fault(model, values, 3, 7)
+    found = investigate(model, [Dump("", device)], REFERENCE)
+    assert isinstance(found, Findings)
+    assert (found.verdict, found.first.index if found.first else None) == ("differs", 3)
+    assert found.element is not None
+    assert found.element.trace.index == (0, 0, 0, 0)
+    tensor = model.subgraphs[0].operators[3].outputs[0]
+    assert found.element.got == device[tensor].flat[0]
+    assert found.element.trace.working.steps[-1].value == values[tensor].flat[0]
+
+
+def said(*arguments: str) -> str:
+    return CliRunner().invoke(cli, ["explain", str(MODEL), *arguments]).stdout
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("dump") / "dump.npz")
+    arguments = ["run", str(MODEL), "--profile", "litert-opt", "--all-tensors", "-o", path]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    return path
+
+
+def test_the_first_screen_keeps_its_order(dump: str) -> None:
+    text = said("--dump", dump)
+    marks = ["DIFFERS ", "First divergent operator: ", "elements differ, by up to", "Cause", "Element [", "Next: tflq "]
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert "parts from it at" in text
+    assert len(text[: places[-1]].splitlines()) < 40
+
+
+def test_an_element_without_a_dump(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    document = json.loads(said("--element", "0,3", "--op", "18", "--json"))
+    jsonschema.validate(document, json.loads(data_text("element.schema.json")))
+    assert (document["element"]["got"], document["element"]["operator"]) == (None, 18)
+    assert document["element"]["steps"][-1]["value"] == document["element"]["expected"]
+    text = said("--element", "0,3", "--op", "18")
+    assert "sum of products" in text
+    assert "got" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give --dump"),
+        (("--element", "0,x"), "is no index"),
+        (("--element", "0,99"), "does not lie in the output"),
+        (("--element", "0,0", "--op", "99"), "the model has operators 0 to"),
+    ],
+)
+def test_misuse_is_told(arguments: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(cli, ["explain", str(MODEL), *arguments])
+    assert done.exit_code == 2
+    assert message in done.stderr

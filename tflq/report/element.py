@@ -1,0 +1,140 @@
+"""An element worked out: lines, and the part of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import zip_longest
+from typing import Any
+
+from tflq.numerics.steps import Step
+from tflq.report.layout import Line, table
+from tflq.verification.element import ElementTrace, Tap
+from tflq.verification.element.working import Read
+from tflq.verification.findings import Worked
+from tflq.verification.results import InputFacts
+
+#: Taps that are shown; a document has all of them.
+SHOWN = 6
+
+
+def element_lines(worked: Worked) -> Iterator[Line]:
+    """Taps, then steps, then expected and got; where the cause is another profile, the step at which it parts."""
+    trace = worked.trace
+    yield Line(f"Element {list(trace.index)} of operator {worked.index} {trace.op}, under {trace.profile}:", "strong")
+    yield from _indented(tap_lines(trace))
+    columns = (("step", "<"), ("value", ">"), ("how", "<"))
+    yield from _indented(table(columns, ([s.name, number(s.value), s.how] for s in trace.working.steps)))
+    if not trace.is_told:
+        yield Line("  the steps inside this kernel are not told apart", "faint")
+    yield Line(f"  expected {number(trace.expected)}" + ("" if worked.got is None else f", got {number(worked.got)}"))
+    parting = parting_steps(worked)
+    if parting is not None and worked.other is not None:
+        ours, theirs = parting
+        yield Line(f"  {worked.other.profile} parts from it at: {_said(theirs)}; {trace.profile}: {_said(ours)}")
+
+
+def tap_lines(trace: ElementTrace) -> Iterator[Line]:
+    """What is read, shortened in the middle."""
+    working = trace.working
+    if not working.taps:
+        return
+    left_out = len(working.taps) - SHOWN
+    rows = [tap_row(trace, tap) for tap in shortened(working.taps)]
+    if left_out > 0:
+        rows.insert((SHOWN + 1) // 2, [f"... {left_out:,} more", "", "", "", ""])
+    yield from table(TAP_COLUMNS, rows)
+    if working.outside:
+        yield Line(f"({working.outside:,} taps lie outside the image and add nothing)", "faint")
+
+
+TAP_COLUMNS = (("input", "<"), ("code - zero point", ">"), ("weight", "<"), ("code - zero point", ">"), ("adds", ">"))
+
+
+def shortened(taps: Sequence[Tap]) -> list[Tap]:
+    """The first taps and the last ones."""
+    if len(taps) <= SHOWN:
+        return list(taps)
+    head = (SHOWN + 1) // 2
+    return [*taps[:head], *taps[head - SHOWN :]]
+
+
+def tap_row(trace: ElementTrace, tap: Tap) -> list[str]:
+    """A tap's cells under TAP_COLUMNS."""
+    weight = ["", ""] if tap.weight is None else [_place(trace, tap.weight), _centred(tap.weight)]
+    return [_place(trace, tap.value), _centred(tap.value), *weight, number(tap.product)]
+
+
+def parting_steps(worked: Worked) -> tuple[Step, Step] | None:
+    """The first step in which the profile and the one that is the cause differ, each as it has it."""
+    if worked.other is None:
+        return None
+    pairs = zip_longest(worked.trace.working.steps, worked.other.working.steps)
+    return next((pair for pair in pairs if pair[0] is not None and pair[1] is not None and _differ(*pair)), None)
+
+
+def element_document(worked: Worked) -> dict[str, Any]:
+    """The same as a part of a document, with every tap."""
+    return {
+        **_trace(worked.trace),
+        "operator": worked.index,
+        "tensor": worked.tensor,
+        "got": worked.got,
+        "cause": None if worked.other is None else _trace(worked.other),
+    }
+
+
+def element_report(model: str, inputs: InputFacts, worked: Worked) -> dict[str, Any]:
+    """An element of a profile's own run: `schemas/element.schema.json`."""
+    return {"schema": "tflq/element/1", "model": model, "inputs": asdict(inputs), "element": element_document(worked)}
+
+
+def _trace(trace: ElementTrace) -> dict[str, Any]:
+    return {
+        "op": trace.op,
+        "profile": trace.profile,
+        "index": list(trace.index),
+        "told": trace.is_told,
+        "taps": [
+            {
+                "value": _read(tap.value),
+                "weight": None if tap.weight is None else _read(tap.weight),
+                "product": tap.product,
+            }
+            for tap in trace.working.taps
+        ],
+        "outside": trace.working.outside,
+        "steps": [{"name": step.name, "value": step.value, "how": step.how} for step in trace.working.steps],
+        "expected": trace.expected,
+    }
+
+
+def _read(read: Read) -> dict[str, Any]:
+    return {"input": read.operand, "place": list(read.place), "code": read.code, "zero_point": read.zero_point}
+
+
+def number(value: float | bool) -> str:
+    """A value as reports print it: integers with separators, floats in full."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
+
+
+def _differ(ours: Step, theirs: Step) -> bool:
+    return ours.value != theirs.value
+
+
+def _said(step: Step) -> str:
+    return f"{step.name}, {number(step.value)}"
+
+
+def _place(trace: ElementTrace, read: Read) -> str:
+    return f"input {read.operand} {list(read.place)}"
+
+
+def _centred(read: Read) -> str:
+    if not read.zero_point:
+        return number(read.code)
+    return f"{number(read.code)} - {read.zero_point} = {number(read.centred)}"
+
+
+def _indented(lines: Iterator[Line]) -> Iterator[Line]:
+    return (Line(f"  {text}", style) for text, style in lines)

@@ -1,0 +1,125 @@
+"""What one operator's difference does to all that follows: the rest of the model is run from both of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError, TflqError
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.verification.comparing import Difference, difference, merged
+from tflq.verification.comparison import operator_name, results_of
+from tflq.verification.cutting import cut
+from tflq.verification.dump import Dump
+from tflq.verification.localize import operator_alone
+
+Array = NDArray[Any]
+Values = Mapping[int, Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """What arrives at one later operator: how its results differ, and nothing else being different, only through it."""
+
+    index: int
+    op: str
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The arg-max along the last axis of a graph output: of `rows` rows, `flipped` choose another element.
+
+    `first` is the first of them: its row, and the element chosen before and after.
+    """
+
+    tensor: int
+    rows: int
+    flipped: int
+    first: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amplification:
+    """How the difference of operator `index` grows. `reason` says why the rest of the model could not be run."""
+
+    index: int
+    spreads: tuple[Spread, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    reason: str = ""
+
+
+def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplification:
+    """Run what follows operator `index` twice: from the profile's results, and from the dump's; all else is equal."""
+    try:
+        alone = operator_alone(model, dump, index, profile)
+        expected = alone.run(alone.plan(profile))
+        before = {**_needed_before(model, dump, index, profile), **expected}
+        rest = _Rest.of(model, index)
+        return _compared(model, rest, rest.run(before, profile), rest.run({**before, **alone.got}, profile))
+    except TflqError as error:
+        return Amplification(index, reason=str(error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rest:
+    """The operators after one, as a model of their own."""
+
+    index: int
+    model: Model
+    tensors: tuple[int, ...]  # tensors[i] is the original index of its tensor i
+
+    @classmethod
+    def of(cls, model: Model, index: int) -> _Rest:
+        return cls(index, *cut(model, range(index + 1, len(model.subgraphs[0].operators))))
+
+    def run(self, values: Values, profile: Profile) -> dict[int, Array]:
+        """All its results by original index, and the results that it begins with."""
+        inputs = {position: values[self.tensors[position]] for position in self.model.subgraphs[0].inputs}
+        plan = make_plan(self.model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
+        made = run(plan, inputs, keep_all=True).values
+        return {**values, **{self.tensors[i]: value for i, value in made.items()}}
+
+
+def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> dict[int, Array]:
+    """What later operators read of the time before: the dump's, or computed from the model's inputs."""
+    rest = _Rest.of(model, index)
+    results = set(results_of(model, model.subgraphs[0].operators[index]))
+    needed = {rest.tensors[i] for i in rest.model.subgraphs[0].inputs} - results
+    known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
+    if needed <= set(known):
+        return known
+    part, tensors = cut(model, range(index + 1))
+    inputs = {}
+    for position in part.subgraphs[0].inputs:
+        if tensors[position] not in dump.tensors:
+            raise InputError(f"tensor {tensors[position]}, which later operators need, is not in the dump")
+        inputs[position] = dump.tensors[tensors[position]]
+    plan = make_plan(part, profile, input_shapes={t: v.shape for t, v in inputs.items()})
+    made = run(plan, inputs, keep_all=True).values
+    return {**{tensors[i]: value for i, value in made.items()}, **known}
+
+
+def _compared(model: Model, rest: _Rest, expected: Values, got: Values) -> Amplification:
+    graph = model.subgraphs[0]
+    spreads = []
+    for index in range(rest.index + 1, len(graph.operators)):
+        made = [t for t in results_of(model, graph.operators[index]) if t in expected and t in got]
+        found = merged(difference(expected[t], got[t]) for t in made)
+        spreads.append(Spread(index, operator_name(model, index), found))
+    pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
+    choices = tuple(_choice(*pair) for pair in pairs if pair[1].ndim and pair[1].shape[-1] > 1 and pair[1].size)
+    return Amplification(rest.index, tuple(spreads), choices)
+
+
+def _choice(tensor: int, expected: Array, got: Array) -> Choice:
+    before, after = (np.argmax(v.reshape(-1, v.shape[-1]), axis=1) for v in (expected, got))
+    rows = np.flatnonzero(before != after)
+    first = (int(rows[0]), int(before[rows[0]]), int(after[rows[0]])) if len(rows) else None
+    return Choice(tensor, len(before), len(rows), first)

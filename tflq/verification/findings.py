@@ -1,0 +1,177 @@
+"""Everything that is said of a dump: where it parts from a profile, why, one element worked out, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import OptionError
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import PROFILES, Profile, by_name
+from tflq.verification.amplification import Amplification, amplify
+from tflq.verification.comparing import unequal
+from tflq.verification.comparison import results_of
+from tflq.verification.dump import Dump
+from tflq.verification.element import ElementTrace, trace_element
+from tflq.verification.explain import Explanation, explain_operator
+from tflq.verification.localize import Alone, Located, operator_alone, trusted
+from tflq.verification.samples import localize_samples, most_telling, over_samples
+
+Array = NDArray[Any]
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worked:
+    """An element of operator `index`, worked out under the profile; `got` is the dump's, None where it has none.
+
+    `other` is the same element under the profile that is the cause, where a profile is.
+    """
+
+    index: int
+    tensor: int
+    trace: ElementTrace
+    got: int | float | bool | None = None
+    other: ElementTrace | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divergence:
+    """The first differing result of an operator, as the profile computes it and as the dump has it."""
+
+    index: int
+    tensor: int
+    name: str
+    expected: Array
+    got: Array
+
+    @property
+    def first(self) -> Index:
+        """The first differing element."""
+        apart = unequal(self.expected, self.got)
+        return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""
+
+    profile: str
+    mode: str
+    operators: tuple[Located, ...]
+    unknown: tuple[str, ...] = ()  # entries of the dump that name no tensor
+    explanation: Explanation | None = None
+    divergence: Divergence | None = None
+    element: Worked | None = None
+    amplification: Amplification | None = None
+
+    @property
+    def verdict(self) -> str:
+        """same, differs, or incomplete where nothing differs but something was not compared."""
+        if self.first is not None:
+            return "differs"
+        return "incomplete" if any(o.reason for o in self.operators) else "same"
+
+    @property
+    def first(self) -> Located | None:
+        """The first operator that differs."""
+        return next((o for o in self.operators if o.differs), None)
+
+    @property
+    def explained(self) -> Located | None:
+        """The operator that the explanation is about."""
+        return None if self.explanation is None else self.operators[self.explanation.index]
+
+
+def investigate(
+    model: Model, samples: Sequence[Dump], profile: Profile, *, op: int | None = None, mode: str = "isolated",
+    element: Index | None = None,
+) -> Findings:  # fmt: skip
+    """Hold all samples of a dump against a profile, and explain operator `op`, or the first that differs.
+
+    `element` of it is worked out, or its first differing one.
+
+    Raises:
+        OptionError: There is no such operator or element.
+    """
+    check_operator(model, op)
+    by_sample = localize_samples(model, samples, profile, mode)
+    operators = over_samples(by_sample)
+    index = op if op is not None else next((o.index for o in operators if o.differs), None)
+    unknown = samples[0].unknown
+    if index is None or not operators[index].differences:
+        return Findings(profile.name, mode, operators, unknown)
+    telling = most_telling(by_sample, index)
+    dump = trusted(samples[telling], by_sample[telling])
+    explanation = explain_operator(model, dump, index, profile)
+    alone = operator_alone(model, dump, index, profile)
+    divergence = _divergence(model, alone, profile)
+    worked = None
+    if divergence is not None:
+        worked = _worked(
+            alone, profile, divergence.tensor, divergence.first if element is None else element, explanation
+        )
+    elif element is not None:
+        worked = _worked(alone, profile, _first_result(alone), element, explanation)
+    amplification = amplify(model, dump, index, profile) if divergence is not None else None
+    return Findings(profile.name, mode, operators, unknown, explanation, divergence, worked, amplification)
+
+
+def work_out(
+    model: Model, inputs: Mapping[int, Array], profile: Profile, element: Index, op: int | None = None
+) -> Worked:  # fmt: skip
+    """An element of operator `op`, or of the one that makes the first graph output, in a run of the profile's own.
+
+    `inputs` are the graph's, by tensor index.
+    """
+    check_operator(model, op)
+    graph = model.subgraphs[0]
+    plan = make_plan(model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
+    values = run(plan, inputs, keep_all=True).values
+    index = op if op is not None else plan.makers.get(graph.outputs[0], len(graph.operators) - 1)
+    alone = replace(operator_alone(model, Dump("", values), index, profile), got={})
+    return _worked(alone, profile, _first_result(alone), element, None)
+
+
+def check_operator(model: Model, op: int | None) -> None:
+    """Refuse an operator that the model has not."""
+    count = len(model.subgraphs[0].operators)
+    if op is not None and not 0 <= op < count:
+        raise OptionError(f"--op {op}: the model has operators 0 to {count - 1}")
+
+
+def _divergence(model: Model, alone: Alone, profile: Profile) -> Divergence | None:
+    values = alone.run(alone.plan(profile))
+    for tensor in results_of(model, model.subgraphs[0].operators[alone.index]):
+        expected, got = values.get(tensor), alone.got.get(tensor)
+        if expected is None or got is None or (expected.shape, expected.dtype) != (got.shape, got.dtype):
+            continue
+        if unequal(expected, got).any():
+            name = model.subgraphs[0].tensors[tensor].name or ""
+            return Divergence(alone.index, tensor, name, expected, got)
+    return None
+
+
+def _first_result(alone: Alone) -> int:
+    return alone.tensors[alone.model.subgraphs[0].operators[0].outputs[0]]
+
+
+def _worked(alone: Alone, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
+    trace = _traced(alone, profile, tensor, element)
+    got = alone.got.get(tensor)
+    seen = None if got is None or got.shape != trace.shape else got[trace.index].item()
+    causes = () if explanation is None else explanation.exact[:1]
+    name = next((cause.name for cause in causes if cause.kind == "profile" and cause.name in PROFILES), None)
+    other = None if name is None else _traced(alone, by_name(name), tensor, element)
+    return Worked(alone.index, tensor, trace, seen, other)
+
+
+def _traced(alone: Alone, profile: Profile, tensor: int, element: Index) -> ElementTrace:
+    plan = alone.plan(profile)
+    outputs = [alone.tensors[t] for t in plan.steps[0].outputs]
+    return trace_element(plan, alone.inputs, element, outputs.index(tensor))
