@@ -143,7 +143,7 @@ def described(r: Judged) -> str:
     sort = "WRONG" if r.wrong or not r.located else "found, not alone" if r.found else "not found"
     return (
         f"{r.number}: {sort}: {r.mistake} [{r.kind}] in {r.model} operator {r.operator} {r.op} {r.type}, "
-        f"{r.profile}, {r.changed} changed: {r.verdict}{place}: {said}"
+        f"{r.profile}, {r.changed} changed, {r.seconds:.1f} s: {r.verdict}{place}: {said}"
     )
 
 

@@ -34,6 +34,8 @@ _LISTED = 1 - OUTSIDE - FOREIGN - UNSEEN
 _BEYOND: tuple[Mistake | Damage, ...] = (*DAMAGES, *UNEXPECTED)
 #: Draws of model, operator and inputs for one mistake before it is taken as it is.
 _DRAWS = 60
+#: Elements of all tensors of a model whose dump is quickly explained.
+_QUICK = 10**6
 #: Elements that mistakes beyond the list have to change: fewer might be anything.
 _ENOUGH = 3
 
@@ -61,6 +63,7 @@ class Subject:
     path: Path
     model: Model
     sites: tuple[Site, ...]
+    elements: int  # of all tensors
 
 
 @cache
@@ -69,7 +72,8 @@ def subject(path: Path) -> Subject | None:
     model = load(path)
     operators = range(len(model.subgraphs[0].operators))
     sites = tuple(s for i in operators if (s := site_of(model, i)) is not None and has(s))
-    return Subject(path, model, sites) if sites else None
+    elements = sum(int(np.prod(spec.shape)) for spec in model.subgraphs[0].tensors)
+    return Subject(path, model, sites, elements) if sites else None
 
 
 def profile_of(name: str) -> Profile:
@@ -132,8 +136,11 @@ def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generat
 
 
 def _weight(subject: Subject, operators: int) -> float:
-    """How often a model is drawn: networks by their operators, up to a point; models of one operator seldom."""
-    return 0.1 if len(subject.model.subgraphs[0].operators) == 1 else min(operators, 8)
+    """How often a model is drawn: networks by their operators, up to a point; models of one operator and those that
+    take long seldom.
+    """
+    often = 0.1 if len(subject.model.subgraphs[0].operators) == 1 else min(operators, 8)
+    return often * min(1.0, _QUICK / subject.elements)
 
 
 def _planted(

@@ -1,6 +1,7 @@
 """What the explanation of a planted mistake has to be: patterns over the names of hypotheses that are that cause.
 
-A name may be followed by where in the operator the cause lies, or by what else the hypothesis says.
+A name may be followed by where in the operator the cause lies, or by what else the hypothesis says. Reading a filter
+whose sides are equal in another order is the same as storing it in the inverse of that order.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ _CAUSES = {
     "table value_step -1": r"table value off by one down",
     "input read as NCHW": r"input 0 read as NCHW",
     "output written as NCHW": r"results stored as NCHW",
-    "filter order HWIO": r"filter read as HWIO",
-    "filter order OIHW": r"filter read as OIHW",
-    "filter order OWHI": r"filter read as OWHI",
+    "filter order HWIO": r"filter (read as HWIO|stored as IOHW)",
+    "filter order OIHW": r"filter (read as OIHW|stored as OWIH)",
+    "filter order OWHI": r"filter (read|stored) as OWHI",
     "filter order rotated": r"filter rotated",
-    "depthwise filter order CHW": r"filter read as 1?O1?HW",
-    "depthwise filter order WHC": r"filter read as 1?WHO",
+    "depthwise filter order CHW": r"filter (read as 1?O1?HW|stored as 1WOH)",
+    "depthwise filter order WHC": r"filter (read|stored) as 1?WHO",
     "depthwise filter order rotated": r"filter rotated",
-    "dense filter transposed": r"filter read as IO",
+    "dense filter transposed": r"filter (read|stored) as IO",
     "SAME padding on the other side": r".*SAME padding on the other side",
     "counts padding": r".*padding.*|.*counts.*",
     "counts padding of code 0": r".*padding.*|.*counts.*",
