@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import suites
 from click.testing import CliRunner, Result
 
 from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.interpreter import make_plan, run
+from tflq.ir.schema import data_text
 from tflq.profiles import PROFILES
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -37,6 +40,22 @@ def test_a_dump_is_reduced_and_the_printed_line_shows_it(tmp_path: Path) -> None
     (line,) = re.findall(r"Next: tflq (.*)", result.stdout)
     assert tflq(*shlex.split(line)).exit_code == 1
     assert (tmp_path / "small.expected.npz").exists()
+
+
+def test_the_document_follows_its_schema(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    recorded = suites.ROOT / "golden/singleop/recorded"
+    result = tflq(
+        "reduce", suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite", "-o", tmp_path / "small", "--json",
+        "--dump", recorded / "tie_conv_i8_0@litert-opt.npz", "--inputs", recorded / "tie_conv_i8_0.npz",
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    jsonschema.validate(found, json.loads(data_text("reduce.schema.json")))
+    assert (found["operators"], found["differing"]) == ([0], 1)
+    assert found["outputs"][0]["shape"] == [1, 1, 1, 1]
+    program, *line = shlex.split(found["next"])
+    assert program == "tflq"
+    assert tflq(*line).exit_code == 1
 
 
 def test_a_check_that_always_differs_leaves_one_operator(tmp_path: Path) -> None:

@@ -11,26 +11,29 @@ import suites
 from tflq.api.files import load, save
 from tflq.errors import InputError
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, TensorSpec
 from tflq.profiles import PROFILES
+from tflq.verification.dump import Dump
 from tflq.verification.reduction import Reduced, outputs_of, reduce_check, reduce_dump
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = PROFILES["litert-ref"]
 
 
-def dump_with_fault(model: Model, index: int) -> dict[int, np.ndarray]:
+def random_codes(spec: TensorSpec) -> np.ndarray:
+    info = np.iinfo(spec.type.label)  # type: ignore[union-attr]
+    return np.random.default_rng(3).integers(info.min, info.max + 1, spec.shape).astype(info.dtype)
+
+
+def dump_with_fault(model: Model, index: int) -> Dump:
     """Every tensor of a run; one element of that operator's output is one LSB off, what follows saw it right."""
     graph = model.subgraphs[0]
-    spec = graph.tensors[graph.inputs[0]]
-    info = np.iinfo(spec.type.label)  # type: ignore[union-attr]
-    value = np.random.default_rng(3).integers(info.min, info.max + 1, spec.shape).astype(info.dtype)
-    trace = run(make_plan(model, REFERENCE), {graph.inputs[0]: value}, keep_all=True)
+    trace = run(make_plan(model, REFERENCE), {t: random_codes(graph.tensors[t]) for t in graph.inputs}, keep_all=True)
     tensors = {t: np.array(v) for t, v in trace.values.items()}
     out = tensors[graph.operators[index].outputs[0]]
     middle = tuple(n // 2 for n in out.shape)
     out[middle] ^= 1
-    return tensors
+    return Dump("", tensors)
 
 
 def loads_in_litert(found: Reduced) -> tuple[np.ndarray, ...]:
@@ -57,6 +60,25 @@ def test_a_dump_comes_down_to_one_element_that_litert_confirms(index: int) -> No
     assert np.array_equal(live, found.expected[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("average_pool_2d_i8_0", 1), ("max_pool_2d_i8_1", 1), ("softmax_i8_1", 256), ("log_softmax_u8_0", 64),
+        ("l2norm_i8_0", 64), ("resize_bilinear_i8_0", 64), ("resize_bilinear_u8_2", 143),
+        ("resize_nearest_neighbor_u8_1", 143), ("transpose_conv_u8_0", 256), ("mean_i8_0", 1), ("mul_i8_3", 1),
+        ("add_i8_1", 1), ("hard_swish_u8_1", 1), ("leaky_relu_04", 1), ("depthwise_u8_0", 1), ("fc_i8_0", 1),
+    ],
+)  # fmt: skip
+def test_operators_of_all_kinds_are_narrowed(name: str, most: int) -> None:
+    model = load(suites.ROOT / f"golden/singleop/models/{name}.tflite")
+    found = reduce_dump(model, REFERENCE, dump_with_fault(model, 0))
+    assert found.got is not None
+    assert found.expected[0].size <= most
+    assert np.count_nonzero(found.expected[0] != found.got[0]) == 1
+    (live,) = loads_in_litert(found)
+    assert np.array_equal(live, found.expected[0])
+
+
 def test_mobilenet_comes_down_to_64_elements(shared: Path) -> None:
     model = load(shared / "suites/real/models/coral/mobilenet_v2_1.0_224_quant.tflite")
     found = reduce_dump(model, REFERENCE, dump_with_fault(model, 30))
@@ -72,7 +94,7 @@ def test_a_dump_without_a_difference_is_refused() -> None:
     value = np.zeros(graph.tensors[graph.inputs[0]].shape, np.int8)
     values = run(make_plan(model, REFERENCE), {graph.inputs[0]: value}, keep_all=True).values
     with pytest.raises(InputError, match="no operator differs"):
-        reduce_dump(model, REFERENCE, values)
+        reduce_dump(model, REFERENCE, Dump("", values))
 
 
 def test_a_check_comes_down_to_the_operator_that_it_is_about() -> None:

@@ -1,4 +1,4 @@
-"""What `tflq extract` and `tflq diff` say, as lines and as documents (`schemas/extract.schema.json`, `diff...`)."""
+"""What `tflq extract`, `diff` and `reduce` say, as lines and as documents (`schemas/extract.schema.json` and so on)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 from tflq.ir import Model, TensorSpec
 from tflq.report.layout import Line, table
+from tflq.verification.comparing import Difference, difference
 from tflq.verification.model_diff import Change, ModelDiff
+from tflq.verification.reduction import Reduced
 from tflq.verification.results import ModelFacts
 
 
@@ -20,7 +22,8 @@ def extract_lines(part: Model, chosen: Sequence[int], path: str, next_command: s
         for tensor in tensors:
             spec = graph.tensors[tensor]
             yield Line(f"{kind} {spec.name}: {_type(spec)} {list(spec.shape)}")
-    yield Line(f"Next: {next_command}", "strong")
+    if next_command:
+        yield Line(f"Next: {next_command}", "strong")
 
 
 def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path: str) -> dict[str, Any]:
@@ -34,6 +37,39 @@ def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path
         "inputs": [_tensor(graph.tensors[t]) for t in graph.inputs],
         "outputs": [_tensor(graph.tensors[t]) for t in graph.outputs],
     }
+
+
+def reduce_lines(found: Reduced, output: str, next_command: str) -> Iterator[Line]:
+    """What is left, where the outputs differ if that is known, and the line that shows it again."""
+    yield from extract_lines(found.model, found.operators, f"{output}.tflite", "")
+    for d in _differences(found):
+        if d.first is not None:
+            yield Line(
+                f"{d.differing:,} of {d.elements:,} elements differ, the first at {list(d.first.index)}: "
+                f"profile {d.first.expected}, dump {d.first.got}"
+            )
+    yield Line(f"Next: {next_command}", "strong")
+
+
+def reduce_document(facts: ModelFacts, found: Reduced, output: str, next_command: str) -> dict[str, Any]:
+    """The same as a document."""
+    graph = found.model.subgraphs[0]
+    return {
+        "schema": "tflq/reduce/1",
+        "model": asdict(facts),
+        "files": {
+            "model": f"{output}.tflite", "golden": f"{output}.npz", "expected": f"{output}.expected.npz",
+        },
+        "operators": list(found.operators),
+        "inputs": [_tensor(graph.tensors[t]) for t in graph.inputs],
+        "outputs": [_tensor(graph.tensors[t]) for t in graph.outputs],
+        "differing": None if found.got is None else sum(d.differing for d in _differences(found)),
+        "next": next_command,
+    }  # fmt: skip
+
+
+def _differences(found: Reduced) -> list[Difference]:
+    return [difference(e, g) for e, g in zip(found.expected, found.got or (), strict=False)]
 
 
 def _type(spec: TensorSpec) -> str:

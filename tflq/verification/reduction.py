@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +16,8 @@ from tflq.profiles import Profile
 from tflq.verification.comparing import difference
 from tflq.verification.cropping import narrowings
 from tflq.verification.cutting import compacted, cut
+from tflq.verification.dump import Dump
+from tflq.verification.localize import Alone, Located, located, operator_alone, trusted
 
 Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"
@@ -37,28 +39,31 @@ class Reduced:
     got: Sample | None
 
 
-def reduce_dump(model: Model, profile: Profile, tensors: Mapping[int, Array]) -> Reduced:
+def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
     """The first operator that on the dump's own inputs gives other bits than the dump holds, at one of its elements.
 
+    Inputs that the dump lacks are what the profile computes.
+
     Raises:
-        InputError: No operator of which the dump holds inputs and outputs differs.
+        InputError: No operator of which the dump holds the results differs.
     """
-    graph = model.subgraphs[0]
-    for index in range(len(graph.operators)):
-        part, numbers = cut(model, (index,))
-        inner = part.subgraphs[0]
-        if not all(numbers[t] in tensors for t in (*inner.inputs, *inner.outputs)):
-            continue
-        sample = tuple(tensors[numbers[t]] for t in inner.inputs)
-        got = tuple(tensors[numbers[t]] for t in inner.outputs)
-        try:
-            expected = outputs_of(part, profile, sample)
-        except TflqError:  # an operator that the profile does not support says nothing of the others
-            continue
-        if all(difference(e, g).same for e, g in zip(expected, got, strict=True)):
-            continue
-        return _at_one_element(Reduced(compacted(part), (index,), sample, expected, got), profile)
+    seen: list[Located] = []
+    for one in located(model, dump, profile):
+        seen.append(one)
+        if one.differs:
+            alone = operator_alone(model, trusted(dump, seen), one.index, profile)
+            return _at_one_element(_whole(alone, profile), profile)
     raise InputError("no operator differs from what the dump holds, where it holds inputs and outputs")
+
+
+def _whole(alone: Alone, profile: Profile) -> Reduced:
+    """The operator as it is, with the outputs that the dump holds."""
+    graph = alone.model.subgraphs[0]
+    held = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
+    part = replace(alone.model, subgraphs=(replace(graph, outputs=held), *alone.model.subgraphs[1:]))
+    sample = tuple(alone.inputs[t] for t in graph.inputs)
+    got = tuple(alone.got[alone.tensors[t]] for t in held)
+    return Reduced(compacted(part), (alone.index,), sample, outputs_of(part, profile, sample), got)
 
 
 def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
