@@ -13,6 +13,7 @@ from tflq.ir import TensorType
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.recipe import TYPES, Mode, Recipe
 from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot
+from tflq.quantization.search.laying import Laying, RangeRule
 
 #: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is
 #: half of what the requantization of 64-bit accumulators takes.
@@ -50,40 +51,45 @@ class Assignment:
     notes: Mapping[int, str] = field(default_factory=dict)  # by operator: what was changed to fit
 
 
-def activation_params(scheme: Scheme, ranges: Mapping[int, Range]) -> dict[Form, Params]:
+def activation_params(
+    scheme: Scheme, ranges: Mapping[int, Range], rule: RangeRule = RangeRule.NUDGE
+) -> dict[Form, Params]:  # fmt: skip
     """Parameters of every group: fixed by an operator, else spanning its members' ranges, by tensor index.
 
-    Ranges that the file itself prescribes go before those that were observed.
+    Ranges that the file itself prescribes go before those that were observed, and are not laid out by `rule`.
     """
-    return {group: _group_params(scheme, group, ranges) for group in scheme.members}
+    return {group: _group_params(scheme, group, ranges, rule) for group in scheme.members}
 
 
-def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range]) -> Params:
+def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range], rule: RangeRule) -> Params:
     if group in scheme.fixed:
         return Params.of(group[1], *scheme.fixed[group])
     prescribed = scheme.model.ranges
     members = [t for t in scheme.members[group] if t in prescribed]
-    wanted = [prescribed[t] for t in members] or [ranges[t] for t in scheme.members[group] if t in ranges]
+    if members:
+        return asymmetric(hull(prescribed[t] for t in members), group[1])
+    wanted = [ranges[t] for t in scheme.members[group] if t in ranges]
     if not wanted:
         name = scheme.model.graph.tensors[group[0]].name or f"#{group[0]}"
         raise InputError("no calibration sample reached it", name=name)
-    return asymmetric(hull(wanted), group[1])
+    return Laying(rule, group[1]).params(hull(wanted))
 
 
-def weight_params(scheme: Scheme) -> dict[Slot, Params]:
-    """Parameters of all weights, which span their values; those that the file prescribes go before."""
-    return {(m.operator, m.position): _weight_params(scheme, m) for m in scheme.multiplied}
+def weight_params(scheme: Scheme, ranges: Mapping[Slot, Range]) -> dict[Slot, Params]:
+    """Parameters of all weights for their ranges; those that the file prescribes go before."""
+    return {
+        slot: _weight_params(scheme, m, ranges[slot]) for m in scheme.multiplied for slot in [(m.operator, m.position)]
+    }
 
 
-def _weight_params(scheme: Scheme, weights: Multiplied) -> Params:
+def _weight_params(scheme: Scheme, weights: Multiplied, found: Range) -> Params:
     model, kind = scheme.model, TYPES[_mode(scheme, weights)].weights
     stored = model.params.get(weights.tensor)
     if stored is not None and stored.type == kind and (kind == TensorType.UINT8 or not stored.zero_point.any()):
         fits = stored.scale.size == 1 or stored.axis == weights.axis
         if fits:
             return stored
-    prescribed = model.ranges.get(weights.tensor)
-    wanted = prescribed or extent(model.constants[weights.tensor], weights.axis)
+    wanted = model.ranges.get(weights.tensor, found)
     if kind == TensorType.UINT8:
         return asymmetric(wanted, kind)
     return symmetric(wanted, kind, weights.axis or 0)
@@ -174,7 +180,7 @@ def _weights(
     bias = biases.get(bias_slot, scheme.model.constants.get(m.bias))
     if bias is None:
         raise InputError("a bias is computed", name=scheme.model.graph.tensors[m.bias].name or f"#{m.bias}")
-    data = activations[scheme.read[m.operator, _position_of_data(scheme, m)]]
+    data = data_params(scheme, m, activations)
     if codes is None:
         fitted = fitting(params, values, bias, data, BIAS_REACH[TYPES[mode].bias])
         if fitted is not params:
@@ -184,8 +190,24 @@ def _weights(
     return {slot: Constant(codes, params), bias_slot: Constant(unit.encode(bias), unit)}
 
 
-def _position_of_data(scheme: Scheme, m: Multiplied) -> int:
-    return scheme.model.graph.operators[m.operator].inputs.index(m.data)
+def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params]) -> Params:
+    """Parameters of the activations that an operator multiplies its weights with."""
+    position = scheme.model.graph.operators[m.operator].inputs.index(m.data)
+    return activations[scheme.read[m.operator, position]]
+
+
+def fitted_weights(
+    scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+) -> dict[Slot, Params]:  # fmt: skip
+    """Parameters of all weights under which every constant bias fits its type."""
+    result = dict(weights)
+    for m in scheme.multiplied:
+        bias = None if m.bias is None else scheme.model.constants.get(m.bias)
+        if bias is not None:
+            slot, reach = (m.operator, m.position), BIAS_REACH[TYPES[_mode(scheme, m)].bias]
+            values, data = scheme.model.constants[m.tensor], data_params(scheme, m, activations)
+            result[slot] = fitting(weights[slot], values, bias, data, reach)
+    return result
 
 
 def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:

@@ -26,8 +26,8 @@ Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observations:
-    """What observers hold of each tensor after `count` samples. `peaks` are the greatest magnitudes that each sample has
-    in the graph's float inputs.
+    """What observers hold of each tensor after `count` samples. `peaks` are the greatest magnitudes that each sample
+    has in the graph's inputs, where these are observed.
     """
 
     of: Mapping[int, tuple[Observer, ...]]
@@ -88,7 +88,7 @@ def observe(
     for values, rows in batches(model, begun.of, islice(samples, count, None)):
         for tensor, value in values.items():
             if value.size:
-                _check_finite(value, name[tensor], count)
+                check_finite(value, name[tensor], count)
                 of[tensor] = tuple(observer.update(value) for observer in of[tensor])
             if tensor in peaks:
                 peaks[tensor].extend(np.abs(value).reshape(rows, -1).max(axis=1, initial=0.0).tolist())
@@ -122,7 +122,8 @@ def outlying(peaks: Sequence[float], factor: float = 10.0) -> tuple[int, ...]:
     return tuple(k for k, peak in enumerate(peaks) if peak > limit)
 
 
-def _check_finite(value: Array, name: str, before: int) -> None:
+def check_finite(value: Array, name: str, before: int) -> None:
+    """Refuse NaN and infinite values in samples (along axis 0), the first of which is number `before`."""
     if not (np.isfinite(value.min()) and np.isfinite(value.max())):
         row = int(np.argmin(np.isfinite(value).reshape(len(value), -1).all(axis=1)))
         bad = value[row][~np.isfinite(value[row])][0]

@@ -13,10 +13,10 @@ from tflq.ir import Model
 from tflq.profiles import by_name
 from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.floats import FloatModel, prepared
-from tflq.quantization.params import Array, Range, extent, hull
+from tflq.quantization.params import Array
+from tflq.quantization.ranging import activation_ranges, weight_ranges
 from tflq.quantization.recipe import Recipe
 from tflq.quantization.rewrite import Rewritten, rewritten
-from tflq.quantization.runner import Runner
 from tflq.quantization.scheme import KERNELS, modes_of, scheme
 from tflq.verification.cutting import operators_named
 
@@ -40,12 +40,14 @@ def quantize(model: Source | Model, calibration: Iterable[Mapping[int, Array]], 
     source = load(model)
     floats = prepared(source)
     kept = named(source, floats, recipe)
+    ranging = recipe.candidates[0].ranging
     samples = list(calibration)
     while True:
         modes, reasons = modes_of(floats, recipe.mode, kept)
         plan = scheme(floats, modes)
-        ranges = observed(floats, plan.observed, samples)
-        assignment = assign(plan, activation_params(plan, ranges), weight_params(plan), recipe)
+        weights = weight_params(plan, weight_ranges(plan, ranging.weights, samples))
+        ranges = activation_ranges(plan, samples, ranging, weights)
+        assignment = assign(plan, activation_params(plan, ranges, ranging.rule), weights, recipe)
         result = rewritten(assignment)
         refused = refusal(result)
         if refused is None:
@@ -70,13 +72,3 @@ def refusal(result: Rewritten) -> tuple[int, str] | None:
             raise
         return origin, error.args[0]
     return None
-
-
-def observed(floats: FloatModel, tensors: Iterable[int], samples: Iterable[Mapping[int, Array]]) -> dict[int, Range]:
-    """Least and greatest value of each tensor over all samples."""
-    ranges: dict[int, Range] = {}
-    for values in Runner(floats.model, tuple(tensors)).run(samples):
-        for tensor, value in values.items():
-            found = extent(value)
-            ranges[tensor] = hull((ranges[tensor], found)) if tensor in ranges else found
-    return ranges

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tflq.ir import TensorType
+from tflq.quantization.search.methods import Ranging
 
 
 class Mode(Enum):
@@ -43,11 +44,9 @@ TYPES: dict[Mode, Types] = {
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """One configuration of the search: how values are observed and how ranges are chosen."""
+    """One configuration of all methods."""
 
-    observer: str = "minmax"
-    activation_range: str = "minmax"
-    weight_range: str = "minmax"
+    ranging: Ranging = field(default_factory=Ranging)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tflq.quantization.params import Params, Range, asymmetric, limits, symmetri
 Reals = NDArray[np.float64]
 
 
-class Rule(Enum):
+class RangeRule(Enum):
     """How codes are laid over a range."""
 
     NUDGE = "nudge"
@@ -43,13 +43,13 @@ class Rule(Enum):
 class Laying:
     """A rule for codes of one type."""
 
-    rule: Rule
+    rule: RangeRule
     type: TensorType
 
     @property
     def one_sided(self) -> bool:
         """Whether one magnitude says the whole range."""
-        return self.rule is Rule.SYMMETRIC or self.type == TensorType.INT16
+        return self.rule is RangeRule.SYMMETRIC or self.type == TensorType.INT16
 
     @property
     def codes(self) -> tuple[int, int]:
@@ -106,4 +106,4 @@ def unsigned(wanted: Range, type_: TensorType) -> Params:
     return Params(type_, np.where(positive, above, two_sided.scale), np.where(positive, least, 0).astype(np.int64))
 
 
-_RULES = {Rule.NUDGE: asymmetric, Rule.EXTEND: extended, Rule.UNSIGNED: unsigned}
+_RULES = {RangeRule.NUDGE: asymmetric, RangeRule.EXTEND: extended, RangeRule.UNSIGNED: unsigned}

@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import OptionError
 from tflq.quantization.params import Range
 from tflq.quantization.search.laying import Laying
 from tflq.quantization.search.points import Points
@@ -43,8 +44,19 @@ def loss(points: Points, laying: Laying, objective: Objective) -> Loss:
         bins = points.binned()
         divergence = _OF_HISTOGRAMS[objective]
         return lambda wanted: divergence(bins, laying, wanted)
-    error = _OF_VALUES[objective]
+    error = distance(objective)
     return lambda wanted: error(points, laying.nearest(points.values, wanted))
+
+
+def distance(objective: Objective) -> Callable[[Points, Reals], Reals]:
+    """How far other values [C, N] are from points, row by row.
+
+    Raises:
+        OptionError: The objective compares histograms, not values.
+    """
+    if objective not in _OF_VALUES:
+        raise OptionError("compares histograms; an operator's output is compared value by value", name=objective.value)
+    return _OF_VALUES[objective]
 
 
 def _mean_square(points: Points, near: Reals) -> Reals:

@@ -24,8 +24,7 @@ class Points:
     @staticmethod
     def of_values(values: NDArray[Any], axis: int | None = None) -> Points:
         """Every element once: the whole tensor as one row, or a row for each index along `axis`."""
-        rows = values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
-        return Points(rows.astype(np.float64), np.ones((1, 1)))
+        return Points(rows_of(values, axis).astype(np.float64), np.ones((1, 1)))
 
     @staticmethod
     def of_histogram(histogram: Histogram) -> Points:
@@ -55,3 +54,20 @@ class Points:
         sums = np.bincount(flat, (weights * self.values).ravel(), rows * bins).reshape(rows, bins)
         centres = whole.low[:, None] + (np.arange(bins) + 0.5) * width
         return Points(np.divide(sums, counts, out=centres, where=counts > 0), counts)
+
+    def joined(self, other: Points) -> Points:
+        """The points of both, row by row."""
+        counts = [np.broadcast_to(points.counts, points.values.shape) for points in (self, other)]
+        return Points(np.concatenate([self.values, other.values], axis=1), np.concatenate(counts, axis=1))
+
+
+def rows_of(values: NDArray[Any], axis: int | None) -> NDArray[Any]:
+    """A tensor as one row, or with a row for each index along `axis`."""
+    return values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
+
+
+def from_rows(rows: NDArray[Any], shape: tuple[int, ...], axis: int | None) -> NDArray[Any]:
+    """The tensor of that shape whose `rows_of` these are."""
+    if axis is None:
+        return rows.reshape(shape)
+    return np.moveaxis(rows.reshape(shape[axis], *shape[:axis], *shape[axis + 1 :]), 0, axis)
