@@ -24,18 +24,35 @@ _ROUNDINGS = {
 #: By the planted mistake's name: what matches from the start of a hypothesis' name.
 _CAUSES = {
     **_ROUNDINGS,
-    **{f"average {name}": r".*(average|division|mean|count).*|rounds .*" for name in _ROUNDINGS},
-    **{f"mean {name}": pattern for name, pattern in _ROUNDINGS.items()},
-    **{f"table {name}": r".*table.*" for name in _ROUNDINGS},
+    **{
+        f"{planted} {name}": named + rounding
+        for planted, named in (
+            ("average", r"average of codes rounded "),
+            ("mean", r"mean rounded once, "),
+            ("table", r"computed in float32.*, rounded "),
+        )
+        for name, rounding in (
+            ("rounds towards minus infinity", "towards minus infinity"),
+            ("truncates towards zero", "towards zero"),
+            ("rounds once, half up", "half up"),
+            ("rounds once, half to even", "half to even"),
+            ("rounds once, half away from zero", "half away from zero"),
+        )
+    },
     "multiplier of 16 bits": r".*of 16 bits",
-    "multiplier computed in float32": r".*multiplier.* float32",
+    "multiplier computed in float32": r"multiplier.* float32",
     "shift off by one to the left": r".*shift.* off by one to the left",
     "shift off by one to the right": r".*shift.* off by one to the right",
-    "scales: the first one": r"the first channel's (multiplier|scale)",
-    "scales: the largest one": r"the largest (multiplier|scale)",
-    "scales: the mean one": r"the mean (multiplier|scale)",
-    "scales: the next one": r"the next channel's (multiplier|scale)",
-    "scales: the previous one": r"the previous channel's (multiplier|scale)",
+    **{
+        f"scales: the {scales} one": rf"scales of channels: {named}$"
+        for scales, named in (
+            ("first", "the first for all"),
+            ("largest", "the largest for all"),
+            ("mean", "the mean for all"),
+            ("next", "each the next one's"),
+            ("previous", "each the previous one's"),
+        )
+    },
     "bias missing": r"bias missing",
     "bias doubled": r"bias.* 2\b",
     "bias halved": r"bias.* 1/2, towards minus infinity",
@@ -44,8 +61,8 @@ _CAUSES = {
     "clamp of the other type": r"clamp of the",
     "RELU in place of RELU6": r"RELU in place of RELU6|no upper limit",
     "RELU6 in place of RELU": r"RELU6 in place of RELU",
-    "input read as the other type": r".*inputs? .*taken for the other signedness",
-    "weights read as the other type": r".*(weights|input 1|filter).*other signedness",
+    "input read as the other type": r"(input codes|codes of (all operands|operand 0)) taken for the other signedness",
+    "weights read as the other type": r"weights taken for the other signedness",
     "output's highest bit flipped": r"codes of the results off by 128|zero point of output.* of the other signedness",
     "table index_step +1": r"table index off by one up",
     "table index_step -1": r"table index off by one down",
@@ -62,8 +79,8 @@ _CAUSES = {
     "depthwise filter order rotated": r"filter rotated",
     "dense filter transposed": r"filter (read|stored) as IO",
     "SAME padding on the other side": r".*SAME padding on the other side",
-    "counts padding": r".*padding.*|.*counts.*",
-    "counts padding of code 0": r".*padding.*|.*counts.*",
+    "counts padding": r"average of codes less their zero point rounded half away from zero, over the whole",
+    "counts padding of code 0": r"average of codes rounded half away from zero, over the whole",
     "padding: code 0": r"padding.* as 0",
     "padding: negated": r"padding.* as the zero point with the wrong sign",
     "fault absent: SUM": r"spec|tflm|SUM|fault",
