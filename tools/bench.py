@@ -1,8 +1,10 @@
 """Time tflq against LiteRT on the same models: ratios of medians, interleaved, one thread each.
 
     python tools/bench.py MODEL [MODEL ...] [--repeats 30] [--burst 4] [--profile litert-ref] [--json FILE]
+    python tools/bench.py MODEL [MODEL ...] --profiles [NAME ...]
 
-Every contestant lives in a process of its own, so that first-call time, import time and peak memory are its own. The
+With --profiles tflq's profiles (all of them where none is named) race `litert-ref` instead of the runtimes. Every
+contestant lives in a process of its own, so that first-call time, import time and peak memory are its own. The
 processes are driven in turn (tflq, reference, builtin, XNNPACK, tflq, ...), so that a drift of the machine hits all of
 them alike. A turn is a short burst of invokes, each with a fresh random input; the first of a burst finds the caches as
 the others left them and is run but not counted (`--burst 1` counts it). Needs the extra `litert`.
@@ -16,11 +18,14 @@ import multiprocessing
 import os
 import statistics
 import sys
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+#: Stands before the profile in the name of a contestant that is tflq.
+TFLQ = "tflq "
 RESOLVERS = {
     "litert-ref": "BUILTIN_REF",
     "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
@@ -28,15 +33,16 @@ RESOLVERS = {
 }
 
 
-def contestant(name: str, path: str, profile: str, pipe: Connection) -> None:
+def contestant(name: str, path: str, pipe: Connection) -> None:
     """Child process: load the model, then answer every burst's length with its seconds, one an invoke."""
     import resource
     import time
 
     start = time.perf_counter()
-    if name == "tflq":
+    if name.startswith(TFLQ):
         import tflq
 
+        profile = name.removeprefix(TFLQ)
         make = lambda: tflq.Interpreter(model_path=path, profile=profile)  # noqa: E731
         _ = tflq.Interpreter
     else:
@@ -77,14 +83,13 @@ def _random(np: Any, random: Any, detail: dict[str, Any]) -> Any:
     return random.standard_normal(shape).astype(dtype)
 
 
-def measure(path: str, repeats: int, burst: int, profile: str) -> dict[str, dict[str, float]]:
+def measure(path: str, repeats: int, burst: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """All contestants on one model: seconds, and megabytes of peak resident memory."""
     context = multiprocessing.get_context("spawn")
-    names = ["tflq", *RESOLVERS]
     pipes, children = {}, {}
     for name in names:
         pipes[name], end = context.Pipe()
-        children[name] = context.Process(target=contestant, args=(name, path, profile, end), daemon=True)
+        children[name] = context.Process(target=contestant, args=(name, path, end), daemon=True)
         children[name].start()
         end.close()
     results: dict[str, dict[str, Any]] = {}
@@ -116,19 +121,21 @@ def measure(path: str, repeats: int, burst: int, profile: str) -> dict[str, dict
 
 
 def table(path: str, results: dict[str, dict[str, float]]) -> str:
-    """One model's figures as text."""
+    """One model's figures as text; the first contestant's median over each one's."""
+    width = max(len(name) for name in results) + 2
+    first = next(iter(results))
     lines = [
         path,
-        f"  {'':15}{'median':>12}{'tflq / it':>11}{'first call':>12}{'import':>9}{'allocate':>10}{'peak':>10}",
+        f"  {'':{width}}{'median':>12}{'first / it':>11}{'first call':>12}{'import':>9}{'allocate':>10}{'peak':>10}",
     ]
-    ours = results["tflq"].get("median")
+    ours = results[first].get("median")
     for name, r in results.items():
         if "median" not in r:
-            lines.append(f"  {name:15}{'did not run':>12}")
+            lines.append(f"  {name:{width}}{'did not run':>12}")
             continue
         ratio = f"{ours / r['median']:.3f}" if ours else "-"
         lines.append(
-            f"  {name:15}{r['median'] * 1e3:>9.3f} ms{ratio:>11}{r['first'] * 1e3:>9.1f} ms{r['import']:>7.2f} s"
+            f"  {name:{width}}{r['median'] * 1e3:>9.3f} ms{ratio:>11}{r['first'] * 1e3:>9.1f} ms{r['import']:>7.2f} s"
             f"{r['allocate'] * 1e3:>7.1f} ms{r['peak']:>7.0f} MB"
         )
     return "\n".join(lines)
@@ -141,16 +148,25 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=30, help="turns of each contestant (default 30)")
     parser.add_argument("--burst", type=int, default=4, help="invokes in one turn, the first not counted (default 4)")
     parser.add_argument("--profile", default="litert-ref", help="profile of tflq.Interpreter (default litert-ref)")
+    parser.add_argument("--profiles", nargs="*", metavar="NAME", help="race these profiles (default: all)")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
     os.environ.update(dict.fromkeys(THREADS, "1"))
+    names = [TFLQ + args.profile, *RESOLVERS] if args.profiles is None else racing(args.profiles)
     figures = {}
     for model in args.models:
-        figures[str(model)] = measure(str(model), args.repeats, args.burst, args.profile)
+        figures[str(model)] = measure(str(model), args.repeats, args.burst, names)
         print(table(str(model), figures[str(model)]), flush=True)
     if args.json:
         args.json.write_text(json.dumps(figures, indent=1) + "\n")
-    return 0 if all("median" in f["tflq"] for f in figures.values()) else 1
+    return 0 if all("median" in f[names[0]] for f in figures.values()) else 1
+
+
+def racing(profiles: Sequence[str]) -> list[str]:
+    """Contestants: `litert-ref`, and the others behind it."""
+    from tflq.profiles import PROFILES
+
+    return list(dict.fromkeys(TFLQ + name for name in ("litert-ref", *(profiles or PROFILES))))
 
 
 if __name__ == "__main__":
