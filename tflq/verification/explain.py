@@ -21,11 +21,15 @@ from tflq.profiles import PROFILES, Profile, by_name
 from tflq.verification.comparing import unequal
 from tflq.verification.dump import Dump
 from tflq.verification.localize import Alone, operator_alone
-from tflq.verification.mistakes import Device, mistakes
+from tflq.verification.mistakes import Device, mistakes, reorderings
 from tflq.verification.placing import places
 from tflq.verification.probing import probes
+from tflq.verification.thinning import thinned
 
 Array = NDArray[Any]
+
+#: Of a large image, so many of the best partial mistakes are computed on the whole.
+_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +114,16 @@ def explain_operator(model: Model, dump: Dump, index: int, profile: Profile) -> 
 
 
 def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[Group]:
-    """All hypotheses that change some element, by their results; the most probable of equals comes first."""
-    own = _digest(base, alone.got)
+    """All hypotheses that change some element, by their results; the most probable of equals comes first.
+
+    Of a large image, mistakes that do not reproduce a thinner one are computed on the whole only if they are among the
+    best there.
+    """
+    own, hopeless = _digest(base, alone.got), _hopeless(alone, profile, base)
     groups: dict[bytes, Group] = {}
     for kind, name, device in hypotheses(alone, profile):
+        if kind == "mistake" and name in hopeless:
+            continue
         values = _values(device, alone)
         digest = _digest(values, alone.got)
         if digest is None or digest == own:
@@ -122,6 +132,20 @@ def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[G
             groups[digest] = Group(_score(values, alone.got)[0])
         groups[digest].members.append((kind, name, device))
     return list(groups.values())
+
+
+def _hopeless(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> set[str]:
+    """Mistakes that leave elements of a thinner image unexplained, but for the best. None of a small operator."""
+    thinner = thinned(alone, profile, base)
+    if thinner is None:
+        return set()
+    scores: dict[str, int] = {}
+    for name, device in mistakes(thinner.alone, profile):
+        score = _score(thinner.of(_values(device, thinner.alone)), thinner.alone.got)[0]
+        scores[name] = max(score, scores.get(name, 0))
+    own, elements = _score(thinner.of(thinner.alone.run(thinner.alone.plan(profile))), thinner.alone.got)
+    best = sorted((score for score in scores.values() if score > own), reverse=True)[:_SHOWN]
+    return {name for name, score in scores.items() if score < elements and score not in best}
 
 
 def separated(group: Group, alone: Alone) -> list[Group]:
@@ -138,7 +162,7 @@ def hypotheses(alone: Alone, profile: Profile) -> Iterator[tuple[str, str, Devic
     """Kind, name and device of every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
         yield kind, other.name, _device(other)
-    for name, device in mistakes(alone, profile):
+    for name, device in (*mistakes(alone, profile), *reorderings(alone, profile)):
         yield "mistake", name, device
 
 

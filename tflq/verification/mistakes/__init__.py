@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from tflq.errors import TflqError
@@ -26,25 +25,31 @@ from tflq.verification.mistakes.averages import mistaken_averages
 from tflq.verification.mistakes.constants import mistaken_constants
 from tflq.verification.mistakes.device import Device, Mistaken
 from tflq.verification.mistakes.floats import mistaken_floats
-from tflq.verification.mistakes.layouts import mistaken_layouts
-from tflq.verification.mistakes.requantizing import mistaken_profiles, mistaken_stages
+from tflq.verification.mistakes.layouts import mistaken_layouts, reorderings
+from tflq.verification.mistakes.requantizing import mistaken_profiles, mistaken_stages, stages_made
 from tflq.verification.mistakes.tensors import mistaken_models
 from tflq.verification.mistakes.windows import mistaken_taps
 
-__all__ = ["Device", "mistakes"]
+__all__ = ["Device", "mistakes", "reorderings"]
 
 
 def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
-    """Devices that compute the operator as the profile does but for one mistake, and the mistake's name."""
+    """Devices that compute the operator as the profile does but for one mistake, and the mistake's name.
+
+    What they make at one place of an image hangs on what lies around that place, wherever the image ends.
+    """
     for name, model in mistaken_models(alone.model):
         yield name, _of_model(profile, model)
     plan = alone.plan(profile)
-    for name, wrong in mistaken_profiles(profile):
+    for name, wrong in mistaken_profiles(profile, alone.model):
         yield name, _of_profile(wrong)
-    if plan.steps[0].prepared is not None:
-        data = plan.steps[0].prepared.data
-        for name, changed in chain(mistaken_constants(data, plan.steps[0].node), mistaken_stages(data)):
+    prepared = plan.steps[0].prepared
+    if prepared is not None:
+        for name, changed in mistaken_constants(prepared.data, plan.steps[0].node):
             yield name, _of_data(profile, changed)
+        if stages_made(alone, profile) > 1:
+            for name, changed in mistaken_stages(prepared.data):
+                yield name, _of_data(profile, changed)
     yield from mistaken_taps(alone, profile)
     yield from mistaken_averages(alone, profile)
     yield from mistaken_floats(alone, profile)

@@ -34,14 +34,13 @@ _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.I
 
 
 def mistaken_layouts(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
-    """Every mistake of memory layout in one operator."""
-    yield from _orders(alone, profile)
+    """Codes of the other signedness, and padding that is stored."""
     yield from _signs(alone, profile)
     yield from _stored_paddings(alone, profile)
 
 
-def _orders(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
-    """Images whose channels come first, and images that lie on their side."""
+def reorderings(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Images whose channels come first, and images that lie on their side: results hang on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
     for name, order in axes.items():
@@ -149,20 +148,20 @@ def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
     """
 
     def device(alone: Alone) -> Values:
-        shape = next(iter(alone.got.values())).shape
+        (tensor,) = alone.got
+        made = alone.run(alone.plan(profile))[tensor]
         codes = [_operand(alone, operand) for operand in operands]
-        if not all(x is not None and _broadcasts(x.shape, shape) for x in codes):
+        if not all(x is not None and _broadcasts(x.shape, made.shape) for x in codes):
             raise UnsupportedError("taken for the other signedness", reason="results hang on other places' elements")
-        far = [np.broadcast_to(_beyond(x), shape) for x in codes if x is not None]
-        made: dict[int, Array] = {}
+        far = [np.broadcast_to(_beyond(x), made.shape) for x in codes if x is not None]
         for moved in product((False, True), repeat=len(operands)):
             model = alone.model
             for operand, is_far in zip(operands, moved, strict=True):
                 model = _with_moved_zero(model, operand) if is_far else model
-            values = alone.run(alone.plan(profile, model))
+            values = alone.run(alone.plan(profile, model))[tensor]
             here = np.logical_and.reduce([f if m else ~f for f, m in zip(far, moved, strict=True)])
-            made = {t: np.where(here, values[t], made.get(t, values[t])) for t in alone.got}
-        return made
+            made = np.where(here, values, made)
+        return {tensor: made}
 
     return device
 

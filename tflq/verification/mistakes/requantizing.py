@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tflq.ir import Model, TensorType
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.stages import (
@@ -29,6 +31,7 @@ from tflq.numerics.stages import (
     WideRounding,
 )
 from tflq.profiles import Profile
+from tflq.verification.localize import Alone
 from tflq.verification.mistakes.division import DIVISIONS, ROUNDINGS
 from tflq.verification.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.verification.mistakes.walking import parts_of
@@ -107,15 +110,65 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
 #: By name.
 MISTAKES: dict[str, Mistake] = dict(_mistakes())
 
+_CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
 #: The fields of an arithmetic that make stages.
 _STAGES = tuple(field.name for field in fields(Arithmetic) if field.type == "StageOf")
 
 
-def mistaken_profiles(profile: Profile) -> Iterator[tuple[str, Profile]]:
-    """The profile with a mistake in every stage that its arithmetic makes."""
-    for name, mistake in MISTAKES.items():
+def mistaken_profiles(profile: Profile, model: Model) -> Iterator[tuple[str, Profile]]:
+    """The profile with a mistake in every stage that its arithmetic makes, for a model of one operator."""
+    for name, mistake in (*MISTAKES.items(), *_products_of_scales(model)):
         wrong: dict[str, Any] = {field: mistake(getattr(profile.arithmetic, field)) for field in _STAGES}
         yield name, profile.derive(f"{profile.name}, {name}", arithmetic=replace(profile.arithmetic, **wrong))
+
+
+def stages_made(alone: Alone, profile: Profile) -> int:
+    """How many stages the operator's preparation makes by the profile's arithmetic; 2 at least if it holds others."""
+    made: list[OutputStage] = []
+
+    def noting(right: StageOf) -> StageOf:
+        def make(real: ArrayLike) -> OutputStage:
+            made.append(right(real))
+            return made[-1]
+
+        return make
+
+    noted: dict[str, Any] = {field: noting(getattr(profile.arithmetic, field)) for field in _STAGES}
+    plan = alone.plan(profile.derive(profile.name, arithmetic=replace(profile.arithmetic, **noted)))
+    prepared = plan.steps[0].prepared
+    held = [] if prepared is None else [part.stage for _, part, _ in parts_of(prepared.data, OutputPipeline)]
+    others = [stage for stage in held if not any(stage is own for own in made)]
+    return max(len(made), len(held), 2 * len(others))
+
+
+def _products_of_scales(model: Model) -> Iterator[tuple[str, Mistake]]:
+    """Multipliers that are products of two inputs' scales over the output's, in other precisions."""
+    graph = model.subgraphs[0]
+    operator = graph.operators[0]
+    specs = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs[:1]) if t >= 0]
+    scales = [
+        q.scale for spec in specs if spec.type in _CODES and (q := spec.quantization) is not None and q.scale.size
+    ]
+    if len(scales) != 3:
+        return
+    a, b, y = scales
+    wide_a, wide_b, wide_y = (scale.astype(np.float64) for scale in scales)
+    with np.errstate(all="ignore"):
+        products = {
+            "multiplier computed in float32": a * b / y,
+            "multiplier computed in float32, the product of scales last": a / y * b,
+            "multiplier of a product of scales in float32": (a * b).astype(np.float64) / wide_y,
+            "multiplier computed in float64": wide_a * wide_b / wide_y,
+        }
+    for name, product in products.items():
+        yield name, _multiplier(partial(_in_place_of, np.asarray(product, np.float64)))
+
+
+def _in_place_of(product: Reals, real: Reals) -> Reals:
+    """The product, where the multipliers are meant to be it."""
+    alike = product.size in (1, real.size) and np.allclose(real, product, rtol=1e-5, atol=0)
+    return np.broadcast_to(product, real.shape).copy() if alike else real
 
 
 def mistaken_stages(data: Any) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from tflq.interpreter.constants import constant_of
 from tflq.ir import Model
 from tflq.kernels.contraction import Output
 from tflq.kernels.geometry import Window
+from tflq.kernels.kernel import Prepared, Shape
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.rounding import clamp
 from tflq.profiles import Profile
@@ -63,10 +64,11 @@ class Contraction:
     weight_zero_point: int
     weights: Array  # codes, (O, KH, KW, C / groups)
     output: Output
+    shape: Shape  # of the results
     image: Callable[[Array], Array]  # the operator's input as (N, H, W, C)
 
     def codes(self, x: Array, reading: Reading) -> Array:
-        """The operator's results, rows by channels."""
+        """The operator's results."""
         bias = self.output.bias[: len(self.weights)].astype(np.int64)
         values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
         weights = reading.weights(self.weights).astype(np.int32) - np.int32(self.weight_zero_point)
@@ -77,7 +79,7 @@ class Contraction:
         accumulate(values, weights, self.window, reading.outside(self.input_zero_point), -high - 1, high, sums)
         if not reading.bias_first:
             sums = np.clip(sums + bias, -high - 1, high)
-        return self.output.pipeline(sums.reshape(-1, len(weights)), np.zeros_like(bias))
+        return self.output.pipeline(sums, np.zeros_like(bias)).reshape(self.shape)
 
     def reach(self, x: Array) -> int:
         """What no sum exceeds, bias included."""
@@ -136,7 +138,7 @@ def mistaken_taps(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
         return
-    contraction = _contraction(alone, prepared.data, name)
+    contraction = _contraction(alone, prepared, name)
     if contraction is not None and _is_right(contraction, alone, profile):
         yield from _readings(contraction, alone)
 
@@ -154,8 +156,8 @@ def _readings(contraction: Contraction, alone: Alone) -> Iterator[Mistaken]:
 
 def _device(contraction: Contraction, reading: Reading) -> Device:
     def device(alone: Alone) -> Mapping[int, Array]:
-        ((tensor, seen),) = alone.got.items()
-        return {tensor: contraction.codes(_input(alone), reading).reshape(seen.shape)}
+        (tensor,) = alone.got
+        return {tensor: contraction.codes(_input(alone), reading)}
 
     return device
 
@@ -165,7 +167,7 @@ def _is_right(contraction: Contraction, alone: Alone, profile: Profile) -> bool:
     (tensor,) = alone.got
     right = alone.run(alone.plan(profile))[tensor]
     made = contraction.codes(_input(alone), Reading())
-    return made.dtype == right.dtype and made.size == right.size and bool(np.all(made.reshape(-1) == right.reshape(-1)))
+    return made.dtype == right.dtype and np.array_equal(made, right)
 
 
 def _input(alone: Alone) -> Array:
@@ -180,14 +182,21 @@ _LAYOUTS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def _contraction(alone: Alone, data: Any, name: str) -> Contraction | None:
+def _contraction(alone: Alone, prepared: Prepared, name: str) -> Contraction | None:
     operator = alone.model.subgraphs[0].operators[0]
-    output = next((part for _, part, _ in parts_of(data, Output)), None)
+    output = next((part for _, part, _ in parts_of(prepared.data, Output)), None)
     weights = constant_of(alone.model, alone.model.subgraphs[0].tensors[operator.inputs[1]])
-    if output is None or weights is None or operator.inputs[0] not in alone.inputs or weights.dtype.itemsize > 1:
+    shape = prepared.shapes[0]
+    if (
+        output is None
+        or shape is None
+        or weights is None
+        or operator.inputs[0] not in alone.inputs
+        or weights.dtype.itemsize > 1
+    ):
         return None
     depth = int(weights[0].size)
-    window = next((part for _, part, _ in parts_of(data, Window)), Window(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0))
+    window = next((part for _, part, _ in parts_of(prepared.data, Window)), Window(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0))
     image = (lambda x: x.reshape(-1, 1, 1, depth)) if name == "FULLY_CONNECTED" else np.ascontiguousarray
     return Contraction(
         window=window,
@@ -195,6 +204,7 @@ def _contraction(alone: Alone, data: Any, name: str) -> Contraction | None:
         weight_zero_point=zero_point(alone.model, operator.inputs[1]),
         weights=_LAYOUTS[name](weights),
         output=output,
+        shape=shape,
         image=image,
     )
 
