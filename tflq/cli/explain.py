@@ -30,11 +30,12 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
 @click.option("--inputs", metavar="SOURCE", help="The inputs that were fed, where the dump lacks them.")
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
+@click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
 @profile_option
 @json_option
 def explain_command(
     model: str, dump: str | None, sample: int | None, op: int | None, element: tuple[int, ...] | None, mode: str,
-    inputs: str | None, seed: int, profile: str, as_json: bool,
+    inputs: str | None, seed: int, html: str | None, profile: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
@@ -49,7 +50,7 @@ def explain_command(
 
     target = subject(model).model
     if dump is None:
-        if element is None:
+        if element is None or html is not None:
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
@@ -59,6 +60,11 @@ def explain_command(
 
     samples = load_dumps(target, dump, sample, inputs)
     found = investigate(target, samples, by_name(profile), op=op, mode=mode, element=element)
+    if html is not None:
+        from tflq.cli.files import write_text
+        from tflq.report.html.explain import explain_page
+
+        write_text(html, explain_page(model, dump, found))
     if as_json:
         say_document(explain_document(model, dump, found))
     else:

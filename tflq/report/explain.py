@@ -48,10 +48,11 @@ def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
 
 
 def verdict_text(found: Findings) -> str:
-    """The verdict in one line."""
+    """The verdict in one line, its word first."""
     differing = sum(o.differs for o in found.operators)
     compared = sum(bool(o.differences) for o in found.operators)
-    return f"{found.verdict.upper()} {differing} of {compared} operators compared; {len(found.operators)} in the model"
+    how_many = f"in {differing} of" if differing else "in all" if found.verdict == "same" else "but the same in"
+    return f"{found.verdict.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
 
 
 def next_steps(model: str, dump: str, found: Findings) -> Iterator[str]:
@@ -97,10 +98,10 @@ def cause_text(e: Explanation) -> str:
     """What is known of the cause, in one line; empty where nothing differs."""
     return {
         "same": "",
-        "explained": "Cause (nothing else that was tried reproduces every bit):",
-        "ambiguous": f"Cause: {len(e.exact)} reproduce every bit, and this input does not tell them apart:",
-        "partial": "Cause: undetermined; none reproduces every bit, the best one most of them",
-        "undetermined": "Cause: undetermined; no hypothesis reproduces every bit",
+        "explained": "Nothing else that was tried reproduces every bit:",
+        "ambiguous": f"{len(e.exact)} reproduce every bit, and this input does not tell them apart:",
+        "partial": "Undetermined: none reproduces every bit, though the best one most of them",
+        "undetermined": "Undetermined: no hypothesis reproduces every bit",
     }[e.verdict]
 
 
@@ -111,17 +112,22 @@ def partial_ones(e: Explanation) -> list[Hypothesis]:
 
 def hypothesis_text(h: Hypothesis) -> str:
     """Kind, names and evidence."""
-    text = f"{h.kind}: {h.name} ({h.matching:,} of {h.elements:,} elements)"
+    text = f"{h.kind}: {h.name}, {evidence_text(h)}"
     if h.also:
         more = len(h.also) - _NAMES
-        text += f"; on these inputs the same as: {', '.join(h.also[:_NAMES])}" + (f" and {more} more" * (more > 0))
+        text += f"; the same on these inputs: {', '.join(h.also[:_NAMES])}" + (f" and {more} more" * (more > 0))
     return text
+
+
+def evidence_text(h: Hypothesis) -> str:
+    """How many of the elements it reproduces."""
+    return f"reproduces {h.matching:,} of {h.elements:,} elements"
 
 
 def _cause_lines(e: Explanation) -> Iterator[Line]:
     if e.verdict == "same":
         return
-    yield Line(cause_text(e), "strong" if e.exact else "warning")
+    yield Line(f"Cause. {cause_text(e)}", "strong" if e.exact else "warning")
     for h in e.exact:
         yield Line(f"  {hypothesis_text(h)}")
     partial = partial_ones(e)
