@@ -156,9 +156,9 @@ class StateError(TflqError, RuntimeError, ValueError):
 class UndefinedResultError(TflqError, ArithmeticError):
     """The original code aborts, or its result is undefined, for these values."""
 
-    def __init__(self, function: str, reason: str) -> None:
-        self.function, self.reason = function, reason
-        super().__init__(f"{function}: {reason}")
+    def __init__(self, function: str, reason: str, *, op: str = "", index: int | None = None) -> None:
+        self.function, self.reason, self.op, self.index = function, reason, op, index
+        super().__init__(f"{_place(op, index)}{function}: {reason}")
 
 
 class OperatorFailed(TflqError, RuntimeError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.errors import ModelError, OperatorFailed, TflqError, UnsupportedError
+from tflq.errors import ModelError, OperatorFailed, TflqError, UndefinedResultError, UnsupportedError
 from tflq.interpreter.constants import block_scales_of, constant_of
 from tflq.interpreter.memory import DEFAULT_MEMORY, Budget
 from tflq.interpreter.program import Program, Surroundings
@@ -174,6 +174,8 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
     try:
         with np.errstate(all="ignore"):
             prepared = kernel.prepare(node, arithmetic)
+    except UndefinedResultError as error:
+        raise UndefinedResultError(error.function, error.reason, op=node.op, index=node.index) from error
     except (TflqError, MemoryError):
         raise
     except Exception as error:

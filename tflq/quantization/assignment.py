@@ -12,7 +12,8 @@ from tflq.errors import InputError
 from tflq.ir import TensorType
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.recipe import TYPES, Mode, Recipe
-from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot
+from tflq.quantization.rules import RULES
+from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot, activation_type
 from tflq.quantization.search.laying import Laying, RangeRule
 
 #: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is
@@ -154,16 +155,20 @@ def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
     """A constant that is read as activation."""
     operator, position = slot
     tensor = scheme.model.graph.operators[operator].inputs[position]
-    values, mode = scheme.model.constants[tensor], scheme.modes[operator]
-    params = shared
-    if params is None:
-        kind = TYPES[mode].data if mode is not None else None
-        assert kind is not None  # only integer operators read constants as activations
-        stored = scheme.model.params.get(tensor)
-        own = scheme.model.ranges.get(tensor) or extent(values)
-        fits = stored is not None and stored.type == kind and stored.scale.size == 1
-        params = stored if stored is not None and fits else asymmetric(own, kind)
-    return Constant(params.encode(values), params)
+    values = scheme.model.constants[tensor]
+    return Constant((params := shared or _own_params(scheme, operator, position, tensor)).encode(values), params)
+
+
+def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Params:
+    """Parameters of a constant whose own values decide, unless the file prescribes them."""
+    mode, model = scheme.modes[operator], scheme.model
+    kind = None if mode is None else activation_type(model.op(operator), position, mode)
+    assert kind is not None  # only integer operators read constants as activations
+    stored = model.params.get(tensor)
+    if stored is not None and stored.type == kind and stored.scale.size == 1:
+        return stored
+    own = model.ranges.get(tensor) or extent(model.constants[tensor])
+    return symmetric(own, kind) if position in RULES[model.op(operator)].narrow else asymmetric(own, kind)
 
 
 def _weights(

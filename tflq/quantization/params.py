@@ -17,8 +17,8 @@ from tflq.ir import CARRIER, Quantization, TensorType
 
 Array = NDArray[Any]
 
-#: Scale of values that are all zero: any would do, and 1 keeps products with other scales ordinary numbers.
-EMPTY_SCALE = np.float32(1)
+#: Scale of values that are all zero. Any below 1 would do: the kernels of comparisons abort at greater ones.
+EMPTY_SCALE = np.float32(2.0**-8)
 #: The smallest scale that is given out: half of float32's exponents, so that products of two stay normal numbers.
 SMALLEST_SCALE = np.float32(2.0**-62)
 

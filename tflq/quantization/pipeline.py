@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tflq.api.files import Source, load, save
-from tflq.errors import ModelError, UnsupportedError
+from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 from tflq.interpreter import make_plan
 from tflq.ir import Model
 from tflq.profiles import by_name
@@ -65,10 +65,9 @@ def refusal(result: Rewritten) -> tuple[int, str] | None:
     """The first operator whose kernel does not take what it was given: the float model's index, and why."""
     try:
         make_plan(result.model, by_name(KERNELS))
-    except (ModelError, UnsupportedError) as error:
-        index = getattr(error, "index", None)
-        origin = -1 if index is None else result.operators[index]
+    except (ModelError, UndefinedResultError, UnsupportedError) as error:
+        origin = -1 if error.index is None else result.operators[error.index]
         if origin < 0:
             raise
-        return origin, error.args[0]
+        return origin, f"LiteRT's kernel does not take it: {error.reason or error}"
     return None

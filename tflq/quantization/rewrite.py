@@ -250,7 +250,7 @@ def _options(options: Record | None, mode: Mode) -> Record | None:
     if options is None:
         return None
     fields = dict(options.fields)
-    if "pot_scale_int16" in fields:  # scales of ADD and SUB are no powers of two
+    if options.table in ("AddOptions", "SubOptions"):  # scales are no powers of two
         fields["pot_scale_int16"] = False
     if "asymmetric_quantize_inputs" in fields:
         fields["asymmetric_quantize_inputs"] = mode == Mode.DYNAMIC

@@ -31,11 +31,13 @@ class Rule:
     """One operator. Its float operands are activations with scales of their own but for what is said here.
 
     `tied` are the inputs whose codes become output codes, so that scale and zero point must be equal (None: none, an
-    empty tuple: all of them). `weights` are all that may be constants of another kind.
+    empty tuple: all of them). `weights` are all that may be constants of another kind. `narrow` are inputs that have 8
+    bits and zero point 0 where data have 16.
     """
 
     tied: tuple[int, ...] | None = None
     weights: Weights | None = None
+    narrow: tuple[int, ...] = ()
 
 
 FREE, MOVES, JOINS = Rule(), Rule(tied=(0,)), Rule(tied=())
@@ -52,7 +54,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             (
                 "ABS", "ADD", "ARG_MAX", "ARG_MIN", "DIV", "ELU", "EQUAL", "EXP", "GELU", "GREATER", "GREATER_EQUAL",
                 "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGISTIC", "LOG_SOFTMAX",
-                "MEAN", "MUL", "NEG", "NOT_EQUAL", "PRELU", "REDUCE_PROD", "RELU", "RELU6", "RELU_0_TO_1",
+                "MEAN", "MUL", "NEG", "NOT_EQUAL", "REDUCE_PROD", "RELU", "RELU6", "RELU_0_TO_1",
                 "RELU_N1_TO_1", "RSQRT", "SOFTMAX", "SQRT", "SQUARED_DIFFERENCE", "SUB", "SUM", "TANH",
             ),
             FREE,
@@ -68,6 +70,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             MOVES,
         ),
         **dict.fromkeys(("CONCATENATION", "MAXIMUM", "MINIMUM", "PACK"), JOINS),
+        "PRELU": Rule(narrow=(1,)),
         "DYNAMIC_UPDATE_SLICE": Rule(tied=(0, 1)),
         "MATRIX_SET_DIAG": Rule(tied=(0, 1)),
         "PADV2": Rule(tied=(0, 2)),

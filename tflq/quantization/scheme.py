@@ -80,38 +80,36 @@ def modes_of(
 
 def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
     """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
-    operator, op = model.graph.operators[index], model.op(index)
-    if not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
+    operator, op, types = model.graph.operators[index], model.op(index), TYPES[mode]
+    weights = multiplied(model, index, mode)
+    if op in READS_SHAPES or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
         return ""
-    if op in READS_SHAPES:
+    if types.data is None and weights is None:
         return ""
     if op not in RULES:
         return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
-    weights = multiplied(model, index, mode)
     if weights is not None and weights.bias is not None and weights.bias not in model.constants:
         return "its bias is computed"
-    rows = by_name(KERNELS).kernels
     inputs, outputs = operand_types(model, index, mode)
-    if TYPES[mode].data is None and inputs == operand_types(model, index, None)[0]:
-        return ""
-    if mode == Mode.WEIGHTS or find(rows, op, needed(op, inputs), inputs, outputs) is not None:
+    if mode == Mode.WEIGHTS or find(by_name(KERNELS).kernels, op, needed(op, inputs), inputs, outputs) is not None:
         return None
     return f"LiteRT has no {mode.value} kernel for its operands"
 
 
 def operand_types(
-    model: FloatModel, index: int, mode: Mode | None
+    model: FloatModel, index: int, mode: Mode
 ) -> tuple[list[TensorType | None], list[TensorType]]:  # fmt: skip
-    """Element types of an operator's inputs and outputs in that mode (None: as they are)."""
+    """Element types of an operator's inputs and outputs in that mode."""
     operator = model.graph.operators[index]
     specs = model.graph.tensors
     inputs = [None if t < 0 else TensorType(specs[t].type) for t in operator.inputs]
     outputs = [TensorType(specs[t].type) for t in operator.outputs if t >= 0]
-    if mode is None:
-        return inputs, outputs
     types = TYPES[mode]
     if types.data is not None:
-        inputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in inputs]
+        inputs = [
+            activation_type(model.op(index), position, mode) if kind == TensorType.FLOAT32 else kind
+            for position, kind in enumerate(inputs)
+        ]
         outputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in outputs]
     found = multiplied(model, index, mode)
     if found is not None:
@@ -119,6 +117,12 @@ def operand_types(
         if found.bias is not None:
             inputs[found.bias_position] = types.bias
     return inputs, outputs
+
+
+def activation_type(op: str, position: int, mode: Mode) -> TensorType | None:
+    """The element type of an input that holds activations; None where they stay float."""
+    data = TYPES[mode].data
+    return TensorType.INT8 if data == TensorType.INT16 and position in RULES[op].narrow else data
 
 
 def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
@@ -227,7 +231,7 @@ class _Grouping:
         computed = _tied_and_computed(self._model, index)
         for position in activations:
             tensor = operator.inputs[position]
-            form = (tensor, data)
+            form = (tensor, activation_type(op, position, mode) or data)
             if tensor in self._model.constants:
                 self._constants[index, position] = outputs[0] if position in tied else None
             elif position not in tied:
