@@ -150,7 +150,10 @@ def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> 
         shape = outputs_of(model, profile, sample)[0].shape
         if len(shape) != 4 or shape[0] != 1 or shape[3] != 1:
             return model, sample
-        boxes = [(slice(0, 1), y, x, slice(0, 1)) for y in _halves(shape[1]) for x in _halves(shape[2])]
+        rims = (0, 1) if min(shape[1:3]) > 4 else (0,)
+        boxes = [
+            (slice(0, 1), y, x, slice(0, 1)) for r in rims for y in _halves(shape[1], r) for x in _halves(shape[2], r)
+        ]
         ways = ((m, fed) for box in boxes for m, fed, _ in narrowings(model, sample, box))
         less = ((compacted(m), fed) for m, fed in ways if _is_less(m, fed, profile, shape))
         held = next(((m, fed) for m, fed in less if check(m, fed)), None)
@@ -159,9 +162,8 @@ def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> 
         model, sample = held
 
 
-def _halves(extent: int) -> list[slice]:
-    """Both halves without the rim, whose windows may lie over an edge; of short extents with it."""
-    rim = 1 if extent > 4 else 0
+def _halves(extent: int, rim: int) -> list[slice]:
+    """Both halves, without the rim, whose windows may lie over an edge."""
     middle = (extent + 1) // 2
     return [s for s in (slice(rim, middle), slice(middle, extent - rim)) if s.start < s.stop]
 
@@ -176,11 +178,11 @@ def _box(element: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
-    """Blocks of input values set to the code of zero while the check holds: halves, quarters, down to sixteenths."""
+    """Blocks of input values set to the code of zero while the check holds: halves, quarters, eighths."""
     graph = model.subgraphs[0]
     zeros = [_zero(model, tensor) for tensor in graph.inputs]
     for position, zero in enumerate(zeros):
-        for parts in (1, 2, 4, 8, 16):
+        for parts in (1, 2, 4, 8):
             for block in np.array_split(np.arange(sample[position].size), parts):
                 changed = sample[position].copy()
                 changed.reshape(-1)[block] = zero
