@@ -1,4 +1,4 @@
-"""Random float models that quantization is held against: every operator that has an integer kernel, and some without."""
+"""Random float models to quantize, of most operators that have an integer kernel and some that have none."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class FloatGraph:
         return self.constant(self.random.normal(0, 0.3, count))
 
     def op(
-        self, name: str, inputs: Sequence[int], options: Mapping[str, Any] | None = None, types: Sequence[str] = ("float32",),
-        version: int = 1, table: str = "",
+        self, name: str, inputs: Sequence[int], options: Mapping[str, Any] | None = None,
+        types: Sequence[str] = ("float32",), version: int = 1,
     ) -> list[int]:  # fmt: skip
         """Append an operator; its outputs, whose shapes tflq's own plan tells."""
         code = OperatorCode(enum("BuiltinOperator")[name], name, version)
         if code not in self.codes:
             self.codes.append(code)
-        record = None if options is None and not table else Record(table or table_of(name), dict(options or {}))
+        record = None if options is None else Record(table_of(name), dict(options))
         outputs = [self._tensor((), kind) for kind in types]
         self.operators.append(Operator(self.codes.index(code), tuple(inputs), tuple(outputs), record))
         operands = make_plan(self.model(outputs), by_name("litert-ref")).operands
@@ -152,8 +152,8 @@ def _strides(g: FloatGraph, square: bool = False) -> dict[str, int]:
     high, wide = (int(n) for n in g.random.choice((1, 1, 2), 2))
     dilated = 1 if high > 1 or wide > 1 else int(g.random.choice((1, 1, 2)))
     return {
-        "padding": int(g.random.integers(2)) if dilated == 1 else 0, "stride_h": high, "stride_w": high if square else wide,
-        "dilation_h_factor": dilated, "dilation_w_factor": dilated,
+        "padding": int(g.random.integers(2)) if dilated == 1 else 0, "stride_h": high,
+        "stride_w": high if square else wide, "dilation_h_factor": dilated, "dilation_w_factor": dilated,
     }  # fmt: skip
 
 
@@ -190,26 +190,15 @@ def matrix_product(g: FloatGraph) -> None:
     g.op("BATCH_MATMUL", [x, y], {"adj_x": False, "adj_y": adjoint, "asymmetric_quantize_inputs": False})
 
 
+_POINTWISE = (
+    "ABS", "ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "NEG", "RELU", "RELU6", "RELU_N1_TO_1", "TANH",
+)  # fmt: skip
+
+
 def pointwise(g: FloatGraph) -> None:
-    name = str(
-        g.random.choice(
-            [
-                "ABS",
-                "ELU",
-                "GELU",
-                "HARD_SWISH",
-                "LEAKY_RELU",
-                "LOGISTIC",
-                "NEG",
-                "RELU",
-                "RELU6",
-                "RELU_N1_TO_1",
-                "TANH",
-            ]
-        )
-    )
-    options: dict[str, Any] | None = {"LEAKY_RELU": {"alpha": 0.2}, "GELU": {"approximate": False}}.get(name)
-    g.unary(name, g.pick(), options)
+    options: dict[str, Any] = {"LEAKY_RELU": {"alpha": 0.2}, "GELU": {"approximate": False}}
+    name = str(g.random.choice(_POINTWISE))
+    g.unary(name, g.pick(), options.get(name))
 
 
 def positive(g: FloatGraph) -> None:
@@ -259,8 +248,8 @@ def normalization(g: FloatGraph) -> None:
     if not g.shape(x):
         return
     name = str(g.random.choice(["SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"]))
-    options = {"SOFTMAX": {"beta": 1.0}, "LOG_SOFTMAX": {}, "L2_NORMALIZATION": {"fused_activation_function": 0}}[name]
-    g.op(name, [x], options)
+    options: dict[str, Any] = {"SOFTMAX": {"beta": 1.0}, "L2_NORMALIZATION": {"fused_activation_function": 0}}
+    g.op(name, [x], options.get(name, {}))
 
 
 def parametric(g: FloatGraph) -> None:

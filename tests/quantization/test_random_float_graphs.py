@@ -10,7 +10,6 @@ from float_graphs import Array, random_graph, samples
 
 import tflq
 from tflq.api.interpreter import Interpreter
-from tflq.api.options import OpResolverType
 from tflq.flatbuf import write
 from tflq.quantization.pipeline import quantize
 from tflq.quantization.recipe import Mode, Recipe
@@ -34,7 +33,8 @@ def as_codes(value: Array, detail: Any) -> Array:
     if detail["dtype"] == np.float32:
         return value
     limits = np.iinfo(detail["dtype"])
-    return np.clip(np.rint(value / scale) + zero_point, limits.min, limits.max).astype(detail["dtype"])
+    codes: Array = np.clip(np.rint(value / scale) + zero_point, limits.min, limits.max).astype(detail["dtype"])
+    return codes
 
 
 def live(data: bytes, resolver: Any) -> Any:

@@ -79,7 +79,8 @@ class Params:
         low, high = limits(self.type)
         scale, zero_point = self._along(values.ndim)
         codes = np.rint(np.asarray(values, np.float64) / scale) + zero_point
-        return np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
+        narrowed: Array = np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
+        return narrowed
 
     def decode(self, codes: Array) -> NDArray[np.float32]:
         """The values that codes stand for, as DEQUANTIZE computes them: scale * (code - zero_point) in float32."""

@@ -186,7 +186,6 @@ class _Grouping:
         self._read: dict[Slot, Form] = {}
         self._constants: dict[Slot, Form | None] = {}
         self._multiplied: list[Multiplied] = []
-        graph = model.graph
         self._passed_on = _passed_on(model, modes)
         for index, mode in enumerate(modes):
             if mode is not None:
