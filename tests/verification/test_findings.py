@@ -90,6 +90,38 @@ def test_the_first_differing_element_is_worked_out(model: Model, values: Values)
     assert found.element.trace.working.steps[-1].value == values[tensor].flat[0]
 
 
+def test_an_element_is_worked_out_where_nothing_differs(model: Model, values: Values) -> None:
+    found = investigate(model, [Dump("", dict(values))], REFERENCE, element=(0, 1))
+    assert found.verdict == "same"
+    assert found.element is not None
+    assert found.element.got == found.element.trace.expected == values[model.subgraphs[0].outputs[0]][0, 1]
+
+
+def test_end_to_end_the_cause_may_lie_before(model: Model, values: Values) -> None:
+    device, _ = with_fault(model, values, 2, 100)
+    state = dict(device)
+    plan = make_plan(model, REFERENCE)
+    for step in plan.steps[3:]:
+        assert step.prepared is not None
+        inputs = [state.get(t, plan.constants[t]) for t in step.inputs]
+        state[step.outputs[0]] = np.asarray(step.prepared.eval(step.prepared.data, *inputs))
+    found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode="cumulative")
+    assert found.operators[3].differs
+    assert found.explanation is not None
+    assert found.explanation.verdict == "same"
+    first = investigate(model, [Dump("", state)], REFERENCE).first
+    assert first is not None
+    assert first.index == 2
+
+
+def test_the_sample_that_differs_most_is_worked_out(model: Model, values: Values) -> None:
+    device, _ = with_fault(model, values, 3, 7)
+    found = investigate(model, [Dump("", dict(values)), Dump("", device)], REFERENCE)
+    assert (found.sample, found.first.index if found.first else None) == (1, 3)
+    assert found.element is not None
+    assert found.element.got != found.element.trace.expected
+
+
 def said(*arguments: str) -> str:
     return CliRunner().invoke(cli, ["explain", str(MODEL), *arguments]).stdout
 

@@ -18,10 +18,10 @@ from tflq.verification.results import InputFacts
 SHOWN = 6
 
 
-def element_lines(worked: Worked) -> Iterator[Line]:
+def element_lines(worked: Worked, sample: int | None = None) -> Iterator[Line]:
     """Taps, then steps, then expected and got; where the cause is another profile, the step at which it parts."""
     trace = worked.trace
-    yield Line(f"Element {list(trace.index)} of operator {worked.index} {trace.op}, under {trace.profile}:", "strong")
+    yield Line(f"{element_title(worked, sample)}, under {trace.profile}:", "strong")
     yield from _indented(tap_lines(trace))
     columns = (("step", "<"), ("value", ">"), ("how", "<"))
     yield from _indented(table(columns, ([s.name, number(s.value), s.how] for s in trace.working.steps)))
@@ -32,6 +32,12 @@ def element_lines(worked: Worked) -> Iterator[Line]:
     if parting is not None and worked.other is not None:
         ours, theirs = parting
         yield Line(f"  {worked.other.profile} parts from it at: {_said(theirs)}; {trace.profile}: {_said(ours)}")
+
+
+def element_title(worked: Worked, sample: int | None) -> str:
+    """Which element of which operator, and of which sample where there are several."""
+    text = f"Element {list(worked.trace.index)} of operator {worked.index} {worked.trace.op}"
+    return text if sample is None else f"{text} in sample {sample}"
 
 
 def tap_lines(trace: ElementTrace) -> Iterator[Line]:

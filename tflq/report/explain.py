@@ -32,9 +32,10 @@ def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
         yield from (Line(f"  {place}") for place in found.explanation.places)
         if found.explained.assumed:
             yield Line(f"  computed, as the dump lacks them: input tensors {list(found.explained.assumed)}", "warning")
-        yield from _cause_lines(found.explanation)
+        if found.first is not None:
+            yield from _cause_lines(found.explanation)
     if found.element is not None:
-        yield from element_lines(found.element)
+        yield from element_lines(found.element, found.sample)
     yield from (Line(text, "strong") for text in next_steps(model, dump, found))
     if found.amplification is not None:
         yield from _growth_lines(found.amplification)
@@ -95,9 +96,9 @@ def how_far(d: Difference) -> str:
 
 
 def cause_text(e: Explanation) -> str:
-    """What is known of the cause, in one line; empty where nothing differs."""
+    """What is known of the cause, in one line."""
     return {
-        "same": "",
+        "same": "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
         "explained": "Nothing else that was tried reproduces every bit:",
         "ambiguous": f"{len(e.exact)} reproduce every bit, and this input does not tell them apart:",
         "partial": "Undetermined: none reproduces every bit, though the best one most of them",
@@ -125,8 +126,6 @@ def evidence_text(h: Hypothesis) -> str:
 
 
 def _cause_lines(e: Explanation) -> Iterator[Line]:
-    if e.verdict == "same":
-        return
     yield Line(f"Cause. {cause_text(e)}", "strong" if e.exact else "warning")
     for h in e.exact:
         yield Line(f"  {hypothesis_text(h)}")
@@ -197,6 +196,7 @@ def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
         "verdict": found.verdict,
         "first_divergent": None if found.first is None else found.first.index,
         "unknown": list(found.unknown),
+        "sample": found.sample,
         "operators": [_operator(o) for o in found.operators],
         "explanation": None if found.explanation is None else _explanation(found.explanation),
         "element": None if found.element is None else element_document(found.element),

@@ -15,7 +15,7 @@ from tflq.ir import Model
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.verification.amplification import Amplification, amplify
 from tflq.verification.comparing import unequal
-from tflq.verification.comparison import results_of
+from tflq.verification.comparison import last_makers, results_of
 from tflq.verification.dump import Dump
 from tflq.verification.element import ElementTrace, trace_element
 from tflq.verification.explain import Explanation, explain_operator
@@ -69,6 +69,7 @@ class Findings:
     divergence: Divergence | None = None
     element: Worked | None = None
     amplification: Amplification | None = None
+    sample: int | None = None  # which of several samples this is of: the one in which most elements differ
 
     @property
     def verdict(self) -> str:
@@ -102,24 +103,35 @@ def investigate(
     check_operator(model, op)
     by_sample = localize_samples(model, samples, profile, mode)
     operators = over_samples(by_sample)
+    found = Findings(profile.name, mode, operators, samples[0].unknown)
     index = op if op is not None else next((o.index for o in operators if o.differs), None)
-    unknown = samples[0].unknown
-    if index is None or not operators[index].differences:
-        return Findings(profile.name, mode, operators, unknown)
-    telling = most_telling(by_sample, index)
-    dump = trusted(samples[telling], by_sample[telling])
-    explanation = explain_operator(model, dump, index, profile)
+    if index is None and element is not None:
+        index = _maker_of_output(model)
+    if index is None or not (operators[index].differences or element is not None):
+        return found
+    sample = most_telling(by_sample, index)
+    dump = trusted(samples[sample], by_sample[sample])
+    told = replace(found, sample=sample if len(samples) > 1 else None)
+    return _told(told, model, dump, index, profile, element)
+
+
+def _told(
+    found: Findings, model: Model, dump: Dump, index: int, profile: Profile, element: Index | None
+) -> Findings:  # fmt: skip
+    """The findings with what one sample's dump says of one operator."""
+    explanation = explain_operator(model, dump, index, profile) if found.operators[index].differences else None
     alone = operator_alone(model, dump, index, profile)
     divergence = _divergence(model, alone, profile)
-    worked = None
+    worked = growth = None
     if divergence is not None:
-        worked = _worked(
-            alone, profile, divergence.tensor, divergence.first if element is None else element, explanation
-        )
+        place = divergence.first if element is None else element
+        worked = _worked(alone, profile, divergence.tensor, place, explanation)
+        growth = amplify(model, dump, index, profile)
     elif element is not None:
         worked = _worked(alone, profile, _first_result(alone), element, explanation)
-    amplification = amplify(model, dump, index, profile) if divergence is not None else None
-    return Findings(profile.name, mode, operators, unknown, explanation, divergence, worked, amplification)
+    return replace(
+        found, explanation=explanation, divergence=divergence, element=worked, amplification=growth
+    )  # fmt: skip
 
 
 def work_out(
@@ -130,12 +142,17 @@ def work_out(
     `inputs` are the graph's, by tensor index.
     """
     check_operator(model, op)
-    graph = model.subgraphs[0]
     plan = make_plan(model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
     values = run(plan, inputs, keep_all=True).values
-    index = op if op is not None else plan.makers.get(graph.outputs[0], len(graph.operators) - 1)
+    index = op if op is not None else _maker_of_output(model)
     alone = replace(operator_alone(model, Dump("", values), index, profile), got={})
     return _worked(alone, profile, _first_result(alone), element, None)
+
+
+def _maker_of_output(model: Model) -> int:
+    """The operator that makes the first graph output."""
+    graph = model.subgraphs[0]
+    return last_makers(model).get(graph.outputs[0], len(graph.operators) - 1)
 
 
 def check_operator(model: Model, op: int | None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tflq
-from tflq.report.element import TAP_COLUMNS, number, tap_row
+from tflq.report.element import TAP_COLUMNS, element_title, number, tap_row
 from tflq.report.explain import (
     STYLES,
     cause_text,
@@ -58,11 +58,11 @@ def explain_page(model: str, dump: str, found: Findings) -> str:
         where=() if e is None else e.places,
         reach=HISTOGRAM_REACH,
         map=None if found.divergence is None else _map(found.divergence),
-        cause="" if e is None else cause_text(e),
+        cause="" if e is None or found.first is None else cause_text(e),
         causes=[] if e is None else [_hypothesis(h) for h in e.exact],
         partial=[] if e is None else [_hypothesis(h) for h in partial_ones(e)],
         itself="" if e is None else f"{e.profile} itself: {e.matching:,} of {e.elements:,}",
-        element=None if found.element is None else _element(found.element),
+        element=None if found.element is None else _element(found.element, found.sample),
         next=[text.removeprefix("Next: ") for text in next_steps(model, dump, found)],
         growth=None if found.amplification is None else _growth(found.amplification),
         operators=[_operator(o) for o in found.operators],
@@ -103,10 +103,10 @@ def as_map(error: Array) -> tuple[Array, str]:
     return np.pad(flat, (0, -flat.size % _ROW)).reshape(-1, _ROW), f"elements in order, {_ROW} a row"
 
 
-def _element(worked: Worked) -> dict[str, Any]:
+def _element(worked: Worked, sample: int | None) -> dict[str, Any]:
     trace = worked.trace
     return {
-        "title": f"Element {list(trace.index)} of operator {worked.index} {trace.op}",
+        "title": element_title(worked, sample),
         "expected": number(trace.expected),
         "got": "" if worked.got is None else number(worked.got),
         "profile": trace.profile,
