@@ -14,9 +14,8 @@ import numpy as np
 
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
-from tflq.verification.dump import load_dump
-from tflq.verification.explain import explain_operator
-from tflq.verification.localize import localize
+from tflq.verification.dump import load_dumps
+from tflq.verification.findings import investigate
 
 #: What the rates have to be at least.
 WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "not wrong": 1.0, "left open": 1.0, "same": 1.0}
@@ -58,7 +57,7 @@ class Judged:
 
     @property
     def alone(self) -> bool:
-        """Whether it is the only cause, or all the others are equivalent to it."""
+        """Whether no input that explain tried tells it from the other causes that reproduce every bit, if any do."""
         return self.found and len(self.exact) == 1
 
     @property
@@ -76,10 +75,10 @@ def judged(case: Case) -> Judged:
         path = Path(folder) / "dump.npz"
         entries: Any = {str(tensor): value for tensor, value in case.dump.items()}
         np.savez(path, **entries)
-        dump = load_dump(chosen.model, path)
-    profile = profile_of(case.profile)
-    first = next((o.index for o in localize(chosen.model, dump, profile) if o.differs), None)
-    found = None if first is None else explain_operator(chosen.model, dump, first, profile)
+        samples = load_dumps(chosen.model, path)
+    findings = investigate(chosen.model, samples, profile_of(case.profile))
+    first = next((o.index for o in findings.operators if o.differs), None)
+    found = findings.explanation
     exact = () if found is None else tuple((h.name, *h.also) for h in found.exact)
     return Judged(
         case.number, case.kind, case.mistake, case.model.stem, case.profile, case.site.index, case.site.op,

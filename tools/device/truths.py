@@ -70,7 +70,7 @@ _CAUSES = {
     "table value_step -1": r"table value off by one down",
     "input read as NCHW": r"input 0 read as NCHW",
     "output written as NCHW": r"results stored as NCHW",
-    "filter order HWIO": r"filter (read as HWIO|stored as IOHW)",
+    "filter order HWIO": r"filter (read as HWIO|read as HWOI|stored as IOHW)",
     "filter order OIHW": r"filter (read as OIHW|stored as OWIH)",
     "filter order OWHI": r"filter (read|stored) as OWHI",
     "filter order rotated": r"filter rotated",
