@@ -156,8 +156,6 @@ def _wrong_scales(scale: Array) -> dict[str, Array]:
     shifted = {
         "each the next one's": np.roll(scale, -1),
         "each the previous one's": np.roll(scale, 1),
-        "each the next one's, the last its own": np.append(scale[1:], scale[-1:]),
-        "each the previous one's, the first its own": np.append(scale[:1], scale[:-1]),
     }
     return {name: np.full_like(scale, value) for name, value in whole.items()} | shifted
 
