@@ -150,7 +150,7 @@ def test_a_folder_mixes_files_of_all_kinds(model: Model, tmp_path: Path) -> None
     assert {t: v.tolist() for t, v in found.tensors.items()} == {t: whole.tensors[t].tolist() for t in (a, b, c, d, e)}
 
 
-# --- golden files of several samples --------------------------------------------------------------------------------
+# --- several samples --------------------------------------------------------------------------------
 
 
 def test_every_sample_of_a_golden_file_is_a_dump(model: Model) -> None:
@@ -162,3 +162,25 @@ def test_every_sample_of_a_golden_file_is_a_dump(model: Model) -> None:
         np.testing.assert_array_equal(load_dump(model, RECORDED, k).tensors[model.subgraphs[0].inputs[0]], value)
     with pytest.raises(OptionError, match="sample"):
         load_dump(model, RECORDED, len(dumps))
+
+
+def test_an_archive_may_number_its_samples(model: Model, tmp_path: Path) -> None:
+    whole = load_dump(model, LAYERS)
+    tensor = min(whole.tensors)
+    np.savez(tmp_path / "two.npz", **{f"s{k}_t{tensor}": whole.tensors[tensor] + np.int8(k) for k in (0, 1)})
+    found = load_dumps(model, tmp_path / "two.npz")
+    assert len(found) == 2
+    for k in (0, 1):
+        np.testing.assert_array_equal(found[k].tensors[tensor], whole.tensors[tensor] + np.int8(k))
+
+
+def test_inputs_that_a_recording_lacks_are_taken_from_another() -> None:
+    conv = load(suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite")
+    recorded = suites.ROOT / "golden/singleop/recorded"
+    other = recorded / "tie_conv_i8_0@litert-opt.npz"
+    alone, fed = load_dumps(conv, other), load_dumps(conv, other, inputs=recorded / "tie_conv_i8_0.npz")
+    (tensor,) = conv.subgraphs[0].inputs
+    assert all(tensor not in dump.tensors for dump in alone)
+    with np.load(recorded / "tie_conv_i8_0.npz") as entries:
+        for k, dump in enumerate(fed):
+            np.testing.assert_array_equal(dump.tensors[tensor], entries[f"s{k}_in0"])

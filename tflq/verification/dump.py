@@ -1,8 +1,9 @@
 """Dumps: tensors of one run of a model, from anywhere, by tensor index.
 
-An `.npz` whose keys are tensor names or indices; a golden file; a folder of `.npy`, raw `.bin` and C files named so; a
-C file of several arrays; a file of tflite-micro's layer_by_layer. A dump may hold any part of the tensors. Every
-character of a name that is no letter, digit, `.`, `_` or `-` may be written as `_`; in C, those three too.
+An `.npz` whose keys are tensor names or indices, those of several samples behind s0_, s1_ ...; a golden file; a folder
+of `.npy`, raw `.bin` and C files named so; a C file of several arrays; a file of tflite-micro's layer_by_layer. A dump
+may hold any part of the tensors. Every character of a name that is no letter, digit, `.`, `_` or `-` may be written as
+`_`; in C, those three too.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Du
 def load_dumps(
     model: Model, path: str | os.PathLike[str], sample: int | None = None, inputs: InputSource = None
 ) -> tuple[Dump, ...]:  # fmt: skip
-    """Read all samples of a dump, or one: golden files hold several, everything else one.
+    """Read all samples of a dump, or one: golden files and archives of entries s0_..., s1_... hold several.
 
     Types and shapes are held against the model's; entries that name no tensor are listed. `inputs`, one sample each,
     are those of the runs, where the dump lacks them.
@@ -78,10 +79,18 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     if place.suffix != ".npz":
         return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
     arrays = load_npz(place)
-    if not (numbered(arrays) and "s0_out0" in arrays):
-        return (_named(model, path, arrays),)
-    seen = load_golden(place).observations
-    return tuple(_numbered(model, path, _observed(model, place, one)) for one in seen)
+    if "s0_out0" in arrays:
+        seen = load_golden(place).observations
+        return tuple(_numbered(model, path, _observed(model, place, one)) for one in seen)
+    if all(re.match(r"s\d+_", key) for key in arrays):
+        return tuple(_named(model, path, _of_sample(arrays, k)) for k in numbered(arrays))
+    return (_named(model, path, arrays),)
+
+
+def _of_sample(arrays: Mapping[str, Array], sample: int) -> dict[str, Array]:
+    """Entries of one sample, without its number before their names."""
+    start = f"s{sample}_"
+    return {key.removeprefix(start): value for key, value in arrays.items() if key.startswith(start)}
 
 
 def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
