@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError, TflqError
-from tflq.interpreter import make_plan, run
+from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.verification.comparing import Difference, difference, merged
@@ -61,8 +61,8 @@ def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplifica
         alone = operator_alone(model, dump, index, profile)
         expected = alone.run(alone.plan(profile))
         before = {**_needed_before(model, dump, index, profile), **expected}
-        rest = _Rest.of(model, index)
-        return _compared(model, rest, rest.run(before, profile), rest.run({**before, **alone.got}, profile))
+        rest = _Rest.of(model, index, before, profile)
+        return _compared(model, index, rest.run(before), rest.run({**before, **alone.got}))
     except TflqError as error:
         return Amplification(index, reason=str(error))
 
@@ -71,27 +71,32 @@ def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplifica
 class _Rest:
     """The operators after one, as a model of their own."""
 
-    index: int
-    model: Model
+    plan: Plan
     tensors: tuple[int, ...]  # tensors[i] is the original index of its tensor i
 
     @classmethod
-    def of(cls, model: Model, index: int) -> _Rest:
-        return cls(index, *cut(model, range(index + 1, len(model.subgraphs[0].operators))))
+    def of(cls, model: Model, index: int, values: Values, profile: Profile) -> _Rest:
+        """Bound for the shapes of `values`."""
+        rest, tensors = _after(model, index)
+        shapes = {position: values[tensors[position]].shape for position in rest.subgraphs[0].inputs}
+        return cls(make_plan(rest, profile, input_shapes=shapes), tensors)
 
-    def run(self, values: Values, profile: Profile) -> dict[int, Array]:
-        """All its results by original index, and the results that it begins with."""
-        inputs = {position: values[self.tensors[position]] for position in self.model.subgraphs[0].inputs}
-        plan = make_plan(self.model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
-        made = run(plan, inputs, keep_all=True).values
+    def run(self, values: Values) -> dict[int, Array]:
+        """What it makes of values by original index, and these themselves."""
+        inputs = {position: values[self.tensors[position]] for position in self.plan.inputs}
+        made = run(self.plan, inputs, keep_all=True).values
         return {**values, **{self.tensors[i]: value for i, value in made.items()}}
+
+
+def _after(model: Model, index: int) -> tuple[Model, tuple[int, ...]]:
+    return cut(model, range(index + 1, len(model.subgraphs[0].operators)))
 
 
 def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> dict[int, Array]:
     """What later operators read of the time before: the dump's, or computed from the model's inputs."""
-    rest = _Rest.of(model, index)
+    rest, numbers = _after(model, index)
     results = set(results_of(model, model.subgraphs[0].operators[index]))
-    needed = {rest.tensors[i] for i in rest.model.subgraphs[0].inputs} - results
+    needed = {numbers[i] for i in rest.subgraphs[0].inputs} - results
     known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
     if needed <= set(known):
         return known
@@ -106,16 +111,16 @@ def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> di
     return {**{tensors[i]: value for i, value in made.items()}, **known}
 
 
-def _compared(model: Model, rest: _Rest, expected: Values, got: Values) -> Amplification:
+def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplification:
     graph = model.subgraphs[0]
     spreads = []
-    for index in range(rest.index + 1, len(graph.operators)):
-        made = [t for t in results_of(model, graph.operators[index]) if t in expected and t in got]
+    for later in range(index + 1, len(graph.operators)):
+        made = [t for t in results_of(model, graph.operators[later]) if t in expected and t in got]
         found = merged(difference(expected[t], got[t]) for t in made)
-        spreads.append(Spread(index, operator_name(model, index), found))
+        spreads.append(Spread(later, operator_name(model, later), found))
     pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
     choices = tuple(_choice(*pair) for pair in pairs if pair[1].ndim and pair[1].shape[-1] > 1 and pair[1].size)
-    return Amplification(rest.index, tuple(spreads), choices)
+    return Amplification(index, tuple(spreads), choices)
 
 
 def _choice(tensor: int, expected: Array, got: Array) -> Choice:

@@ -71,18 +71,18 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
     where = np.unravel_index(int(np.argmax(apart)), apart.shape)
     first = First(sample, tuple(int(i) for i in where), _plain(expected[where]), _plain(got[where]))
     distances = _distances(expected[apart], got[apart])
-    if not distances:
+    if not distances.size:
         return Difference(expected.size, count, _unit(expected), first=first)
-    clipped = Counter(max(-HISTOGRAM_REACH, min(HISTOGRAM_REACH, d)) for d in distances)
+    steps, counts = np.unique(np.clip(distances, -HISTOGRAM_REACH, HISTOGRAM_REACH), return_counts=True)
     return Difference(
         elements=expected.size,
         differing=count,
         unit=_unit(expected),
-        largest=max(abs(d) for d in distances),
-        above=sum(d > 0 for d in distances),
-        below=sum(d < 0 for d in distances),
-        bias=sum(distances) / len(distances),
-        histogram=tuple(sorted(clipped.items())),
+        largest=int(np.abs(distances).max()),
+        above=int(np.count_nonzero(distances > 0)),
+        below=int(np.count_nonzero(distances < 0)),
+        bias=int(distances.sum()) / distances.size,
+        histogram=tuple(zip(map(int, steps), map(int, counts), strict=True)),
         first=first,
         at_scale=_at_scale(expected, got),
     )
@@ -140,8 +140,8 @@ def _bits(value: Array) -> Array:
     return np.ascontiguousarray(value).view(f"u{value.dtype.itemsize}").reshape(value.shape)
 
 
-def _distances(expected: Array, got: Array) -> list[int]:
-    """got - expected as exact integers, for elements that have a distance."""
+def _distances(expected: Array, got: Array) -> Array:
+    """got - expected as exact integers, for elements that have a distance: int64, or Python's own of 64-bit types."""
     kind = expected.dtype.kind
     if kind in "iu":
         a, b = expected, got
@@ -149,11 +149,9 @@ def _distances(expected: Array, got: Array) -> list[int]:
         numbers = ~(np.isnan(expected) | np.isnan(got))
         a, b = _ordinals(expected[numbers]), _ordinals(got[numbers])
     else:
-        return []
-    if a.dtype.itemsize == 8:  # int64 differences may not fit in int64
-        return [int(y) - int(x) for x, y in zip(a, b, strict=True)]
-    wide: list[int] = (b.astype(np.int64) - a.astype(np.int64)).tolist()
-    return wide
+        return np.zeros(0, np.int64)
+    wide = object if a.dtype.itemsize == 8 else np.int64  # int64 differences may not fit in int64
+    return np.asarray(b.astype(wide) - a.astype(wide))
 
 
 def _at_scale(expected: Array, got: Array) -> int | None:
