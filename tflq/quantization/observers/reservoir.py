@@ -19,7 +19,7 @@ class Reservoir:
     merged need seeds of their own. Source: Cohen and Kaplan 2007, "Summarizing data using bottom-k sketches".
     """
 
-    capacity: int = 1 << 16
+    capacity: int = 1 << 14
     seed: int = 0
     seen: int = 0
     keys: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))

@@ -42,7 +42,7 @@ class Target(Enum):
     VALUES = "values"
     """On the tensor itself."""
     OUTPUT = "output"
-    """On what the operators that multiply it make of it."""
+    """On what the operators that multiply it make of it; on the tensor itself where there are none."""
 
 
 class Order(Enum):

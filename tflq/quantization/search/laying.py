@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import OptionError
 from tflq.ir import TensorType
 from tflq.quantization.params import Params, Range, asymmetric, limits, symmetric, usable
 
@@ -41,10 +42,14 @@ class RangeRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Laying:
-    """A rule for codes of one type."""
+    """A rule for codes of one type. SYMMETRIC and UNSIGNED need signed codes: an OptionError otherwise."""
 
     rule: RangeRule
     type: TensorType
+
+    def __post_init__(self) -> None:
+        if limits(self.type)[0] == 0 and self.rule in (RangeRule.SYMMETRIC, RangeRule.UNSIGNED):
+            raise OptionError(f"rule {self.rule.value} needs signed codes", got=self.type.label)
 
     @property
     def one_sided(self) -> bool:
