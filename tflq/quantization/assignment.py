@@ -118,6 +118,7 @@ def assign(
         slot: _activation(scheme, slot, None if group is None else activations[group])
         for slot, group in scheme.constants.items()
     }
+    constants.update({slot: _table(scheme, slot, recipe) for slot in scheme.tables})
     notes: dict[int, str] = {}
     for m in scheme.multiplied:
         slot = (m.operator, m.position)
@@ -169,6 +170,17 @@ def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Pa
         return stored
     own = model.ranges.get(tensor) or extent(model.constants[tensor])
     return symmetric(own, kind) if position in RULES[model.op(operator)].narrow else asymmetric(own, kind)
+
+
+def _table(scheme: Scheme, slot: Slot, recipe: Recipe) -> Constant:
+    """A table with a scale for each row, or in float16."""
+    operator, position = slot
+    values = scheme.model.constants[scheme.model.graph.operators[operator].inputs[position]]
+    widened = scheme.modes[operator] == Mode.WEIGHTS
+    if widened and recipe.weights_type == TensorType.FLOAT16:
+        return Constant(values.astype(np.float16), None, widened)
+    params = symmetric(extent(values, 0), TensorType.INT8)
+    return Constant(params.encode(values), params, widened)
 
 
 def _weights(

@@ -1,7 +1,8 @@
 """The float graph prepared: constants are float32, ranges that the file prescribes stand beside it.
 
 Constants behind DEQUANTIZE become constants, integer weights of hybrid operators become float32 with their parameters
-kept, and FAKE_QUANT goes, with its range kept. Only the first subgraph is looked at; tensors keep their indices.
+kept, and FAKE_QUANT goes, with its range kept. Computed tensors between DEQUANTIZE or QUANTIZE and float operators keep
+the parameters of the other side. Only the first subgraph is looked at; tensors keep their indices.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ from tflq.quantization.params import Array, Params, Range
 
 #: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
 NARROW = (TensorType.INT8, TensorType.UINT8)
+#: Types that scales of one number belong to.
+SCALED = (*NARROW, TensorType.INT16)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatModel:
     """A prepared model, and by tensor index what its file prescribed.
 
-    `origins` are the operators' indices in the model as it was. `params` are those of constants that were integers;
-    `ranges` are those of FAKE_QUANT.
+    `origins` are the operators' indices in the model as it was. `params` are those of float tensors that are, or were,
+    also there as integers; `ranges` are those of FAKE_QUANT. `codes` are the integer tensors that DEQUANTIZE widens to
+    computed float tensors.
     """
 
     model: Model
     origins: tuple[int, ...]
     params: Mapping[int, Params]
     ranges: Mapping[int, Range]
+    codes: Mapping[int, int]
     constants: Mapping[int, Array]  # every constant tensor, read-only
 
     @property
@@ -67,6 +72,7 @@ class _Folding:
         self._kept: list[tuple[int, Operator]] = []
         self._params: dict[int, Params] = {}
         self._ranges: dict[int, Range] = {}
+        self._codes: dict[int, int] = {}
         self._instead: dict[int, int] = {}  # a tensor that is read -> the one that is read in its place
         self._widened: dict[int, Array] = {}  # new float32 constants
         self._constants = {
@@ -84,6 +90,8 @@ class _Folding:
         if name == "FAKE_QUANT" and self._take_range(operator, inputs[0]):
             return
         self._kept.append((index, replace(operator, inputs=inputs)))
+        if name in ("QUANTIZE", "DEQUANTIZE"):
+            self._keep_params(name, inputs[0], operator.outputs[0])
         if any(t >= 0 and self._type(t) == TensorType.FLOAT32 for t in operator.outputs):
             for tensor in _hybrid_weights(name, inputs, self._tensors):
                 self._widen(tensor, tensor)
@@ -110,8 +118,20 @@ class _Folding:
             origins=tuple(index for index, _ in self._kept),
             params=MappingProxyType(self._params),
             ranges=MappingProxyType(self._ranges),
+            codes=MappingProxyType(self._codes),
             constants=MappingProxyType(self._constants),
         )
+
+    def _keep_params(self, name: str, source: int, made: int) -> None:
+        """Let the float side of a conversion have the integer side's parameters, where one scale is all there is."""
+        wide, narrow = (source, made) if name == "QUANTIZE" else (made, source)
+        spec = self._tensors[narrow]
+        params = stored_params(spec.type, spec.quantization)
+        if self._type(wide) != TensorType.FLOAT32 or params is None or params.scale.size != 1:
+            return
+        self._params.setdefault(wide, params)
+        if name == "DEQUANTIZE":
+            self._codes[made] = source
 
     def _type(self, tensor: int) -> TensorType | int:
         return self._tensors[tensor].type
@@ -127,7 +147,7 @@ class _Folding:
         if spec.type == TensorType.FLOAT16:
             self._widened[result] = self._constants[result] = codes.astype(np.float32)
             return True
-        params = None if spec.type not in NARROW else _stored(spec.type, spec.quantization)
+        params = None if spec.type not in NARROW else stored_params(spec.type, spec.quantization)
         if params is None:
             return False
         self._widened[result] = self._constants[result] = params.decode(codes)
@@ -162,17 +182,17 @@ def _hybrid_weights(name: str, inputs: Iterable[int], tensors: list[TensorSpec])
     present = [t for t in inputs if t >= 0]
     if name in ("DEQUANTIZE", "CAST") or not any(tensors[t].type == TensorType.FLOAT32 for t in present):
         return ()
-    return [t for t in present if tensors[t].type in NARROW and _stored(tensors[t].type, tensors[t].quantization)]
+    return [t for t in present if tensors[t].type in NARROW and stored_params(tensors[t].type, tensors[t].quantization)]
 
 
-def _stored(type_: TensorType | int, quantization: Quantization | None) -> Params | None:
+def stored_params(type_: TensorType | int, quantization: Quantization | None) -> Params | None:
     """Parameters as a file holds them; None where they are missing or lie elsewhere."""
-    if quantization is None or not isinstance(type_, TensorType) or not quantization.scale.size:
+    if quantization is None or type_ not in SCALED or not quantization.scale.size:
         return None
     if quantization.details is not None and quantization.details.table != "CustomQuantization":
         return None
     zero_point = quantization.zero_point if quantization.zero_point.size else np.zeros(1, np.int64)
     return Params(
-        type_, quantization.scale, np.broadcast_to(zero_point, quantization.scale.shape),
+        TensorType(type_), quantization.scale, np.broadcast_to(zero_point, quantization.scale.shape),
         quantization.quantized_dimension,
     )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
 from tflq.ir.schema import enum
 from tflq.quantization.assignment import Assignment, Constant
-from tflq.quantization.floats import FloatModel
+from tflq.quantization.floats import FloatModel, stored_params
 from tflq.quantization.params import Array, Params
 from tflq.quantization.recipe import Mode
 from tflq.quantization.rules import READS_SHAPES
@@ -27,6 +27,9 @@ from tflq.quantization.versions import (
     quantize_version,
     structure_version,
 )
+
+#: Pairs of types that QUANTIZE does not convert: they go by way of float32.
+NO_DIRECT_WAY = {(TensorType.INT16, TensorType.UINT8)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +71,8 @@ class _Writing:
     def operator(self, index: int) -> None:
         """Write one operator of the float model, after the conversions that it needs."""
         old = self._source.graph.operators[index]
+        if old.inputs and self._dissolved(index, old):
+            return
         inputs = tuple(-1 if t < 0 else self._operand((index, p), t) for p, t in enumerate(old.inputs))
         outputs = tuple(-1 if t < 0 else self._declare(t) for t in old.outputs)
         code = self._model.operator_codes[old.opcode_index]
@@ -104,14 +109,14 @@ class _Writing:
             subgraphs=(graph, *others),
             buffers=tuple(self._buffers),
             signature_defs=signatures,
-            metadata=None,
+            metadata=self._metadata(),
             metadata_buffer=None,
         )
         return Rewritten(model, tuple(self._origins), MappingProxyType(self._made))
 
     def _operand(self, slot: Slot, tensor: int) -> int:
         if self._source.op(slot[0]) in READS_SHAPES:
-            return self._original(tensor)
+            return self._home(tensor)[1]
         constant = self._assignment.constants.get(slot)
         if constant is not None:
             return self._constant(tensor, constant)
@@ -127,24 +132,45 @@ class _Writing:
 
     def _in_form(self, tensor: int, wanted: Params | None) -> int:
         """The new tensor that holds a computed tensor in that form."""
-        made = self._assignment.made.get(tensor)
+        made, home = self._home(tensor)
         if wanted == made:
-            return self._original(tensor)
+            return home
+        if made is not None and wanted is not None and (made.type, wanted.type) in NO_DIRECT_WAY:
+            made, home = None, self._in_form(tensor, None)
         key = (tensor, None if wanted is None else wanted.key)
         if key not in self._converted:
-            self._converted[key] = self._convert(self._original(tensor), made, wanted)
+            self._converted[key] = self._convert(tensor, home, made, wanted)
         return self._converted[key]
 
-    def _convert(self, source: int, made: Params | None, wanted: Params | None) -> int:
-        spec = self._tensors[source]
+    def _home(self, tensor: int) -> tuple[Params | None, int]:
+        """The form in which a computed tensor is made, and the new tensor: before DEQUANTIZE where it comes from one."""
+        narrow = self._source.codes.get(tensor)
+        if narrow is None:
+            return self._assignment.made.get(tensor), self._original(tensor)
+        return self._source.params[tensor], self._original(narrow)
+
+    def _convert(self, tensor: int, home: int, made: Params | None, wanted: Params | None) -> int:
+        spec = self._source.graph.tensors[tensor]
         kind = TensorType.FLOAT32 if made is None else made.type
         if wanted is None:
-            result = self._tensor(_typed(spec, None, "dequantized"))
-            self._insert("DEQUANTIZE", source, result, dequantize_version(kind, 1))
+            result = self._tensor(_typed(spec, None, "" if tensor in self._source.codes else "_dequantized"))
+            self._insert("DEQUANTIZE", home, result, dequantize_version(kind, 1))
         else:
-            result = self._tensor(_typed(spec, wanted, wanted.type.label))
-            self._insert("QUANTIZE", source, result, quantize_version(kind, wanted.type))
+            result = self._tensor(_typed(spec, wanted, f"_{wanted.type.label}"))
+            self._insert("QUANTIZE", home, result, quantize_version(kind, wanted.type))
         return result
+
+    def _dissolved(self, index: int, operator: Operator) -> bool:
+        """Whether the float model's own conversion is none any more, or one that is written where it is needed."""
+        op, source, made = self._source.op(index), operator.inputs[0], operator.outputs[0]
+        if op == "DEQUANTIZE":
+            return made in self._source.codes
+        form, home = self._home(source) if op == "QUANTIZE" else (None, -1)
+        spec = self._source.graph.tensors[made]
+        if form is None or form != stored_params(spec.type, spec.quantization):
+            return False
+        self._made[made] = home
+        return True
 
     def _constant(self, tensor: int, constant: Constant) -> int:
         params = constant.params
@@ -153,7 +179,7 @@ class _Writing:
             spec = replace(self._source.graph.tensors[tensor], buffer=self._buffer(constant.codes))
             stored = self._tensor(_stored(spec, params))
             if constant.widened:
-                wide = self._tensor(_typed(spec, None, "dequantized"))
+                wide = self._tensor(_typed(spec, None, "_dequantized"))
                 channels = 1 if params is None else params.scale.size
                 kind = TensorType.FLOAT16 if params is None else params.type
                 self._insert("DEQUANTIZE", stored, wide, dequantize_version(kind, channels))
@@ -213,6 +239,12 @@ class _Writing:
         data = self._model.buffers[spec.buffer].data
         return 0 if data is None else self._buffer(data)
 
+    def _metadata(self) -> tuple[tuple[str | None, int], ...] | None:
+        """What the file says about itself, but for the version that its operators need, which are others now."""
+        kept = [(name, b) for name, b in self._model.metadata or () if name != "min_runtime_version"]
+        data = [(name, self._model.buffers[buffer].data) for name, buffer in kept]
+        return tuple((name, 0 if d is None else self._buffer(d)) for name, d in data) or None
+
     def _code(self, code: OperatorCode) -> int:
         if code not in self._codes:
             self._codes.append(code)
@@ -236,7 +268,7 @@ def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[
 
 def _typed(spec: TensorSpec, params: Params | None, suffix: str) -> TensorSpec:
     """A computed tensor of the same shape in another form."""
-    return replace(_stored(spec, params, TensorType.FLOAT32), name=f"{spec.name}_{suffix}", buffer=0)
+    return replace(_stored(spec, params, TensorType.FLOAT32), name=f"{spec.name}{suffix}", buffer=0)
 
 
 def _stored(spec: TensorSpec, params: Params | None, otherwise: TensorType = TensorType.FLOAT16) -> TensorSpec:

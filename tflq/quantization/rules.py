@@ -84,8 +84,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )  # fmt: skip
 
+#: Operators that copy rows of a table -> its position. Where data stay float, a constant table is stored in 8 bits, with
+#: a scale for each row.
+TABLES: Mapping[str, int] = MappingProxyType({"EMBEDDING_LOOKUP": 1, "GATHER": 0})
+
 #: Operators that look at nothing but shapes: they read a tensor as it is made.
 READS_SHAPES = frozenset({"RANK", "SHAPE"})
+#: Operators that change a tensor's form, and do not compute.
+CONVERSIONS = frozenset({"DEQUANTIZE", "QUANTIZE"})
 
 #: Operators with an integer kernel that stay in float all the same, and why.
 KEPT_FLOAT: Mapping[str, str] = MappingProxyType(

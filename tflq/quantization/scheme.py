@@ -14,7 +14,7 @@ from tflq.kernels.kernel import find
 from tflq.profiles import by_name
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.recipe import TYPES, Mode
-from tflq.quantization.rules import FIXED, KEPT_FLOAT, READS_SHAPES, RULES, Weights, tied_inputs
+from tflq.quantization.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES, Weights, tied_inputs
 from tflq.quantization.versions import needed
 
 #: An operand: (operator, input position).
@@ -46,7 +46,8 @@ class Scheme:
     A group is named by one of its forms. `made` gives the group of each tensor that an integer operator makes, or that
     the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group must
     hold; `fixed` scale and zero point of groups that an operator decides. `constants` are slots of constants that are
-    read as activations: with their group, or None where their own range decides.
+    read as activations: with their group, or None where their own range decides; `tables` those of constants that have
+    a scale for each row.
     """
 
     model: FloatModel
@@ -57,6 +58,7 @@ class Scheme:
     fixed: Mapping[Form, tuple[float, int]]
     constants: Mapping[Slot, Form | None]
     multiplied: tuple[Multiplied, ...]
+    tables: tuple[Slot, ...]
 
     @property
     def observed(self) -> tuple[int, ...]:
@@ -82,9 +84,9 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
     """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
     operator, op, types = model.graph.operators[index], model.op(index), TYPES[mode]
     weights = multiplied(model, index, mode)
-    if op in READS_SHAPES or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
+    if op in READS_SHAPES | CONVERSIONS or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
         return ""
-    if types.data is None and weights is None:
+    if types.data is None and weights is None and table_position(model, index, mode) is None:
         return ""
     if op not in RULES:
         return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
@@ -111,6 +113,9 @@ def operand_types(
             for position, kind in enumerate(inputs)
         ]
         outputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in outputs]
+    table = table_position(model, index, mode)
+    if table is not None:
+        inputs[table] = types.weights
     found = multiplied(model, index, mode)
     if found is not None:
         inputs[found.position] = types.weights
@@ -123,6 +128,15 @@ def activation_type(op: str, position: int, mode: Mode) -> TensorType | None:
     """The element type of an input that holds activations; None where they stay float."""
     data = TYPES[mode].data
     return TensorType.INT8 if data == TensorType.INT16 and position in RULES[op].narrow else data
+
+
+def table_position(model: FloatModel, index: int, mode: Mode) -> int | None:
+    """The input that is a constant table of rows, in modes whose data stay float."""
+    position, inputs = TABLES.get(model.op(index)), model.graph.operators[index].inputs
+    if TYPES[mode].data is not None or position is None or not model.is_float(inputs[position]):
+        return None
+    table = model.constants.get(inputs[position])
+    return None if table is None or table.ndim < 2 else position
 
 
 def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
@@ -186,6 +200,7 @@ class _Grouping:
         self._read: dict[Slot, Form] = {}
         self._constants: dict[Slot, Form | None] = {}
         self._multiplied: list[Multiplied] = []
+        self._tables: list[Slot] = []
         self._passed_on = _passed_on(model, modes)
         for index, mode in enumerate(modes):
             if mode is not None:
@@ -205,12 +220,16 @@ class _Grouping:
             fixed=self._fixed,
             constants={slot: None if form is None else self._root(form) for slot, form in self._constants.items()},
             multiplied=tuple(self._multiplied),
+            tables=tuple(self._tables),
         )
 
     def _take(self, index: int, mode: Mode) -> None:
         weights = multiplied(self._model, index, mode)
         if weights is not None:
             self._multiplied.append(weights)
+        table = table_position(self._model, index, mode)
+        if table is not None:
+            self._tables.append((index, table))
         data = TYPES[mode].data
         if data is None:
             return
@@ -220,9 +239,9 @@ class _Grouping:
         operator, op = self._model.graph.operators[index], self._model.op(index)
         outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
         for form in outputs:
-            self._made[form[0]] = self._new(form)
             if (op, data) in FIXED:
                 self._fixed[form] = FIXED[op, data]
+            self._made[form[0]] = self._new(form)
         for first, second in pairwise(outputs):
             self._union(first, second)
         activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
@@ -235,8 +254,8 @@ class _Grouping:
                 self._constants[index, position] = outputs[0] if position in tied else None
             elif position not in tied:
                 self._read[index, position] = self._new(form)
-            elif len(computed) == 1 or self._may_share(form):
-                self._read[index, position] = self._new(form)
+            elif self._compatible(form, outputs[0]) and (len(computed) == 1 or self._may_share(form)):
+                self._read[index, position] = form
                 self._union(form, outputs[0])
             else:
                 self._read[index, position] = outputs[0]
@@ -254,8 +273,17 @@ class _Grouping:
             if tensor in self._model.graph.inputs:
                 self._made.setdefault(tensor, form)
 
+    def _compatible(self, one: Form, other: Form) -> bool:
+        fixed = [self._fixed.get(self._root(self._new(form))) for form in (one, other)]
+        return None in fixed or fixed[0] == fixed[1]
+
     def _new(self, form: Form) -> Form:
-        self._parent.setdefault(form, form)
+        """A form, with the parameters that the file prescribes for its tensor unless an operator fixes others."""
+        if form not in self._parent:
+            self._parent[form] = form
+            stored = self._model.params.get(form[0])
+            if stored is not None and stored.type == form[1] and form not in self._fixed:
+                self._fixed[form] = float(stored.scale[0]), int(stored.zero_point[0])
         return form
 
     def _root(self, form: Form) -> Form:
