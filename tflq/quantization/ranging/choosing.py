@@ -97,8 +97,8 @@ class Chooser:
         return (first, *values, *((Kept(),) if multiplied else ()))
 
     def _layers(self, group: Form, seen: Observations) -> list[tuple[Layer, Multiplied]]:
-        """The operators that multiply the group's tensors by weights, with samples of their data; none where a tensor of
-        the group is read by no such operator, so that outputs would not tell what it loses.
+        """The operators that multiply the group's tensors by weights, with samples of their data; none where one of
+        the tensors is read by no such operator, so that outputs would not tell what it loses.
         """
         found: list[tuple[Layer, Multiplied]] = []
         if not set(self.groups[group]) <= {m.data for m in self.scheme.multiplied}:

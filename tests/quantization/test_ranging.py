@@ -1,0 +1,178 @@
+"""Ranges of whole schemes: targets and orders against min-max on models that were made for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from float_graphs import FloatGraph
+
+from tflq.ir import Model
+from tflq.quantization.pipeline import quantize
+from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.runner import Runner
+from tflq.quantization.search.choices import Order, Solving, Target, Watch
+from tflq.quantization.search.methods import Ranging, Search
+from tflq.quantization.search.objectives import Objective
+
+Array = np.ndarray[Any, Any]
+Samples = list[dict[int, Array]]
+GOLDEN = Solving.GOLDEN_SECTION
+
+
+def results(model: Model, samples: Iterable[dict[int, Array]]) -> Array:
+    """The model's first output for all samples, as reals."""
+    tensor = model.subgraphs[0].outputs[0]
+    made = np.concatenate([values[tensor] for values in Runner(model).run(samples)])
+    q = model.subgraphs[0].tensors[tensor].quantization
+    return made if q is None or not len(q.scale) else (made.astype(np.float64) - q.zero_point[0]) * float(q.scale[0])
+
+
+def codes(model: Model, samples: Samples) -> Samples:
+    """Float samples of the float model as the integer model takes them."""
+    made = []
+    for sample in samples:
+        given = {}
+        for tensor, value in zip(model.subgraphs[0].inputs, sample.values(), strict=True):
+            q = model.subgraphs[0].tensors[tensor].quantization
+            assert q is not None
+            given[tensor] = np.clip(np.rint(value / q.scale[0]) + q.zero_point[0], -128, 127).astype(np.int8)
+        made.append(given)
+    return made
+
+
+def error(model: Model, samples: Samples, ranging: Ranging) -> float:
+    """Mean square difference between the float model's output and the integer model's."""
+    integer = quantize(model, samples, Recipe(candidates=(Methods(ranging=ranging),))).model
+    return float(np.mean(np.square(results(model, samples) - results(integer, codes(integer, samples)))))
+
+
+def dense(graph: FloatGraph, x: int, weights: Array) -> int:
+    """FULLY_CONNECTED without activation; `weights` are [outputs, inputs]."""
+    return graph.op("FULLY_CONNECTED", [x, graph.constant(weights), graph.constant(np.zeros(len(weights)))],
+                    {"fused_activation_function": 0, "weights_format": 0})[0]  # fmt: skip
+
+
+def normal(shape: tuple[int, ...], seed: int) -> Array:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def of_input(rows: Array) -> Samples:
+    return [{0: row[None].astype(np.float32)} for row in rows]
+
+
+def idle_inputs() -> tuple[Model, Samples]:
+    """Half of the inputs hardly ever move, and the weights that read them are the greatest."""
+    graph = FloatGraph(0)
+    weights = normal((6, 16), 1)
+    weights[:, 8:] *= 60
+    made = dense(graph, graph.given(1, 16), weights)
+    rows = normal((40, 16), 2)
+    rows[:, 8:] *= 1e-5
+    return graph.model([made]), of_input(rows)
+
+
+def idle_weights() -> tuple[Model, Samples]:
+    """Some inputs are far greater than the others, and nothing reads them."""
+    graph = FloatGraph(0)
+    weights = normal((6, 16), 1)
+    weights[:, 12:] = 0
+    made = dense(graph, graph.given(1, 16), weights)
+    rows = normal((40, 16), 2)
+    rows[:, 12:] *= 50
+    return graph.model([made]), of_input(rows)
+
+
+def both_idle() -> tuple[Model, Samples]:
+    graph = FloatGraph(0)
+    weights = normal((6, 24), 1)
+    weights[:, 8:16] *= 60
+    weights[:, 16:] = 0
+    made = dense(graph, graph.given(1, 24), weights)
+    rows = normal((40, 24), 2)
+    rows[:, 8:16] *= 1e-5
+    rows[:, 16:] *= 50
+    return graph.model([made]), of_input(rows)
+
+
+OUTPUT = Search(Objective.L2, GOLDEN, Target.OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("made", "ranging"),
+    [
+        (idle_inputs, Ranging(weights=OUTPUT)),
+        (idle_weights, Ranging(activations=OUTPUT)),
+        (both_idle, Ranging(weights=OUTPUT, activations=OUTPUT)),
+        (idle_inputs, Ranging(weights=Search(Objective.COSINE, GOLDEN, Target.OUTPUT))),
+        (idle_weights, Ranging(activations=Search(Objective.EARTH_MOVER, Solving.GRID, Target.OUTPUT))),
+    ],
+)
+def test_what_an_output_loses_wins_where_values_mislead(made: Any, ranging: Ranging) -> None:
+    model, samples = made()
+    ours = error(model, samples, ranging)
+    assert ours < 0.1 * error(model, samples, Ranging())
+    on_values = Ranging(weights=ranging.weights and Search(), activations=ranging.activations and Search())
+    assert ours < 0.2 * error(model, samples, on_values)
+
+
+def shifted_by_weights() -> tuple[Model, Samples]:
+    """Logits that rounded weights shift, all alike: the softmax would not mind, but a range for the float logits cuts
+    the greatest off.
+    """
+    graph = FloatGraph(0)
+    weights = np.full((8, 120), 0.6)  # in steps of a scale of 1: each rounds to 1
+    weights[:, :8] = 127 * np.eye(8)
+    made = graph.unary("SOFTMAX", dense(graph, graph.given(1, 120), weights), {"beta": 0.05})
+    random, rows = np.random.default_rng(3), np.ones((60, 120))
+    rows[:, :8] = random.uniform(0, 1, (60, 8))
+    return graph.model([made]), of_input(rows)
+
+
+def shifted_by_activations() -> tuple[Model, Samples]:
+    """The same, but hidden values are what rounding shifts."""
+    graph = FloatGraph(0)
+    spread = np.eye(120)
+    spread[8:, 8:] *= 0.6
+    hidden = graph.unary("RELU", dense(graph, graph.given(1, 120), spread))
+    weights = np.ones((8, 120))
+    weights[:, :8] = np.eye(8)
+    made = graph.unary("SOFTMAX", dense(graph, hidden, weights), {"beta": 0.1})
+    random, rows = np.random.default_rng(3), np.ones((60, 120))
+    rows[:, :8] = random.uniform(0, 255, (60, 8))
+    rows[0, :8] = 255
+    return graph.model([made]), of_input(rows)
+
+
+@pytest.mark.parametrize("order", [Order.WEIGHTS_FIRST, Order.LAYER_BY_LAYER, Order.ONLINE])
+def test_quantized_weights_shift_what_activations_reach(order: Order) -> None:
+    model, samples = shifted_by_weights()
+    assert error(model, samples, Ranging(order=order)) < 0.2 * error(model, samples, Ranging())
+
+
+@pytest.mark.parametrize("order", [Order.LAYER_BY_LAYER, Order.ONLINE])
+def test_a_quantized_prefix_shifts_what_activations_reach(order: Order) -> None:
+    model, samples = shifted_by_activations()
+    ours = error(model, samples, Ranging(order=order))
+    assert ours < 0.2 * error(model, samples, Ranging())
+    assert ours < 0.2 * error(model, samples, Ranging(order=Order.WEIGHTS_FIRST))
+
+
+def test_two_passes_win_where_one_value_leaves_the_bulk_a_single_bin() -> None:
+    graph = FloatGraph(0)
+    made = dense(graph, graph.given(1, 16), normal((6, 16), 1))
+    rows = normal((2000, 16), 2)
+    model, usual = graph.model([made]), of_input(rows[1:])
+    rows[0, 3] = 1e5
+    search = Search(Objective.EARTH_MOVER, GOLDEN)
+    found = {}
+    for passes in (False, True):
+        ranging = Ranging(Watch.PERCENTILE, activations=search, two_passes=passes)
+        integer = quantize(model, of_input(rows), Recipe(candidates=(Methods(ranging=ranging),))).model
+        found[passes] = np.mean(np.square(results(model, usual) - results(integer, codes(integer, usual))))
+    integer = quantize(model, of_input(rows)).model
+    extremes = np.mean(np.square(results(model, usual) - results(integer, codes(integer, usual))))
+    assert found[True] < 0.1 * extremes
+    assert found[True] < 0.5 * found[False]
