@@ -1,0 +1,92 @@
+"""Refinements of a real model whose weights have few codes: each must beat rounding to nearest without any."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tflq.quantization.assignment import activation_params, assign, weight_params
+from tflq.quantization.compare import compare_models
+from tflq.quantization.floats import prepared
+from tflq.quantization.params import extent
+from tflq.quantization.ranging import weight_ranges
+from tflq.quantization.recipe import Mode, Recipe
+from tflq.quantization.refine.linear import linear
+from tflq.quantization.refine.methods import BiasCorrection, Refining, Rounding
+from tflq.quantization.refine.refining import refined
+from tflq.quantization.rewrite import rewritten
+from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.scheme import Scheme, modes_of, scheme
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
+MODEL = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")
+#: Weights get codes of about four bits, so that there is something to mend.
+COARSE = 16
+
+
+def digits(first: int, last: int) -> list[Sample]:
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        images = (file["images"][first:last] / np.float32(16)).astype(np.float32)
+    return [{MODEL.subgraphs[0].inputs[0]: image[None]} for image in images]
+
+
+@pytest.fixture(scope="module")
+def planned() -> Scheme:
+    floats = prepared(MODEL)
+    return scheme(floats, modes_of(floats, Mode.INT8, {})[0])
+
+
+def sqnr(planned: Scheme, methods: Refining) -> float:
+    """Of the outputs on digits that nothing was fitted to, dB."""
+    seen: dict[int, list[np.ndarray]] = {t: [] for t in planned.observed}
+    for values in Runner(planned.model.model, planned.observed).run(digits(0, 60)):
+        for t, v in values.items():
+            seen[t].append(v)
+    activations = activation_params(planned, {t: extent(np.concatenate(v)) for t, v in seen.items()})
+    fine = weight_params(planned, weight_ranges(planned, None, []))
+    weights = {slot: replace(p, scale=(p.scale * COARSE).astype(np.float32)) for slot, p in fine.items()}
+    recipe = Recipe()
+    found = refined(planned, activations, weights, recipe, methods, digits(0, 60))
+    model = rewritten(assign(planned, activations, found.weights, recipe, found.codes, found.biases)).model
+    return compare_models(MODEL, model, digits(100, 200)).sqnr
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        Refining(bias=BiasCorrection.ANALYTIC),
+        Refining(bias=BiasCorrection.EMPIRICAL),
+        Refining(rounding=Rounding.GPTQ),
+        Refining(rounding=Rounding.ADAROUND),
+        Refining(rounding=Rounding.BIT_SPLIT),
+        Refining(match_inputs=True, rounding=Rounding.GPTQ),
+        Refining(match_variance=True, bias=BiasCorrection.EMPIRICAL),
+    ],
+    ids=lambda m: f"{m.rounding.value}, {m.bias.value}{', inputs' * m.match_inputs}{', variance' * m.match_variance}",
+)
+def test_beats_rounding_to_nearest(planned: Scheme, methods: Refining) -> None:
+    assert sqnr(planned, methods) > sqnr(planned, Refining()) + 1
+
+
+def test_rows_times_matrix_is_what_the_float_model_makes(planned: Scheme) -> None:
+    """The matrices stand for the operators: their products with the rows, plus bias, before the activation function."""
+    sample = digits(0, 1)[0]
+    floats = planned.model
+    checked = set()
+    for m in planned.multiplied:
+        one = linear(floats, m)
+        assert one is not None
+        (made,) = floats.graph.operators[m.operator].outputs
+        values = Runner(floats.model, [m.data, made]).one(sample)
+        rows, matrix = one.rows(values[m.data]), one.matrix(floats.constants[m.tensor])
+        products = np.einsum("gnk,gok->ngo", rows, matrix).reshape(values[made].shape)
+        bias = 0 if m.bias is None else floats.constants[m.bias]
+        options = floats.graph.operators[m.operator].options
+        assert options is not None
+        low, high = {0: (-np.inf, np.inf), 1: (0, np.inf), 3: (0, 6)}[options["fused_activation_function"]]
+        np.testing.assert_allclose(np.clip(products + bias, low, high), values[made], rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(one.weights(matrix), floats.constants[m.tensor])
+        checked.add(floats.op(m.operator))
+    assert checked == {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}

@@ -1,0 +1,46 @@
+"""Means and variances of output channels brought back to the float model's, before the activation function.
+
+An operator's rows f (float model) and q (integer model) have means and second moments; its outputs W f and V q, V being
+what the codes stand for, have theirs by linearity. Nothing is sampled but rows that the integer executor made.
+
+- Analytic bias correction adds (W - V) E[f]; empirical bias correction adds W E[f] - V E[q].
+- Variance matching multiplies the scale of channel o by sqrt(var(W f)[o] / var(V q)[o]).
+
+Sources: Nagel et al. 2019, "Data-free quantization through weight equalization and bias correction"; Finkelstein et al.
+2019, "Fighting quantization bias with bias"; He and Cheng 2018, "Learning compression from limited unlabeled data"
+(re-normalization, for variances).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.refine.methods import BiasCorrection
+from tflq.quantization.refine.moments import Moments
+
+Reals = NDArray[np.float64]
+#: A channel's scale changes by at most this factor.
+REACH = 1.25
+
+
+def bias_correction(kind: BiasCorrection, floats: Reals, stored: Reals, seen: Moments) -> Reals:
+    """What to add to the bias, [G, O], given the float weights and what the stored ones stand for, both [G, O, K]."""
+    mean_float, mean_integer = seen.means()
+    means = mean_integer if kind == BiasCorrection.EMPIRICAL else mean_float
+    return _products(floats, mean_float) - _products(stored, means)
+
+
+def variance_ratio(floats: Reals, stored: Reals, seen: Moments) -> Reals:
+    """By what to multiply the scale of each output channel, [G, O]; 1 for channels that do not vary."""
+    centred = seen.centred()
+    wanted = np.einsum("gok,gok->go", floats @ centred.float_float, floats)
+    got = np.einsum("gok,gok->go", stored @ centred.integer_integer, stored)
+    varies = (wanted > 0) & (got > 0)
+    ratio: Reals = np.sqrt(np.divide(wanted, got, where=varies, out=np.ones_like(got)))
+    return np.clip(ratio, 1 / REACH, REACH)
+
+
+def _products(weights: Reals, row: Reals) -> Reals:
+    products: Reals = np.einsum("gok,gk->go", weights, row)
+    return products
