@@ -59,15 +59,17 @@ def convolve(
 
 
 @compiled
-def convolve_depthwise(x: Array, w: Array, bias: Array, window: Window, low: Real, high: Real, out: Array) -> None:
-    """DEPTHWISE_CONV_2D. `x` N, H, W, C; `w` KH, KW, C * M."""
+def convolve_depthwise(
+    x: Array, w: Array, start: Array, bias: Array, window: Window, low: Real, high: Real, out: Array
+) -> None:  # fmt: skip
+    """DEPTHWISE_CONV_2D. `x` N, H, W, C; `w` KH, KW, C * M. A sum begins with `start` and ends with `bias`."""
     depth, channels = x.shape[3], w.shape[2]
     times = channels // depth
     sums = np.empty(channels, np.float32)
     for n in range(out.shape[0]):
         for oy in range(window.out_h):
             for ox in range(window.out_w):
-                sums[:] = 0
+                sums[:] = start
                 for ky in range(window.kernel_h):
                     y = oy * window.stride_h - window.pad_top + ky * window.dilation_h
                     if y < 0 or y >= window.height:

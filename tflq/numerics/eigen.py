@@ -11,6 +11,7 @@ Redux.h, InnerProduct.h, functors/UnaryFunctors.h; LiteRT 2.3 cpu_backend_gemm_e
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.libm import expf
 
 Floats = NDArray[np.float32]
+Dot = Callable[[Floats, Floats, Floats], None]
 
 #: Products whose depth, rows and columns add up to less are made coefficient by coefficient.
 _COEFFICIENT_BASED = 20
@@ -26,9 +28,10 @@ _COEFFICIENT_BASED = 20
 _UNBLOCKED = 48
 
 
-def product(columns: Floats, x: Floats) -> Floats:
+def product(columns: Floats, x: Floats, dot: Dot | None = None) -> Floats:
     """x (B, K) times `columns` (K, N), the weights transposed: (B, N). Both C-contiguous.
 
+    `dot` makes the product of one row and one column, where it is not Eigen 5's.
     Source: GemmImplUsingEigen::Run, bias and clamp left out.
     """
     depth, units = columns.shape
@@ -37,11 +40,11 @@ def product(columns: Floats, x: Floats) -> Floats:
     if not (out.size and depth):
         return out
     if rows == 1 and units == 1:
-        _inner_product(columns, x, out)
+        (dot or _inner_product)(columns, x, out)
     elif rows == 1 or units == 1:
         _matrix_vector(columns, x, out)
     elif depth + units + rows < _COEFFICIENT_BASED:
-        _coefficients(columns, x, out)
+        coefficients(columns, x, out)
     else:
         _blocked(columns, x, _depth_block(depth, units, rows), out)
     return out
@@ -97,7 +100,7 @@ def _matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
 
 
 @compiled
-def _coefficients(columns: Floats, x: Floats, out: Floats) -> None:
+def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
     """Each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear, vectorized)."""
     depth, units = columns.shape
     packets = depth & ~3
@@ -217,6 +220,90 @@ def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
     for k in range(whole, last):
         total += w[k] * x[k]
     return total
+
+
+def row_sums(x: Floats) -> Floats:
+    """The sum of each row of x (R, N), C-contiguous and from a 16-byte boundary on: (R,).
+
+    Source: redux_impl (linear, vectorized) of a column: whole aligned packets, then what lies before and behind them.
+    """
+    out = np.zeros(x.shape[0], np.float32)
+    if x.size:
+        _row_sums_into(x, out)
+    return out
+
+
+@compiled
+def _row_sums_into(x: Floats, out: Floats) -> None:
+    rows, depth = x.shape
+    lanes = np.empty((2, 4), np.float32)
+    for r in range(rows):
+        row = x[r]
+        first = min(-(r * depth) & 3, depth)
+        packets = (depth - first) & ~3
+        pairs = (depth - first) & ~7
+        if packets == 0:
+            total = row[0]
+            for k in range(1, depth):
+                total += row[k]
+            out[r] = total
+            continue
+        lanes[0] = row[first : first + 4]
+        if packets > 4:
+            lanes[1] = row[first + 4 : first + 8]
+            for k in range(8, pairs, 4):
+                for i in range(4):
+                    lanes[(k >> 2) & 1, i] += row[first + k + i]
+            for i in range(4):
+                lanes[0, i] += lanes[1, i]
+            if packets > pairs:
+                for i in range(4):
+                    lanes[0, i] += row[first + pairs + i]
+        total = across(lanes[0, 0], lanes[0, 1], lanes[0, 2], lanes[0, 3])
+        for k in range(first):
+            total += row[k]
+        for k in range(first + packets, depth):
+            total += row[k]
+        out[r] = total
+
+
+def exp(x: Floats) -> Floats:
+    """exp of `x`, written from a 16-byte boundary on: whole groups of four by a polynomial, the rest by libm.
+
+    Any shape. Source: pexp_float without fused multiply-add; dense_assignment_loop_impl.
+    """
+    flat = np.ascontiguousarray(x).reshape(-1)
+    out = np.empty(flat.shape, np.float32)
+    whole = flat.size & ~3
+    _exp_into(flat[:whole], out[:whole])
+    out[whole:] = expf(flat[whole:])
+    return out.reshape(x.shape)
+
+
+@compiled
+def _exp_into(x: Floats, out: Floats) -> None:
+    for i in range(x.size):
+        out[i] = _exp(x[i])
+
+
+@compiled
+def _exp(value: Real) -> Real:
+    """x reduced by multiples of log 2, then a polynomial."""
+    if value != value:
+        return value
+    if value < np.float32(-104.0):
+        return np.float32(0)
+    x = min(value, np.float32(88.723))
+    m = np.floor(x * np.float32(1.44269504088896341) + np.float32(0.5))
+    r = m * np.float32(-0.693359375) + x
+    r = m * np.float32(2.12194440e-4) + r
+    r2 = r * r
+    even = r2 * np.float32(1.37449637986719608306884765625e-3) + np.float32(4.166965186595916748046875e-2)
+    odd = r2 * np.float32(8.36894474923610687255859375e-3) + np.float32(0.16666518151760101318359375)
+    even = r2 * even + np.float32(0.49999988079071044921875)
+    p = r * odd + even
+    p = r2 * p + (r + np.float32(1))
+    return max(np.float32(np.float64(p) * 2.0**m), value)
 
 
 def tanh(x: Floats) -> Floats:

@@ -1,13 +1,10 @@
-"""Float operators that Eigen computes under the optimized resolver: reference kernels, whose bits are not claimed.
-
-Eigen adds in blocks whose size follows from the CPU's caches, and takes its own vector functions.
-"""
+"""Float operators whose bits under the optimized resolver are not reproduced: reference kernels, not claimed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import close
+from tflq.kernels.kernel import Kernel, close
 from tflq.kernels.reference import (
     batch_matmul,
     conv_2d,
@@ -17,7 +14,6 @@ from tflq.kernels.reference import (
     log_softmax,
     logistic,
     mean,
-    softmax,
     tanh,
     transpose_conv,
 )
@@ -25,10 +21,21 @@ from tflq.kernels.reference import (
 UNCLAIMED = close("computed by Eigen or vector code, in an order and with functions of its own")
 
 FILES = (
-    batch_matmul, conv_2d, depthwise_conv_2d, fully_connected, hard_swish, log_softmax, logistic, mean, softmax, tanh,
+    batch_matmul, conv_2d, depthwise_conv_2d, fully_connected, hard_swish, log_softmax, logistic, mean, tanh,
     transpose_conv,
 )  # fmt: skip
 
+#: Those whose floats are reproduced where all operands are dense floats.
+REPRODUCED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+def _is_reproduced(row: Kernel) -> bool:
+    return row.op in REPRODUCED and row.types.startswith("float32 float32 ") and not row.sparse
+
+
 KERNELS = tuple(
-    replace(row, exactness=UNCLAIMED) for file in FILES for row in file.KERNELS if row.types.endswith("float32")
+    replace(row, exactness=UNCLAIMED)
+    for file in FILES
+    for row in file.KERNELS
+    if row.types.endswith("float32") and not _is_reproduced(row)
 )

@@ -213,7 +213,8 @@ def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -
     out = np.empty(data.shape, np.float32)
     added = bias_of(bias, data.shape[3], np.float32)
     convolve_depthwise(
-        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), added, data.window, data.low, data.high, out
+        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), np.zeros_like(added), added, data.window, data.low,
+        data.high, out,
     )  # fmt: skip
     return out
 

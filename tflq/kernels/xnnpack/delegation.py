@@ -16,6 +16,7 @@ import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Kernel, KernelTable, Node, Operand, Prepared, Session, close, find
+from tflq.kernels.reference.registry import REFERENCE
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The largest rank that XNNPACK knows.
@@ -74,7 +75,7 @@ def has_floats_only(row: Kernel) -> bool:
 class Delegation(Mapping[str, tuple[Kernel, ...]]):
     """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES.
 
-    Float rows of the operators in `unclaimed` are those of `base`, with results that are not claimed to be equal.
+    Float rows of the operators in `unclaimed` are the reference's, with results that are not claimed to be equal.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Delegation(Mapping[str, tuple[Kernel, ...]]):
         if op not in self._loaded:
             modules = [import_module(f"{self._package}.{name}") for name in self._files[op].split()]
             rows = [row.over(self._base) for module in modules for row in module.DELEGATES if row.kernel.op == op]
-            floats = [row for row in self._base.get(op, ()) if op in self._unclaimed and has_floats_only(row)]
+            floats = [row for row in REFERENCE.get(op, ()) if op in self._unclaimed and has_floats_only(row)]
             self._loaded[op] = (*rows, *(replace(row, exactness=UNCLAIMED) for row in floats))
         return self._loaded[op]
 

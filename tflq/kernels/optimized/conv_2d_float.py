@@ -1,0 +1,60 @@
+"""CONV_2D of float32: patches times weights as Eigen multiplies matrices; grouped convolutions are the reference's.
+
+Operands, options and refusals: tflq/kernels/reference/conv_2d.py.
+Source: LiteRT 2.3 conv.cc EvalFloat; multithreaded_conv.h EigenTensorConvFunctor; optimized_ops.h Conv,
+AddBiasAndEvalActivationFunction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.kernels.activation import clamp_in_place
+from tflq.kernels.geometry import patches_into
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference.conv_2d import FloatData, channels_last, prepare_float
+from tflq.numerics import eigen
+from tflq.numerics.arithmetic import Arithmetic
+
+#: Patches held at a time: a multiple of the four rows that Eigen takes together, so that parts equal the whole.
+BLOCK = 4096
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Constants are the reference's."""
+    made = prepare_float(node, arithmetic)
+    data: FloatData = made.data
+    if data.group_count > 1 or 0 in data.shape:
+        return made
+    return Prepared(made.shapes, data, evaluate if node.input(1).is_constant else eval_variable)
+
+
+def evaluate(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
+    """Rounding: product and sum apart, in Eigen's order of k, bias last. Padding: products with 0."""
+    out = np.empty(data.shape, np.float32)
+    pixels = out.reshape(-1, data.shape[3])
+    columns = data.weights.reshape(-1, data.shape[3])
+    image, added = np.ascontiguousarray(x), bias.reshape(-1)
+    for part in parts(len(pixels)):
+        patches = np.empty((part.stop - part.start, len(columns)), np.float32)
+        patches_into(image, 0, data.window, part.start, 0, patches)
+        np.add(eigen.product(columns, patches), added, out=pixels[part])
+    return clamp_in_place(out, data.low, data.high)
+
+
+def parts(rows: int) -> Iterator[slice]:
+    """Blocks of rows; the last one takes what is left over, and is no small product of its own."""
+    whole = max(rows // BLOCK, 1)
+    for block in range(whole):
+        yield slice(block * BLOCK, (block + 1) * BLOCK if block < whole - 1 else rows)
+
+
+def eval_variable(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
+    """Weights that another operator computed."""
+    return evaluate(replace(data, weights=channels_last(w)), x, w, bias)
+
+
+KERNELS = (Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 8)),)

@@ -1,0 +1,16 @@
+"""DEPTHWISE_CONV_2D of float32 up to 2.14, whose build for x86-64 has no vector code of its own.
+
+Source: TensorFlow 2.14 optimized/depthwiseconv_float.h DepthwiseConvImpl without NEON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.optimized.depthwise_conv_2d_float import BUFFER, held_by
+from tflq.kernels.optimized.depthwise_conv_2d_float import KERNELS as LATER
+
+#: More than a buffer ever holds.
+NEVER = BUFFER + 1
+
+KERNELS = tuple(replace(row, prepare=held_by(NEVER)) for row in LATER)

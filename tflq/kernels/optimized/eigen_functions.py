@@ -1,0 +1,25 @@
+"""LOGISTIC and TANH of float32 as Eigen's arrays compute them.
+
+Operands and refusals: tflq/kernels/reference/logistic.py, tanh.py.
+Source: LiteRT 2.3 optimized_ops.h Logistic, Tanh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflq.kernels.kernel import EXACT, SAME_LIBM, Array, Exactness, Kernel, Node, Prepared
+from tflq.kernels.unary import same_type
+from tflq.numerics import eigen
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def _row(op: str, function: Callable[[Array], Array], exactness: Exactness) -> Kernel:
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, _ = same_type(node)
+        return Prepared((x.shape,), None, lambda _, x: function(x))
+
+    return Kernel(op, "float32 -> float32", prepare, (1, 3), exactness=exactness)
+
+
+KERNELS = (_row("LOGISTIC", eigen.logistic, SAME_LIBM), _row("TANH", eigen.tanh, EXACT))

@@ -1,0 +1,55 @@
+"""FULLY_CONNECTED of float32 as Eigen multiplies matrices.
+
+Operands, options and refusals: tflq/kernels/reference/fully_connected.py.
+Source: LiteRT 2.3 fully_connected.cc EvalFloat; optimized_ops.h FullyConnected; cpu_backend_gemm_eigen.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.kernels.activation import clamp_in_place
+from tflq.kernels.blocks import Prepare
+from tflq.kernels.contraction import bias_of
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference.fully_connected import FloatData, eval_empty, prepare_float, units_last
+from tflq.numerics import eigen
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.eigen import Floats
+
+Product = Callable[[Floats, Floats], Floats]
+
+
+def by(product: Product) -> Prepare:
+    """A prepare whose sums `product` makes of (K, N) weights and (B, K) rows."""
+
+    def evaluate(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+        """Rounding: product and sum apart, in Eigen's order of k, bias last."""
+        length, units = data.weights.shape
+        out = np.empty(data.shape, np.float32)
+        sums = out.reshape(-1, units)
+        rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
+        np.add(product(data.weights, rows), bias_of(bias, units, np.float32), out=sums)
+        return clamp_in_place(out, data.low, data.high)
+
+    def eval_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+        return evaluate(replace(data, weights=units_last(w)), x, w, bias)
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        made = prepare_float(node, arithmetic)
+        if made.eval is eval_empty:
+            return made
+        return replace(made, eval=evaluate if node.input(1).is_constant else eval_variable)
+
+    return prepare
+
+
+def rows(product: Product) -> tuple[Kernel, ...]:
+    """The form of floats throughout."""
+    return (Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", by(product), (1, 14)),)
+
+
+KERNELS = rows(eigen.product)

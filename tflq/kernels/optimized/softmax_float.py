@@ -1,0 +1,31 @@
+"""SOFTMAX of float32 as Eigen's arrays compute it: differences, a polynomial exp, sums by packets, one inverse a row.
+
+Operands, options and refusals: tflq/kernels/reference/softmax.py.
+Source: LiteRT 2.3 optimized_ops.h SoftmaxImpl.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.reference.softmax import prepare_float
+from tflq.kernels.rows import as_rows
+from tflq.numerics import eigen
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Nothing but beta."""
+    made = prepare_float(node, arithmetic)
+    return made if 0 in node.input(0).shape else Prepared(made.shapes, made.data, evaluate)
+
+
+def evaluate(beta: np.float32, x: Array) -> Array:
+    """Rounding: float32 throughout. The C library makes the last exps, as many as the size is no multiple of four."""
+    rows = as_rows(x)
+    exps = eigen.exp((rows - rows.max(axis=1, keepdims=True)) * beta)
+    return np.asarray(exps * (np.float32(1) / eigen.row_sums(exps))[:, None]).reshape(x.shape)
+
+
+KERNELS = (Kernel("SOFTMAX", "float32 -> float32", prepare, (1, 3), exactness=SAME_LIBM),)
