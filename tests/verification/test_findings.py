@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
+from tflq.report.element import parting_steps
 from tflq.verification.amplification import amplify
 from tflq.verification.dump import Dump
-from tflq.verification.findings import Findings, investigate
+from tflq.verification.findings import Findings, investigate, work_out
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = by_name("litert-ref")
@@ -120,6 +122,26 @@ def test_the_sample_that_differs_most_is_worked_out(model: Model, values: Values
     assert (found.sample, found.first.index if found.first else None) == (1, 3)
     assert found.element is not None
     assert found.element.got != found.element.trace.expected
+
+
+def test_a_mistake_is_worked_out_beside_the_profile(model: Model, values: Values) -> None:
+    """A device that cuts the fraction off: its sums are the profile's own, taken out of the profile's steps."""
+    tensor = model.subgraphs[0].operators[18].outputs[0]
+    wrong = values[tensor].copy()
+    for index in np.ndindex(wrong.shape):
+        worked = work_out(model, {t: values[t] for t in model.subgraphs[0].inputs}, REFERENCE, index, 18)
+        steps = {step.name: step.value for step in worked.trace.working.steps}
+        zero_point = steps["output zero point added"] - steps["rounded half away from zero"]
+        wrong[index] = np.clip(math.trunc(steps["multiplied in float64"]) + zero_point, -128, 127)
+    found = investigate(model, [Dump("", {**values, tensor: wrong})], REFERENCE, op=18)
+    assert found.element is not None
+    assert found.element.other is not None
+    assert found.element.other.working.steps[-1].value == found.element.got
+    ours, theirs = parting_steps(found.element) or (None, None)
+    assert ours is not None
+    assert theirs is not None
+    assert abs(int(ours.value) - int(theirs.value)) == 1
+    assert ours.name == "rounded half away from zero"
 
 
 def said(*arguments: str) -> str:

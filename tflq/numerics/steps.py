@@ -81,7 +81,8 @@ def stage_steps(stage: Any, total: int, channel: int) -> list[Step]:
     row = np.zeros((1, len(stage.real)), np.int64)
     at = channel if len(stage.real) > 1 else 0
     row[0, at] = total
-    return [Step("scaled", int(stage(row)[0, at]), f"{type(stage).__name__}, times {_of(stage.real, channel)!r}")]
+    real = _of(stage.real, channel)
+    return [Step("scaled", int(stage(row)[0, at]), f"{total} * {real!r} = {total * real!r}")]
 
 
 @stage_steps.register

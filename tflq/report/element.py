@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
 
@@ -19,7 +20,7 @@ SHOWN = 6
 
 
 def element_lines(worked: Worked, sample: int | None = None) -> Iterator[Line]:
-    """Taps, then steps, then expected and got; where the cause is another profile, the step at which it parts."""
+    """Taps, then steps, then expected and got; where the cause is known, the step at which it parts."""
     trace = worked.trace
     yield Line(f"{element_title(worked, sample)}, under {trace.profile}:", "strong")
     yield from _indented(tap_lines(trace))
@@ -71,12 +72,26 @@ def tap_row(trace: ElementTrace, tap: Tap) -> list[str]:
     return [_place(trace, tap.value), _centred(tap.value), *weight, number(tap.product)]
 
 
+#: A step of the profile and the one that the cause has in its place.
+Pair = tuple[Step | None, Step | None]
+
+
+def side_by_side(worked: Worked) -> list[Pair]:
+    """The profile's steps, each with the cause's of the same name; where names differ, runs end together."""
+    ours, theirs = worked.trace.working.steps, () if worked.other is None else worked.other.working.steps
+    blocks = SequenceMatcher(None, [s.name for s in ours], [s.name for s in theirs], autojunk=False).get_opcodes()
+    return [pair for _, a, b, c, d in blocks for pair in _level(ours[a:b], theirs[c:d])]
+
+
+def _level(ours: Sequence[Step], theirs: Sequence[Step]) -> list[Pair]:
+    """Two lists that end together."""
+    return list(zip_longest(reversed(ours), reversed(theirs)))[::-1]
+
+
 def parting_steps(worked: Worked) -> tuple[Step, Step] | None:
-    """The first step in which the profile and the one that is the cause differ, each as it has it."""
-    if worked.other is None:
-        return None
-    pairs = zip_longest(worked.trace.working.steps, worked.other.working.steps)
-    return next((pair for pair in pairs if pair[0] is not None and pair[1] is not None and _differ(*pair)), None)
+    """The first step in which the profile and the cause differ, each as it has it."""
+    both = ((ours, theirs) for ours, theirs in side_by_side(worked) if ours is not None and theirs is not None)
+    return next(((ours, theirs) for ours, theirs in both if ours.value != theirs.value), None)
 
 
 def element_document(worked: Worked) -> dict[str, Any]:
@@ -122,10 +137,6 @@ def _read(read: Read) -> dict[str, Any]:
 def number(value: float | bool) -> str:
     """A value as reports print it: integers with separators, floats in full."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
-
-
-def _differ(ours: Step, theirs: Step) -> bool:
-    return ours.value != theirs.value
 
 
 def _said(step: Step) -> str:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import OptionError
-from tflq.interpreter import make_plan, run
+from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
-from tflq.profiles import PROFILES, Profile, by_name
+from tflq.profiles import Profile
 from tflq.verification.amplification import Amplification, amplify
 from tflq.verification.comparing import unequal
 from tflq.verification.comparison import last_makers, results_of
+from tflq.verification.discriminating import Discrimination
 from tflq.verification.dump import Dump
 from tflq.verification.element import ElementTrace, trace_element
-from tflq.verification.explain import Explanation, explain_operator
+from tflq.verification.explain import Explanation, Hypothesis, explain_operator, hypotheses, results
 from tflq.verification.localize import Alone, Located, operator_alone, trusted
 from tflq.verification.samples import localize_samples, most_telling, over_samples
 
@@ -30,7 +31,7 @@ Index = tuple[int, ...]
 class Worked:
     """An element of operator `index`, worked out under the profile; `got` is the dump's, None where it has none.
 
-    `other` is the same element under the profile that is the cause, where a profile is.
+    `other` is the same element under the cause, where there is one and its steps are known.
     """
 
     index: int
@@ -69,6 +70,7 @@ class Findings:
     divergence: Divergence | None = None
     element: Worked | None = None
     amplification: Amplification | None = None
+    discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
     sample: int | None = None  # which of several samples this is of: the one in which most elements differ
 
     @property
@@ -179,16 +181,39 @@ def _first_result(alone: Alone) -> int:
 
 
 def _worked(alone: Alone, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
-    trace = _traced(alone, profile, tensor, element)
+    trace = _traced(alone, alone.plan(profile), tensor, element)
     got = alone.got.get(tensor)
     seen = None if got is None or got.shape != trace.shape else got[trace.index].item()
-    causes = () if explanation is None else explanation.exact[:1]
-    name = next((cause.name for cause in causes if cause.kind == "profile" and cause.name in PROFILES), None)
-    other = None if name is None else _traced(alone, by_name(name), tensor, element)
-    return Worked(alone.index, tensor, trace, seen, other)
+    cause = next(iter(explanation.exact), None) if explanation is not None else None
+    other = None if cause is None or seen is None else _under(alone, profile, cause, tensor, element)
+    return Worked(alone.index, tensor, trace, seen, other if other is not None and other.expected == seen else None)
 
 
-def _traced(alone: Alone, profile: Profile, tensor: int, element: Index) -> ElementTrace:
-    plan = alone.plan(profile)
+def _under(
+    alone: Alone, profile: Profile, cause: Hypothesis, tensor: int, element: Index
+) -> ElementTrace | None:  # fmt: skip
+    """The element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
+    named = (device for kind, name, device in hypotheses(alone, profile) if (kind, name) == (cause.kind, cause.name))
+    device = next(named, None)
+    watched = Watched(alone.index, alone.model, alone.tensors, alone.inputs, alone.got)
+    if device is None or not results(device, watched) or not watched.runs:
+        return None
+    plan, inputs = watched.runs[-1]
+    return replace(_traced(replace(alone, inputs=inputs), plan, tensor, element), profile=cause.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watched(Alone):
+    """An operator that remembers what it was run with: plans and inputs."""
+
+    runs: list[tuple[Plan, Mapping[int, Array]]] = field(default_factory=list)
+
+    def run(self, plan: Plan, variables: Mapping[int, Array] | None = None) -> dict[int, Array]:
+        """As Alone.run."""
+        self.runs.append((plan, self.inputs))
+        return Alone.run(self, plan, variables)
+
+
+def _traced(alone: Alone, plan: Plan, tensor: int, element: Index) -> ElementTrace:
     outputs = [alone.tensors[t] for t in plan.steps[0].outputs]
     return trace_element(plan, alone.inputs, element, outputs.index(tensor))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tflq
-from tflq.report.element import TAP_COLUMNS, element_title, number, tap_row
+from tflq.report.element import TAP_COLUMNS, element_title, number, side_by_side, tap_row
 from tflq.report.explain import (
     STYLES,
     cause_text,
@@ -121,9 +120,8 @@ def _element(worked: Worked, sample: int | None) -> dict[str, Any]:
 
 
 def _steps(worked: Worked) -> Iterator[dict[str, Any]]:
-    """Rows of both profiles' steps, side by side; `parts` marks those whose values differ."""
-    theirs = () if worked.other is None else worked.other.working.steps
-    for pair in zip_longest(worked.trace.working.steps, theirs):
+    """Rows of the profile's and the cause's steps, side by side; `parts` marks those whose values differ."""
+    for pair in side_by_side(worked):
         there = [step for step in pair if step is not None]
         values = ["" if step is None else number(step.value) for step in pair]
         yield {

@@ -18,7 +18,8 @@ from tflq.verification.element.working import Array, Index, Site, Working
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementTrace:
-    """One element under one profile. `expected` is the kernel's own result, which the last step's value equals.
+    """One element under `profile`, or whatever else is named there. `expected` is the kernel's own result, which the
+    last step's value equals.
 
     Where `is_told` is false the steps inside this kernel are not told apart, and there is only the result.
     """
