@@ -12,43 +12,8 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.lint.findings import Breach, Level, Rule
 from tflq.lint.site import QUANTIZED, Site
+from tflq.quantization.rules import FIXED, tied_inputs
 
-#: Operators whose kernels move codes without rescaling them, and which of their inputs hold such codes (None: all).
-#: CONCATENATION of uint8 rescales. Source: pooling.cc, concatenation.cc, reshape.cc, pad.cc, gather.cc ... Prepare.
-MOVES_CODES: dict[str, tuple[int, ...] | None] = {
-    **dict.fromkeys(
-        (
-            "AVERAGE_POOL_2D", "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "EXPAND_DIMS", "GATHER", "GATHER_ND",
-            "MAX_POOL_2D", "MIRROR_PAD", "PAD", "RESHAPE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
-            "REVERSE_V2", "SLICE", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE",
-            "TILE", "TRANSPOSE",
-        ),
-        (0,),
-    ),
-    "CONCATENATION": None,
-    "MAXIMUM": (0, 1),
-    "MINIMUM": (0, 1),
-    "PACK": None,
-    "PADV2": (0, 2),
-    "SELECT": (1, 2),
-    "SELECT_V2": (1, 2),
-    "SPLIT": (1,),
-    "UNPACK": (0,),
-}  # fmt: skip
-
-#: (operator, output type) -> scale and zero point that its kernel computes with, whatever the file says.
-#: Source: activations.cc SoftmaxPrepare, SigmoidPrepare, TanhPrepare, LogSoftmaxPrepare; l2norm.cc Prepare.
-FIXED: dict[tuple[str, TensorType], tuple[float, int]] = {
-    ("SOFTMAX", TensorType.INT8): (1 / 256, -128),
-    ("LOGISTIC", TensorType.INT8): (1 / 256, -128),
-    ("LOGISTIC", TensorType.UINT8): (1 / 256, 0),
-    ("TANH", TensorType.INT8): (1 / 128, 0),
-    ("TANH", TensorType.UINT8): (1 / 128, 128),
-    ("L2_NORMALIZATION", TensorType.INT8): (1 / 128, 0),
-    ("L2_NORMALIZATION", TensorType.UINT8): (1 / 128, 128),
-    ("LOG_SOFTMAX", TensorType.INT8): (16 / 256, 127),
-    ("LOG_SOFTMAX", TensorType.UINT8): (16 / 256, 255),
-}
 #: How far SOFTMAX's kernel lets its output scale be from the fixed one, as a part of it.
 NEAR = 1e-3
 
@@ -59,12 +24,11 @@ SOFTMAX_UNIT = 2.0**26
 def equal_scale(site: Site) -> Iterator[Breach]:
     """Inputs whose codes become output codes, with another scale or zero point than the output's."""
     output = site.activation(site.output())
-    if site.op not in MOVES_CODES or output is None:
+    if output is None:
         return
-    positions = MOVES_CODES[site.op]
-    if site.op == "CONCATENATION" and site.type(site.output()) == TensorType.UINT8:
+    if site.op == "CONCATENATION" and site.type(site.output()) == TensorType.UINT8:  # its kernel rescales
         return
-    for position in range(len(site.operator.inputs)) if positions is None else positions:
+    for position in tied_inputs(site.op, len(site.operator.inputs)):
         here = site.activation(site.input(position))
         if here is not None and site.type(site.input(position)) == site.type(site.output()) and here != output:
             yield Breach(site.input(position), f"scale {output[0]}, zero point {output[1]} as the output", _pair(here))

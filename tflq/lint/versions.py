@@ -10,25 +10,21 @@ from collections.abc import Iterator
 from tflq.ir import TensorType
 from tflq.lint.findings import Breach, Level, Rule
 from tflq.lint.site import Site
+from tflq.quantization.versions import NEEDED
 
-#: operator -> (version that int8 data need at least, the same for int16 data).
-NEEDED: dict[str, tuple[int, int]] = {
-    "AVERAGE_POOL_2D": (2, 3),
-    "CONV_2D": (3, 1),
-    "DEPTHWISE_CONV_2D": (3, 1),
-    "FULLY_CONNECTED": (4, 1),
-    "MAX_POOL_2D": (2, 3),
-    "MUL": (2, 4),
-    "SVDF": (3, 1),
-    "TRANSPOSE": (2, 5),
-    "GATHER": (2, 4),
-}
+#: Operators whose versions are looked at: those that converters themselves number rightly.
+CHECKED = frozenset(
+    {
+        "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "GATHER", "MAX_POOL_2D", "MUL", "SVDF",
+        "TRANSPOSE",
+    }
+)  # fmt: skip
 
 
 def needed_version(site: Site) -> int:
     """The version that the operator's data type needs, as far as it is listed here, else 1."""
     kind = site.type(site.input(0))
-    eight, sixteen = NEEDED.get(site.op, (1, 1))
+    eight, sixteen = NEEDED[site.op] if site.op in CHECKED else (1, 1)
     return {TensorType.INT8: eight, TensorType.INT16: sixteen}.get(kind, 1) if isinstance(kind, TensorType) else 1
 
 

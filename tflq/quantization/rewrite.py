@@ -143,7 +143,7 @@ class _Writing:
         return self._converted[key]
 
     def _home(self, tensor: int) -> tuple[Params | None, int]:
-        """The form in which a computed tensor is made, and the new tensor: before DEQUANTIZE where it comes from one."""
+        """The form of a computed tensor as it is made, and its new tensor: what DEQUANTIZE reads where one makes it."""
         narrow = self._source.codes.get(tensor)
         if narrow is None:
             return self._assignment.made.get(tensor), self._original(tensor)

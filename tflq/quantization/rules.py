@@ -84,8 +84,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )  # fmt: skip
 
-#: Operators that copy rows of a table -> its position. Where data stay float, a constant table is stored in 8 bits, with
-#: a scale for each row.
+#: Operators that copy rows of a table -> its position. Where data stay float, constant tables are stored in 8 bits,
+#: with a scale for each row.
 TABLES: Mapping[str, int] = MappingProxyType({"EMBEDDING_LOOKUP": 1, "GATHER": 0})
 
 #: Operators that look at nothing but shapes: they read a tensor as it is made.
@@ -149,7 +149,7 @@ FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
 
 def tied_inputs(op: str, count: int) -> tuple[int, ...]:
     """Which of an operator's `count` inputs share scale and zero point with its output."""
-    tied = RULES[op].tied
+    tied = RULES.get(op, FREE).tied
     if tied is None:
         return ()
     return tied or tuple(range(count))

@@ -174,7 +174,7 @@ def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
 def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
     """Positions of inputs that share the output's scale and are no constants."""
     inputs, op = model.graph.operators[index].inputs, model.op(index)
-    tied = tied_inputs(op, len(inputs)) if op in RULES else ()
+    tied = tied_inputs(op, len(inputs))
     return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
 
 
