@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from device.judging import Judged, described, document, faulty, good, judged, lines, rates
 from device.planting import Case, cases
 
@@ -76,7 +75,7 @@ def facts(case: Case) -> dict[str, Any]:
     return {
         "case": case.number, "seed": case.seed, "kind": case.kind, "mistake": case.mistake, "model": str(case.model),
         "profile": case.profile, "operator": case.site.index, "op": case.site.op, "type": case.site.type,
-        "changed": case.changed, "partial": case.partial,
+        "changed": case.changed, "samples": len(case.samples), "partial": case.partial,
     }  # fmt: skip
 
 
@@ -85,8 +84,7 @@ def saved(drawn: Iterator[Case], folder: Path) -> Iterator[Case]:
     folder.mkdir(parents=True, exist_ok=True)
     known = []
     for case in drawn:
-        entries: Any = {str(tensor): value for tensor, value in case.dump.items()}
-        np.savez(folder / f"{case.number:04}.npz", **entries)
+        case.save(folder / f"{case.number:04}.npz")
         known.append(facts(case))
         (folder / "cases.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
         yield case

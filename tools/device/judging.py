@@ -8,9 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import numpy as np
 
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
@@ -73,8 +70,7 @@ def judged(case: Case) -> Judged:
     began = time.perf_counter()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "dump.npz"
-        entries: Any = {str(tensor): value for tensor, value in case.dump.items()}
-        np.savez(path, **entries)
+        case.save(path)
         samples = load_dumps(chosen.model, path)
     findings = investigate(chosen.model, samples, profile_of(case.profile))
     first = next((o.index for o in findings.operators if o.differs), None)

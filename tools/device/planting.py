@@ -35,14 +35,17 @@ _BEYOND: tuple[Mistake | Damage, ...] = (*DAMAGES, *UNEXPECTED)
 #: Draws of model, operator and inputs for one mistake before it is taken as it is.
 _DRAWS = 60
 #: Elements of all tensors of a model whose dump is quickly explained.
-_QUICK = 10**6
+_QUICK = 3 * 10**5
+#: How many samples a dump of such a model holds.
+_SAMPLES = (1, 4)
 #: Elements that mistakes beyond the list have to change: fewer might be anything.
 _ENOUGH = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What was planted. `kind`: listed, profile, outside or none. `changed`: elements of the operator's result."""
+    """What was planted. `kind`: listed, profile, outside or none. `changed`: elements of the
+    operator's results in all samples."""
 
     number: int
     seed: int
@@ -52,8 +55,13 @@ class Case:
     profile: str
     site: Site
     changed: int
-    dump: Mapping[int, Array] = field(repr=False)
+    samples: tuple[Mapping[int, Array], ...] = field(repr=False)
     partial: bool = False
+
+    def save(self, path: Path) -> None:
+        """Write the dump: tensors by index, those of sample k behind sk_."""
+        entries: Any = {f"s{k}_{t}": value for k, dump in enumerate(self.samples) for t, value in dump.items()}
+        np.savez(path, **entries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,20 +170,21 @@ def _planted(
         return None
     if isinstance(mistake, Mistake):
         device = mistake.made_by(device)
-    try:
-        values = run(make_plan(chosen.model, by_name(base)), _inputs(chosen.model, rng), keep_all=True).values
-    except TflqError:
-        return None
-    result = compute(site, device, values)
-    if isinstance(mistake, Damage):
-        result = mistake.make(result, rng)
-    expected = values[site.output.tensor]
-    changed = int(np.count_nonzero(result != expected))
-    partial = bool(rng.random() < 0.3)
-    dump = _went_on(chosen.model, site, by_name(base), values, result)
-    dump = _part(chosen.model, site, dump, rng) if partial else dump
+    partial, dumps, changed = bool(rng.random() < 0.3), [], 0
+    kept = _kept(chosen.model, site, rng) if partial else None
+    for _ in range(int(rng.choice(_SAMPLES)) if chosen.elements < _QUICK else 1):
+        try:
+            values = run(make_plan(chosen.model, by_name(base)), _inputs(chosen.model, rng), keep_all=True).values
+        except TflqError:
+            return None
+        result = compute(site, device, values)
+        if isinstance(mistake, Damage):
+            result = mistake.make(result, rng)
+        changed += int(np.count_nonzero(result != values[site.output.tensor]))
+        dump = _went_on(chosen.model, site, by_name(base), values, result)
+        dumps.append({t: value for t, value in dump.items() if kept is None or t in kept})
     name = mistake if isinstance(mistake, str) else "none" if mistake is None else mistake.name
-    return Case(number, seed, kind, name, chosen.path, base, site, changed, dump, partial)
+    return Case(number, seed, kind, name, chosen.path, base, site, changed, tuple(dumps), partial)
 
 
 def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
@@ -215,7 +224,8 @@ def _went_on(
     return {**known, **{t: later[t] for t in made if t in later}}
 
 
-def _part(model: Model, site: Site, dump: Mapping[int, Array], rng: np.random.Generator) -> dict[int, Array]:
-    """The model's inputs, the operator's result, and half of everything else."""
-    kept = {*model.subgraphs[0].inputs, site.output.tensor}
-    return {t: value for t, value in dump.items() if t in kept or rng.random() < 0.5}
+def _kept(model: Model, site: Site, rng: np.random.Generator) -> set[int]:
+    """What a partial dump holds: the model's inputs, the operator's result, and half of everything else."""
+    graph = model.subgraphs[0]
+    rest = (t for t in range(len(graph.tensors)) if rng.random() < 0.5)
+    return {*graph.inputs, site.output.tensor, *rest}
