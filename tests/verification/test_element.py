@@ -20,7 +20,8 @@ from tflq.verification.element import ElementTrace, trace_element
 TOLD = {
     "singleop": {
         "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "HARD_SWISH",
-        "LEAKY_RELU", "LOGISTIC", "MAX_POOL_2D", "MEAN", "MUL", "PAD", "PADV2", "QUANTIZE", "RELU6", "SOFTMAX", "SUB",
+        "LEAKY_RELU", "LOGISTIC", "MAXIMUM", "MAX_POOL_2D", "MEAN", "MUL", "PAD", "PADV2", "PRELU",
+        "QUANTIZE", "RELU6", "SOFTMAX", "SUB",
         "SUM", "TANH", "TRANSPOSE_CONV",
     },
     "zip": {

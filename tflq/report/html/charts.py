@@ -17,7 +17,7 @@ SHADES = 5
 MOST_CELLS = 96
 
 #: Pixels of the longer side of a heat map, of the smallest cell and of the largest.
-_SIDE, _CELL_SIZES = 384, (4, 24)
+_SIDE, _CELL_SIZES = 384, (4, 48)
 
 _CELL = "M{} {}h1v1h-1z"
 _BAR = Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{}" height="{:.1f}"/>')

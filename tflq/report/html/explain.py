@@ -62,7 +62,7 @@ def explain_page(model: str, dump: str, found: Findings) -> str:
         partial=[] if e is None else [_hypothesis(h) for h in partial_ones(e)],
         itself="" if e is None else f"{e.profile} itself: {e.matching:,} of {e.elements:,}",
         element=None if found.element is None else _element(found.element, found.sample),
-        next=[text.removeprefix("Next: ") for text in next_steps(model, dump, found)],
+        next=[text.partition(": ")[2] for text in next_steps(model, dump, found)],
         growth=None if found.amplification is None else _growth(found.amplification),
         operators=[_operator(o) for o in found.operators],
         unknown=found.unknown,

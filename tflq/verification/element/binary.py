@@ -99,6 +99,33 @@ def narrow_product(site: Site) -> Working:
     return Working((Tap(first, second, a * b),), steps)
 
 
+def sloped(site: Site) -> Working:
+    """PRELU: the input scaled above its zero point; its product with alpha scaled below."""
+    data = site.data
+    x = replace(_broadcast_read(site, 0), zero_point=data.input_zero_point)
+    alpha = replace(_broadcast_read(site, 1), zero_point=data.alpha_zero_point)
+    centred, slope = int(x.centred), int(alpha.centred)
+    if centred >= 0:
+        steps = [Step("input zero point taken off", centred, f"{x.code} - {x.zero_point}")]
+        steps += stage_steps(data.positive, centred, 0)
+    else:
+        steps = [Step("product of centred codes", centred * slope, f"{centred} * {slope}")]
+        steps += stage_steps(data.negative, centred * slope, 0)
+    scaled = int(steps[-1].value)
+    moved = wrapped(scaled + data.output_zero_point)
+    steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
+    return Working((Tap(x, alpha, centred * slope),), (*steps, clamp_step(moved, data.low, data.high)))
+
+
+def plain(site: Site) -> Working:
+    """An operator in its operands' own type: their values, and what comes of them."""
+    values = [_broadcast_read(site, operand) for operand in (0, 1)]
+    a, b = (site.operand(read.operand)[read.place] for read in values)
+    made = np.asarray(site.data(a, b)).astype(site.operand(0).dtype)
+    taps = tuple(Tap(replace(read, zero_point=0), None, read.code) for read in values)
+    return Working(taps, (Step(site.node.op, made.item(), f"of {a} and {b}"),))
+
+
 def _broadcast_read(site: Site, operand: int) -> Read:
     shape = site.operand(operand).shape
     return site.read(operand, aligned(site.index, shape), zero_point_of(site, operand))

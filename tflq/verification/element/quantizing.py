@@ -45,6 +45,23 @@ def by_blocks(site: Site) -> Working:
     return _working(site, (*steps, clamp_step(wrapped(whole + zero_point), data.low, data.high)))
 
 
+def by_product(site: Site) -> Working:
+    """XNNPACK: a float32 product with the reciprocal, clamped, half to even."""
+    data = site.data
+    product = float(np.float32(np.float32(_given(site)) * data.per_unit))
+    held = min(
+        max(product, float(np.float32(data.low - data.zero_point))), float(np.float32(data.high - data.zero_point))
+    )
+    whole = int(round_half_even(held))
+    steps = (
+        Step("multiplied by 1 / scale, in float32", product, f"{_given(site)!r} * {float(data.per_unit)!r}"),
+        Step("clamp", held, f"to {data.low} .. {data.high}, less the zero point"),
+        Step("rounded half to even", whole),
+        Step("output zero point added", whole + data.zero_point, f"{whole} + {data.zero_point}"),
+    )
+    return _working(site, steps)
+
+
 def _rounded_away(site: Site, quotient: Step, zero_point: int) -> Working:
     whole = int(float_to_int32(round_half_away(float(quotient.value))))
     moved = wrapped(whole + zero_point)

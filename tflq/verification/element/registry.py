@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tflq.kernels import binary as binary_kernels
 from tflq.kernels import scaled_sum
 from tflq.kernels import unary as unary_kernels
 from tflq.kernels.optimized import add as add_in_blocks
@@ -20,17 +21,20 @@ from tflq.kernels.reference import (
     concatenation,
     conv_2d,
     depthwise_conv_2d,
+    dequantize,
     fully_connected,
     leaky_relu,
     max_pool_2d,
     mean,
     mul,
+    prelu,
     quantize,
     softmax,
     transpose_conv,
 )
 from tflq.kernels.reference import sum as sum_
 from tflq.kernels.xnnpack import mean as mean_by_xnnpack
+from tflq.kernels.xnnpack import quantize as quantize_by_xnnpack
 from tflq.numerics import tables
 from tflq.verification.element import binary, contractions, gathering, moving, quantizing, unary
 from tflq.verification.element import softmax as rows
@@ -54,6 +58,8 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     add_in_blocks.eval_blocks: binary.scaled_sum_in_blocks,
     mul.eval_quantized: binary.product,
     mul.eval_narrow: binary.narrow_product,
+    prelu.eval_quantized: binary.sloped,
+    binary_kernels.eval_plain: binary.plain,
     unary_kernels.eval_table: unary.tabulated,
     quantize_in_blocks.eval_tables: unary.tabulated_in_blocks,
     tables.look_up_8bit: unary.looked_up,
@@ -64,6 +70,8 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     quantize_scalar.eval_scalar: quantizing.by_wide_quotient,
     concatenation.eval_concatenation: moving.concatenated,
     leaky_relu.eval_quantized: unary.leaky,
+    dequantize.eval_dequantize: unary.dequantized,
+    quantize_by_xnnpack.eval_float: quantizing.by_product,
     average_pool_2d.eval_quantized: gathering.averaged,
     max_pool_2d.eval_quantized: gathering.largest,
     mean.eval_quantized: gathering.mean,

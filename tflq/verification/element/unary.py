@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tflq.kernels.blocks import in_whole_blocks
-from tflq.kernels.reference import leaky_relu, quantize
+from tflq.kernels.reference import dequantize, leaky_relu, quantize
 from tflq.kernels.unary import Tabulated
 from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
 from tflq.verification.element.working import Array, Read, Site, Tap, Working, zero_point_of
@@ -63,6 +63,12 @@ def interpolated(site: Site) -> Working:
     return Working((_alone(read),), steps)
 
 
+def dequantized(site: Site) -> Working:
+    """DEQUANTIZE of what has no table: 16 bits, or several scales."""
+    read = _read_here(site)
+    return Working((_alone(read),), tuple(_dequantize(site.data, read, site.flat)))
+
+
 def requantized(site: Site) -> Working:
     """QUANTIZE from codes to codes."""
     read = _read_here(site)
@@ -73,6 +79,18 @@ def leaky(site: Site) -> Working:
     """LEAKY_RELU: one multiplier above the zero point, another below."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_leaky(site.data, read)))
+
+
+def _dequantize(data: dequantize.OpData, read: Read, flat: int = 0) -> list[Step]:
+    inner = data.rows[2]
+    channel = flat // inner % data.rows[1] if inner > 0 else 0
+    zero_point, scale = int(data.zero_point[channel]), data.scale[channel]
+    centred = int(read.code) - zero_point
+    real = np.float32(np.float64(centred) * scale)
+    return [
+        Step("zero point taken off", centred, f"{read.code} - {zero_point}"),
+        Step("multiplied by the scale, rounded to float32", real.item(), f"{centred} * {float(scale)!r}"),
+    ]
 
 
 def _requantize(data: quantize.RequantizeData, read: Read) -> list[Step]:
@@ -99,6 +117,7 @@ def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
 _INSIDE: dict[type, Callable[[Any, Read], list[Step]]] = {
     quantize.RequantizeData: _requantize,
     leaky_relu.OpData: _leaky,
+    dequantize.OpData: _dequantize,
 }
 
 
