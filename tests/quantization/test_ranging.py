@@ -169,7 +169,7 @@ def test_two_passes_win_where_one_value_leaves_the_bulk_a_single_bin() -> None:
     search = Search(Objective.EARTH_MOVER, GOLDEN)
     found = {}
     for passes in (False, True):
-        ranging = Ranging(Watch.PERCENTILE, activations=search, two_passes=passes)
+        ranging = Ranging(Watch.MOVING_AVERAGE, activations=search, two_passes=passes)
         integer = quantize(model, of_input(rows), Recipe(candidates=(Methods(ranging=ranging),))).model
         found[passes] = np.mean(np.square(results(model, usual) - results(integer, codes(integer, usual))))
     integer = quantize(model, of_input(rows)).model

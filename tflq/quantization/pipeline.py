@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tflq.api.files import Source, load, save
@@ -12,8 +12,8 @@ from tflq.interpreter import make_plan
 from tflq.ir import Model
 from tflq.profiles import by_name
 from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
+from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.floats import FloatModel, prepared
-from tflq.quantization.params import Array
 from tflq.quantization.ranging import activation_ranges, weight_ranges
 from tflq.quantization.recipe import Recipe
 from tflq.quantization.rewrite import Rewritten, rewritten
@@ -34,14 +34,16 @@ class Result:
         return save(self.model, path)
 
 
-def quantize(model: Source | Model, calibration: Iterable[Mapping[int, Array]], recipe: Recipe | None = None) -> Result:
+def quantize(
+    model: Source | Model, calibration: CalibrationSource | Calibration, recipe: Recipe | None = None
+) -> Result:
     """The quantized form of a float model."""
     recipe = recipe or Recipe()
     source = load(model)
     floats = prepared(source)
     kept = named(source, floats, recipe)
     ranging = recipe.candidates[0].ranging
-    samples = list(calibration)
+    samples = Calibration(source, calibration)
     while True:
         modes, reasons = modes_of(floats, recipe.mode, kept)
         plan = scheme(floats, modes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,41 +13,44 @@ from tflq.errors import CalibrationError
 from tflq.ir import Model, TensorSpec
 
 Array = NDArray[Any]
+Name = TypeVar("Name", str, Any)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputNames:
-    """The inputs of the first subgraph in order, and their positions by tensor name and by names in signatures."""
+    """The inputs of the first subgraph in order, and their positions by tensor index, by tensor name and by the names
+    that signatures give them.
+    """
 
     tensors: tuple[int, ...]
     specs: tuple[TensorSpec, ...]
-    positions: Mapping[str, int]
+    positions: Mapping[str | int, int]
 
     @staticmethod
     def of(model: Model) -> InputNames:
         """From the model's first subgraph; where names clash, tensor names go before."""
         graph = model.subgraphs[0]
         position = {tensor: i for i, tensor in enumerate(graph.inputs)}
-        positions: dict[str, int] = {}
+        positions: dict[str | int, int] = {tensor: i for tensor, i in position.items()}
         for signature in model.signature_defs or ():
             if signature.subgraph_index == 0:
                 positions.update({name: position[tensor] for name, tensor in signature.inputs if tensor in position})
         positions.update({name: i for tensor, i in position.items() if (name := graph.tensors[tensor].name)})
         return InputNames(graph.inputs, tuple(graph.tensors[t] for t in graph.inputs), positions)
 
-    def ordered(self, given: Mapping[str, ArrayLike], sample: int | None) -> tuple[Array, ...]:
-        """Arrays given by name, in input order."""
-        order = self.order(given, sample)
-        return tuple(np.asarray(given[name]) for name in order)
+    def ordered(self, given: Mapping[Any, ArrayLike], sample: int | None) -> tuple[Array, ...]:
+        """Arrays given by name or tensor index, in input order."""
+        return tuple(np.asarray(given[name]) for name in self.order(given, sample))
 
-    def order(self, given: Iterable[str], sample: int | None = None) -> tuple[str, ...]:
+    def order(self, given: Iterable[Name], sample: int | None = None) -> tuple[Name, ...]:
         """The given names in input order; every input must be named once, and nothing else."""
-        found: dict[int, str] = {}
+        found: dict[int, Name] = {}
         for name in given:
             i = self.positions.get(name)
             if i is None or i in found:
                 reason = "there is no input of that name" if i is None else "is given twice"
-                raise CalibrationError(reason, sample=sample, name=name, expected=" or ".join(self.positions), got=name)
+                known = " or ".join(n for n in self.positions if isinstance(n, str))
+                raise CalibrationError(reason, sample=sample, name=str(name), expected=known)
             found[i] = name
         for i, spec in enumerate(self.specs):
             if i not in found:

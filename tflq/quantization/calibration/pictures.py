@@ -30,7 +30,15 @@ def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[An
     try:
         with Image.open(path) as image:
             upright = ImageOps.exif_transpose(image).convert(_MODES[channels])
-            fitted = ImageOps.fit(upright, (width, height), Image.Resampling.BILINEAR)
+            cut = upright.crop(_centred(*upright.size, width, height))
+            fitted = cut.resize((width, height), Image.Resampling.BILINEAR)
     except (OSError, UnidentifiedImageError, ValueError) as error:
         raise InputError(f"is no readable image ({error})", name=str(path)) from error
     return np.asarray(fitted, np.uint8).reshape(height, width, channels)
+
+
+def _centred(width: int, height: int, wide: int, high: int) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of the largest centred part that is `wide` to `high` in proportion."""
+    part_width, part_height = min(width, max(1, height * wide // high)), min(height, max(1, width * high // wide))
+    left, top = (width - part_width) // 2, (height - part_height) // 2
+    return left, top, left + part_width, top + part_height

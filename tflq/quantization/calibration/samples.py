@@ -18,8 +18,9 @@ from tflq.quantization.calibration.scaling import Scaling
 from tflq.quantization.calibration.spool import Spool
 
 Array = NDArray[Any]
-#: One sample: arrays in input order or by name, the batch dimension included; the bare array where there is one input.
-SampleSource: TypeAlias = "Sequence[ArrayLike] | Mapping[str, ArrayLike] | Array"
+#: One sample: arrays in input order, by name or by tensor index, the batch dimension included; the bare array where
+#: there is one input.
+SampleSource: TypeAlias = "Sequence[ArrayLike] | Mapping[str, ArrayLike] | Mapping[int, ArrayLike] | Array"
 #: A path (.npz, .npy, folder), stacked arrays, an iterable of samples, or a function that gives one.
 CalibrationSource: TypeAlias = (
     "str | os.PathLike[str] | Array | Mapping[str, ArrayLike] | Iterable[SampleSource] | "
