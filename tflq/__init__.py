@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe import Recipe
     from tflq.verification import record, verify
+    from tflq.verification.asking import explain, fit
 
     __version__: str
 
@@ -27,6 +28,8 @@ __all__ = [
     "Recipe",
     "TflqError",
     "__version__",
+    "explain",
+    "fit",
     "load",
     "quantize",
     "record",
@@ -41,6 +44,8 @@ _HOMES = {
     "OpResolverType": ("tflq.api.options", "OpResolverType"),
     "Recipe": ("tflq.quantization.recipe", "Recipe"),
     "TflqError": ("tflq.errors", "TflqError"),
+    "explain": ("tflq.verification.asking", "explain"),
+    "fit": ("tflq.verification.asking", "fit"),
     "load": ("tflq.api.files", "load"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "record": ("tflq.verification", "record"),

@@ -30,12 +30,18 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
 @click.option("--inputs", metavar="SOURCE", help="The inputs that were fed, where the dump lacks them.")
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
+@click.option(
+    "--discriminate",
+    metavar="FILE",
+    type=click.Path(),
+    help="Search inputs that tell the causes that fit apart, and write them as an .npz.",
+)
 @click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
 @profile_option
 @json_option
 def explain_command(
     model: str, dump: str | None, sample: int | None, op: int | None, element: tuple[int, ...] | None, mode: str,
-    inputs: str | None, seed: int, html: str | None, profile: str, as_json: bool,
+    inputs: str | None, seed: int, discriminate: str | None, html: str | None, profile: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
@@ -50,7 +56,7 @@ def explain_command(
 
     target = subject(model).model
     if dump is None:
-        if element is None or html is not None:
+        if element is None or html is not None or discriminate is not None:
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
@@ -60,6 +66,8 @@ def explain_command(
 
     samples = load_dumps(target, dump, sample, inputs)
     found = investigate(target, samples, by_name(profile), op=op, mode=mode, element=element)
+    if discriminate is not None:
+        found = _discriminated(target, samples, found, by_name(profile), discriminate)
     if html is not None:
         from tflq.cli.files import write_text
         from tflq.report.html.explain import explain_page
@@ -70,6 +78,21 @@ def explain_command(
     else:
         say(explain_lines(model, dump, found))
     return {"same": Exit.SAME, "differs": Exit.DIFFERS}.get(found.verdict, Exit.UNSUPPORTED)
+
+
+def _discriminated(model: Any, samples: Any, found: Any, profile: Any, path: str) -> Any:
+    """The findings with inputs that tell their causes apart, which are written where there are any."""
+    from dataclasses import replace
+
+    from tflq.cli.files import write_arrays
+    from tflq.verification.discriminating import discriminate
+
+    if found.explanation is None or len(found.explanation.exact) < 2:
+        return found
+    told = discriminate(model, samples[found.sample or 0], found.explanation, profile)
+    if told.trials:
+        write_arrays(path, told.arrays())
+    return replace(found, discrimination=told)
 
 
 def _work_out(

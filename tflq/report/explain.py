@@ -11,6 +11,7 @@ from tflq.report.element import element_document, element_lines
 from tflq.report.layout import Line, table
 from tflq.verification.amplification import Amplification, Spread
 from tflq.verification.comparing import Difference
+from tflq.verification.discriminating import Discrimination
 from tflq.verification.explain import Explanation, Hypothesis
 from tflq.verification.findings import Findings
 from tflq.verification.localize import Located
@@ -34,6 +35,8 @@ def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
             yield Line(f"  computed, as the dump lacks them: input tensors {list(found.explained.assumed)}", "warning")
         if found.first is not None:
             yield from _cause_lines(found.explanation)
+    if found.discrimination is not None:
+        yield from (Line(f"  {text}") for text in discrimination_texts(found.discrimination))
     if found.element is not None:
         yield from element_lines(found.element, found.sample)
     yield from (Line(text, "strong") for text in next_steps(model, dump, found))
@@ -66,6 +69,8 @@ def next_steps(model: str, dump: str, found: Findings) -> Iterator[str]:
         yield f"Next: tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(cause.name)}"
     else:
         yield f"Next: tflq inspect {quote(model)} --op {e.index}"
+    if e.verdict == "ambiguous" and found.discrimination is None:
+        yield f"  or: tflq explain {quote(model)} --dump {quote(dump)} --op {e.index} --discriminate apart.npz"
 
 
 def operator_row(o: Located) -> list[str]:
@@ -135,6 +140,17 @@ def _cause_lines(e: Explanation) -> Iterator[Line]:
         yield from (Line(f"  {hypothesis_text(h)}", "faint") for h in partial)
 
 
+def discrimination_texts(told: Discrimination) -> Iterator[str]:
+    """Which causes other inputs tell apart, and whose inputs those are."""
+    of = "the model" if told.of_model else f"operator {told.index} alone (tflq extract)"
+    samples = "sample" if len(told.trials) == 1 else "samples"
+    if told.trials:
+        yield f"told apart by {len(told.trials)} {samples} of inputs of {of}: run the device on them"
+    for group in told.groups:
+        if len(group) > 1:
+            yield f"not told apart by any input tried: {'; '.join(told.causes[cause] for cause in group)}"
+
+
 def _growth_lines(growth: Amplification) -> Iterator[Line]:
     if growth.reason:
         yield Line(f"How it grows: not computed, {growth.reason}", "warning")
@@ -199,6 +215,7 @@ def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
         "sample": found.sample,
         "operators": [_operator(o) for o in found.operators],
         "explanation": None if found.explanation is None else _explanation(found.explanation),
+        "discrimination": None if found.discrimination is None else _discrimination(found.discrimination),
         "element": None if found.element is None else element_document(found.element),
         "growth": None if found.amplification is None else _growth(found.amplification),
         "next": list(next_steps(model, dump, found)),
@@ -220,6 +237,16 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "elements": e.elements,
         "exact": [_hypothesis(h) for h in e.exact],
         "partial": [_hypothesis(h) for h in e.hypotheses if not h.exact][:_PARTIAL],
+    }
+
+
+def _discrimination(told: Discrimination) -> dict[str, Any]:
+    return {
+        "operator": told.index,
+        "inputs_of": "model" if told.of_model else "operator",
+        "samples": len(told.trials),
+        "causes": list(told.causes),
+        "groups": [list(group) for group in told.groups],
     }
 
 

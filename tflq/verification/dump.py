@@ -68,6 +68,11 @@ def load_dumps(
     return found if sample is None else found[sample : sample + 1]
 
 
+def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
+    """A dump of arrays in memory, by tensor name or index."""
+    return _named(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
+
+
 def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     place = Path(path)
     if not place.exists():

@@ -27,6 +27,8 @@ from tflq.verification.probing import probes
 from tflq.verification.thinning import thinned
 
 Array = NDArray[Any]
+#: By original tensor index.
+Results = Mapping[int, Array]
 
 #: Of a large image, so many of the best partial mistakes are computed on the whole.
 _SHOWN = 6
@@ -124,7 +126,7 @@ def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[G
     for kind, name, device in hypotheses(alone, profile):
         if kind == "mistake" and name in hopeless:
             continue
-        values = _values(device, alone)
+        values = results(device, alone)
         digest = _digest(values, alone.got)
         if digest is None or digest == own:
             continue
@@ -141,7 +143,7 @@ def _hopeless(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> set[
         return set()
     scores: dict[str, int] = {}
     for name, device in mistakes(thinner.alone, profile):
-        score = _score(thinner.of(_values(device, thinner.alone)), thinner.alone.got)[0]
+        score = _score(thinner.of(results(device, thinner.alone)), thinner.alone.got)[0]
         scores[name] = max(score, scores.get(name, 0))
     own, elements = _score(thinner.of(thinner.alone.run(thinner.alone.plan(profile))), thinner.alone.got)
     best = sorted((score for score in scores.values() if score > own), reverse=True)[:_SHOWN]
@@ -153,7 +155,7 @@ def separated(group: Group, alone: Alone) -> list[Group]:
     parts: dict[tuple[bytes | None, ...], Group] = {}
     others = list(probes(alone)) if len(group.members) > 1 else []
     for kind, name, device in group.members:
-        key = tuple(_digest(_values(device, other), alone.got) for other in others)
+        key = tuple(_digest(results(device, other), alone.got) for other in others)
         parts.setdefault(key, Group(group.matching)).members.append((kind, name, device))
     return list(parts.values())
 
@@ -188,13 +190,14 @@ def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
                 )
 
 
-def _values(device: Device, alone: Alone) -> Mapping[int, Array]:
-    """What a device makes; nothing where it cannot run."""
+def results(device: Device, alone: Alone) -> Results:
+    """What a device makes of an operator's inputs, of the results that the dump holds; nothing where it cannot run."""
     try:
         with np.errstate(all="ignore"):
-            return device(alone)
+            made = device(alone)
     except TflqError:
         return {}
+    return {t: made[t] for t in alone.got if t in made}
 
 
 def _digest(values: Mapping[int, Array], got: Mapping[int, Array]) -> bytes | None:
