@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import TflqError
 from tflq.interpreter import Plan, State, make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, Operator
 from tflq.profiles import by_name
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ class Runner:
         graph = model.subgraphs[0]
         self.kept = tuple(dict.fromkeys(graph.outputs if keep is None else keep))
         made = {t for operator in graph.operators for t in operator.outputs}
-        tapped = replace(graph, outputs=tuple(t for t in self.kept if t in made))
+        tapped = replace(graph, outputs=tuple(t for t in self.kept if t in made), operators=_needed(model, self.kept))
         self._model = replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None)
         self._profile = by_name(profile)
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
@@ -91,6 +91,19 @@ class Runner:
         if any(v.shape[:1] != (1,) or not _same(joined[t], v, alone[1][t]) for t, v in alone[0].items()):
             return 1
         return max(1, min(batch, BATCH_BYTES // max(1, sum(v.nbytes for v in alone[0].values()))))
+
+
+def _needed(model: Model, kept: Collection[int]) -> tuple[Operator, ...]:
+    """The operators that the kept tensors hang on; all of them where some have effects beyond their outputs."""
+    graph = model.subgraphs[0]
+    if len(model.subgraphs) > 1 or any(t.is_variable for t in graph.tensors):
+        return graph.operators
+    wanted, chosen = set(kept), []
+    for operator in reversed(graph.operators):
+        if wanted.intersection(operator.outputs):
+            chosen.append(operator)
+            wanted.update(operator.inputs)
+    return tuple(reversed(chosen))
 
 
 def _joined(samples: list[Sample]) -> dict[int, Array]:

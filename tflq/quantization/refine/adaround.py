@@ -22,34 +22,35 @@ WARM = 0.2
 
 
 def adaround(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [O, K] in low..high for real codes `targets` [O, K], under second moments `square` [K, K].
+    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
 
     A row that ends worse than by rounding to nearest is rounded to nearest.
     """
     weight = damped(square)
-    weight = weight / np.mean(np.diag(weight))
+    weight = weight / np.trace(weight, axis1=1, axis2=2)[:, None, None] * weight.shape[1]
     floor = np.floor(targets)
     learned = np.clip(floor + (_learned(targets - floor, weight) >= 0.5), low, high)
     nearest = np.clip(np.rint(targets), low, high)
     worse = output_error(learned - targets, weight) > output_error(nearest - targets, weight)
-    return np.where(worse[:, None], nearest, learned)
+    return np.where(worse[:, :, None], nearest, learned)
 
 
 def output_error(error: Reals, square: Reals) -> Reals:
-    """e H e^T of each row [O] of errors [O, K]."""
-    errors: Reals = np.einsum("ok,ok->o", error @ square, error)
+    """e H e^T of each row [G, O] of errors [G, O, K]."""
+    errors: Reals = np.einsum("gok,gok->go", error @ square, error)
     return errors
 
 
-def _learned(fraction: Reals, weight: Reals) -> Reals:
-    """h(V) in 0..1 after training."""
-    bounded = np.clip((fraction + 0.1) / 1.2, 1e-4, 1 - 1e-4)
+def _learned(fraction: Reals, weight: Reals) -> NDArray[np.float32]:
+    """h(V) in 0..1 after training, in float32."""
+    wanted, square = fraction.astype(np.float32), weight.astype(np.float32)
+    bounded = np.clip((wanted + 0.1) / 1.2, 1e-4, 1 - 1e-4)
     v = np.log(bounded / (1 - bounded))
     first, second = np.zeros_like(v), np.zeros_like(v)
     for step in range(1, STEPS + 1):
         sigmoid = 1 / (1 + np.exp(-v))
         h = np.clip(1.2 * sigmoid - 0.1, 0, 1)
-        slope = 2 * (h - fraction) @ weight
+        slope = 2 * (h - wanted) @ square
         done = step / STEPS
         if done > WARM:
             beta = 20 - 18 * (done - WARM) / (1 - WARM)
@@ -59,4 +60,4 @@ def _learned(fraction: Reals, weight: Reals) -> Reals:
         first += 0.1 * (slope - first)
         second += 0.001 * (slope * slope - second)
         v -= RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-12)
-    return np.clip(1.2 / (1 + np.exp(-v)) - 0.1, 0, 1)
+    return np.asarray(np.clip(1.2 / (1 + np.exp(-v)) - 0.1, 0, 1), np.float32)

@@ -18,7 +18,7 @@ ROUNDS = 3
 
 
 def bit_split(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [O, K] in low..high for real codes `targets` [O, K], under second moments `square` [K, K]."""
+    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
     weight = damped(square)
     codes = np.clip(np.rint(targets), low, high)
     slope = (codes - targets) @ weight  # half the gradient of the error
@@ -41,12 +41,12 @@ def _digits(codes: Reals) -> list[Reals]:
 
 def _settle(codes: Reals, slope: Reals, digit: Reals, unit: float, weight: Reals, low: int, high: int) -> None:
     """Choose one digit of all codes, input by input; `codes`, `slope` and `digit` are changed in place."""
-    for k in range(codes.shape[1]):
-        best = digit[:, k] - slope[:, k] / (weight[k, k] * unit)
+    for k in range(codes.shape[2]):
+        best = digit[:, :, k] - slope[:, :, k] / (weight[:, k, k, None] * unit)
         chosen = np.clip(np.rint(best), -1, 1)
-        step = (chosen - digit[:, k]) * unit
-        step[(codes[:, k] + step < low) | (codes[:, k] + step > high)] = 0
+        step = (chosen - digit[:, :, k]) * unit
+        step[(codes[:, :, k] + step < low) | (codes[:, :, k] + step > high)] = 0
         if step.any():
-            digit[:, k] += step / unit
-            codes[:, k] += step
-            slope += step[:, None] * weight[k]
+            digit[:, :, k] += step / unit
+            codes[:, :, k] += step
+            slope += step[:, :, None] * weight[:, None, k]

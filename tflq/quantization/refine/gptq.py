@@ -16,12 +16,16 @@ Reals = NDArray[np.float64]
 
 
 def gptq(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [O, K] in low..high for real codes `targets` [O, K], under second moments `square` [K, K]."""
-    order = np.argsort(-np.diag(square), kind="stable")
-    upper = np.linalg.cholesky(np.linalg.inv(damped(square[np.ix_(order, order)]))).T
-    rest, codes = targets[:, order].copy(), np.empty_like(targets)
-    for k, column in enumerate(order):
-        codes[:, column] = np.clip(np.rint(rest[:, k]), low, high)
-        error = (rest[:, k] - codes[:, column]) / upper[k, k]
-        rest[:, k + 1 :] -= error[:, None] * upper[k, k + 1 :]
-    return codes
+    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
+    order = np.argsort(-np.diagonal(square, axis1=1, axis2=2), axis=1, kind="stable")  # [G, K]
+    weight = damped(square)
+    weight = np.take_along_axis(np.take_along_axis(weight, order[:, :, None], 1), order[:, None, :], 2)
+    upper = np.linalg.cholesky(np.linalg.inv(weight)).transpose(0, 2, 1)
+    rest = np.take_along_axis(targets, order[:, None, :], 2)
+    codes = np.empty_like(rest)
+    for k in range(rest.shape[2]):
+        codes[:, :, k] = np.clip(np.rint(rest[:, :, k]), low, high)
+        error = (rest[:, :, k] - codes[:, :, k]) / upper[:, k, k, None]
+        rest[:, :, k + 1 :] -= error[:, :, None] * upper[:, None, k, k + 1 :]
+    back = np.argsort(order, axis=1)
+    return np.take_along_axis(codes, back[:, None, :], 2)

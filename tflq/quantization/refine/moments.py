@@ -79,15 +79,17 @@ def moments(linear: Linear, pairs: Iterable[tuple[Array, Array]], *, squares: bo
 
 
 def damped(square: Reals) -> Reals:
-    """A matrix [K, K] of second moments, positive definite: inputs that are always 0 weigh as little as nothing."""
-    weight = float(np.mean(np.diag(square)))
-    return square + np.eye(len(square)) * (DAMPING * weight if weight > 0 else 1.0)
+    """Matrices [G, K, K] of second moments, positive definite: inputs that are always 0 weigh next to nothing."""
+    size = square.shape[1]
+    weight = np.trace(square, axis1=1, axis2=2) / max(1, size)
+    return square + np.eye(size) * np.where(weight > 0, DAMPING * weight, 1.0)[:, None, None]
 
 
 def matched(targets: Reals, cross: Reals, square: Reals) -> Reals:
-    """Real weights [O, K] that do on the integer model's rows what `targets` do on the float model's.
+    """Real weights [G, O, K] that do on the integer model's rows what `targets` do on the float model's.
 
     They minimise the sum of |targets f - w q|^2 + damping |w - targets|^2 over w, C being the sum of f q^T and S that
     of q q^T: targets + targets (C - S) S_damped^-1.
     """
-    return targets + np.linalg.solve(damped(square), (targets @ (cross - square)).T).T
+    missing = (targets @ (cross - square)).transpose(0, 2, 1)
+    return targets + np.linalg.solve(damped(square), missing).transpose(0, 2, 1)

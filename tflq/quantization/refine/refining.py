@@ -31,7 +31,7 @@ from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme import Form, Scheme, Slot
 
 Reals = NDArray[np.float64]
-#: Real codes [O, K] and second moments [K, K] to codes [O, K] within limits.
+#: Real codes [G, O, K] and second moments [G, K, K] to codes [G, O, K] within limits.
 Rounder = Callable[[Reals, Reals, int, int], Reals]
 
 
@@ -122,13 +122,9 @@ def _rounded(one: Linear, floats: Reals, params: Params, seen: Moments, methods:
     """Codes [G, O, K] in the weights' type."""
     scale, zero_point = _along(one, params)
     low, high = limits(params.type)
-    rounder = ROUNDERS[methods.rounding]
-    groups = []
-    for g, weights in enumerate(floats):
-        square = seen.integer_integer[g]
-        wanted = matched(weights, seen.float_integer[g], square) if methods.match_inputs else weights
-        groups.append(rounder(wanted / scale[g] + zero_point[g], square, low + params.narrow, high))
-    return np.array(groups).astype(CARRIER[params.type])
+    wanted = matched(floats, seen.float_integer, seen.integer_integer) if methods.match_inputs else floats
+    codes = ROUNDERS[methods.rounding](wanted / scale + zero_point, seen.integer_integer, low + params.narrow, high)
+    return codes.astype(CARRIER[params.type])
 
 
 def _values(one: Linear, codes: Array, params: Params) -> Reals:
