@@ -10,6 +10,7 @@ from running import assert_same, run
 from single_op import FULL, T, build, litert
 
 from tflq.errors import UndefinedResultError
+from tflq.profiles import by_name
 
 Array = np.ndarray[Any, Any]
 RELUS = (0, 1, 3)
@@ -149,3 +150,30 @@ def test_an_absent_bias_is_read_through_a_null_pointer() -> None:
             run(model, [np.ones(x.shape, np.float32)], profile)
         run(model, [np.ones(x.shape, np.float32)], "litert-ref")
         run(model, [np.ones(x.shape, np.float32)], "litert-xnnpack")
+
+
+def test_what_is_not_reproduced_is_not_promised() -> None:
+    for profile in ("litert-opt", "tflite-2.14-opt"):
+        kernels = by_name(profile).kernels
+        for op in ("CONV_3D", "CONV_3D_TRANSPOSE", "LOCAL_RESPONSE_NORMALIZATION", "RESIZE_BILINEAR"):
+            words = {row.exactness.word for row in kernels[op] if row.types.split()[-1] == "float32"}
+            assert words == {"close"}, (profile, op)
+
+
+def test_volumes_in_2_14_add_up_as_images_do() -> None:
+    """A volume one element deep is an image."""
+    rng = np.random.default_rng(15)
+    x, w, bias = normal(rng, 2, 6, 7, 9), normal(rng, 5, 3, 2, 9), T("float32", (5,), value=normal(rng, 5))
+    steps = {"padding": 0, "stride_h": 2, "stride_w": 1}
+    flat = build(
+        "CONV_2D", [T("float32", x.shape), T("float32", w.shape, value=w), bias], [T("float32", (2, 3, 7, 5))],
+        ("Conv2DOptions", steps),
+    )  # fmt: skip
+    deep, filters = x[:, None], w.transpose(1, 2, 3, 0)[None]
+    volume = build(
+        "CONV_3D", [T("float32", deep.shape), T("float32", filters.shape, value=filters), bias],
+        [T("float32", (2, 1, 3, 7, 5))], ("Conv3DOptions", {**steps, "stride_d": 1}),
+    )  # fmt: skip
+    images, volumes = run(flat, [x], "tflite-2.14-opt")[0], run(volume, [deep], "tflite-2.14-opt")[0]
+    np.testing.assert_array_equal(volumes[:, 0], images)
+    assert (run(volume, [deep], "litert-ref")[0] != volumes).any()
