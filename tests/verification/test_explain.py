@@ -174,3 +174,26 @@ def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dic
     matrix = fit(model, [only_inputs])
     (line,) = fit_lines([], matrix)
     assert line.text.startswith("Nothing could be compared")
+
+
+def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, clean: dict[int, Array]) -> None:
+    graph = model.subgraphs[0]
+    names = [model.operator_codes[o.opcode_index].name for o in graph.operators]
+    index = names.index("FULLY_CONNECTED")
+    operator = graph.operators[index]
+    plan = make_plan(model, PROFILES["litert-ref"])
+    dumps = []
+    for seed in range(3):
+        given = {
+            t: np.random.default_rng(seed).integers(-128, 128, clean[t].shape).astype(np.int8) for t in graph.inputs
+        }
+        values = dict(run(plan, given, keep_all=True).values)
+        rows = values[operator.inputs[0]].reshape(-1, graph.tensors[operator.inputs[1]].shape[1])
+        made = dense(model, index, rows, math.floor).reshape(values[operator.outputs[0]].shape)
+        dumps.append(Dump("", {**values, operator.outputs[0]: made}))
+    profile = PROFILES["litert-ref"]
+    one, all_of_them = (explain_operator(model, dumps[0], index, profile, rest) for rest in ((), dumps[1:]))
+    assert all_of_them.elements == 3 * one.elements
+    assert any("minus infinity" in name for h in all_of_them.exact for name in (h.name, *h.also))
+    wrong = Dump("", {**dumps[1].tensors, operator.outputs[0]: dumps[1].tensors[operator.outputs[0]] ^ np.int8(1)})
+    assert not explain_operator(model, dumps[0], index, profile, [wrong]).exact

@@ -87,7 +87,8 @@ def _discriminated(model: Any, samples: Any, found: Any, profile: Any, path: str
     from tflq.cli.files import write_arrays
     from tflq.verification.discriminating import discriminate
 
-    if found.explanation is None or len(found.explanation.exact) < 2:
+    exact = () if found.explanation is None else found.explanation.exact
+    if sum(1 + len(cause.also) for cause in exact) < 2:
         return found
     told = discriminate(model, samples[found.sample or 0], found.explanation, profile)
     if told.trials:

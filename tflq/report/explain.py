@@ -69,7 +69,7 @@ def next_steps(model: str, dump: str, found: Findings) -> Iterator[str]:
         yield f"Next: tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(cause.name)}"
     else:
         yield f"Next: tflq inspect {quote(model)} --op {e.index}"
-    if e.verdict == "ambiguous" and found.discrimination is None:
+    if (len(e.exact) > 1 or any(h.also for h in e.exact)) and found.discrimination is None:
         yield f"  or: tflq explain {quote(model)} --dump {quote(dump)} --op {e.index} --discriminate apart.npz"
 
 
@@ -147,8 +147,9 @@ def discrimination_texts(told: Discrimination) -> Iterator[str]:
     if told.trials:
         yield f"told apart by {len(told.trials)} {samples} of inputs of {of}: run the device on them"
     for group in told.groups:
-        if len(group) > 1:
-            yield f"not told apart by any input tried: {'; '.join(told.causes[cause] for cause in group)}"
+        names = [told.causes[cause] for cause in group]
+        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        yield f"  {'one' if len(names) > 1 else 'alone'}: {', '.join(names[:_NAMES])}{more}"
 
 
 def _growth_lines(growth: Amplification) -> Iterator[Line]:

@@ -58,24 +58,24 @@ class Discrimination:
 
 
 def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Profile) -> Discrimination:
-    """Search inputs on which the explanation's exact causes part: of the whole model, else of the operator alone."""
+    """Search inputs on which exact causes part, under all of their names: of the model, else of the operator alone."""
+    causes = tuple(name for h in explanation.exact for name in (h.name, *h.also))
     alone = operator_alone(model, dump, explanation.index, profile)
-    devices = _devices(alone, profile, explanation)
+    devices = _devices(alone, profile, causes)
     whole = _told(_of_model(model, alone, profile), devices)
     found, of_model = whole, True
     if len(whole[1]) < len(devices):
         own = _told(((_given(other), other) for other in probes(alone, rounds=_ROUNDS)), devices)
         if len(own[1]) > len(whole[1]):
             found, of_model = own, False
-    names = tuple(h.name for h in explanation.exact)
-    return Discrimination(explanation.index, names, of_model, *found)
+    return Discrimination(explanation.index, causes, of_model, *found)
 
 
-def _devices(alone: Alone, profile: Profile, explanation: Explanation) -> list[Device]:
-    by_name: dict[tuple[str, str], Device] = {}
-    for kind, name, device in hypotheses(alone, profile):
-        by_name.setdefault((kind, name), device)
-    return [by_name[h.kind, h.name] for h in explanation.exact]
+def _devices(alone: Alone, profile: Profile, causes: Sequence[str]) -> list[Device]:
+    by_name: dict[str, Device] = {}
+    for _, name, device in hypotheses(alone, profile):
+        by_name.setdefault(name, device)
+    return [by_name[name] for name in causes]
 
 
 def _given(alone: Alone) -> tuple[Array, ...]:

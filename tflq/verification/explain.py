@@ -7,7 +7,7 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
@@ -23,7 +23,7 @@ from tflq.verification.dump import Dump
 from tflq.verification.localize import Alone, operator_alone
 from tflq.verification.mistakes import Device, mistakes, reorderings
 from tflq.verification.placing import places
-from tflq.verification.probing import probes
+from tflq.verification.probing import shuffled
 from tflq.verification.thinning import thinned
 
 Array = NDArray[Any]
@@ -38,8 +38,8 @@ _SHOWN = 6
 class Hypothesis:
     """A cause and how many of the elements it reproduces. `kind` is "profile", "arithmetic" or "mistake".
 
-    `also` are other names, less probable, whose results are the same bits on the dump's input and on every input that
-    was tried to tell exact ones apart.
+    `also` are other names, less probable, whose results are the same bits on the dump's input and, of exact ones, on
+    inputs of the same values in another order.
     """
 
     kind: str
@@ -100,19 +100,45 @@ class Group:
         return Hypothesis(kind, name, self.matching, elements, tuple(other for _, other, _ in self.members[1:]))
 
 
-def explain_operator(model: Model, dump: Dump, index: int, profile: Profile) -> Explanation:
-    """Score every hypothesis on all elements of the operator's results that the dump holds."""
-    alone = operator_alone(model, dump, index, profile)
+def explain_operator(
+    model: Model, dump: Dump, index: int, profile: Profile, others: Sequence[Dump] = ()
+) -> Explanation:  # fmt: skip
+    """Score every hypothesis on all elements of the operator's results that the dump holds.
+
+    `others` are further samples: what reproduces the first has to reproduce them, too. Of what does not, only the best
+    are computed on them.
+    """
+    alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     base = alone.run(alone.plan(profile))
-    matching, elements = _score(base, alone.got)
+    own = Group(_score(base, alone.got)[0], [("profile", profile.name, _device(profile))])
+    elements = sum(value.size for one in (alone, *rest) for value in one.got.values())
+    (whole,) = _over([own], rest)
     found: list[Hypothesis] = []
-    if matching < elements:
-        groups = grouped(alone, profile, base)
-        exact = [g for g in groups if g.matching == elements]
-        told_apart = [part for group in exact for part in separated(group, alone)]
-        partial = sorted((g for g in groups if g.matching < elements), key=lambda g: -g.matching)
-        found = [group.hypothesis(elements) for group in (*told_apart, *partial)]
-    return Explanation(index, profile.name, matching, elements, tuple(found), _where(base, alone.got))
+    if whole.matching < elements:
+        groups = sorted(grouped(alone, profile, base), key=lambda g: -g.matching)
+        groups = sorted(_over(groups, rest), key=lambda g: -g.matching)
+        parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
+        found = [part.hypothesis(elements) for some in parts for part in some]
+    return Explanation(index, profile.name, whole.matching, elements, tuple(found), _where(base, alone.got))
+
+
+def _over(groups: Sequence[Group], others: Sequence[Alone]) -> list[Group]:
+    """Groups of one sample, best first, over further ones, which may part them; of partial ones only the best."""
+    if not others:
+        return list(groups)
+    fits = sum(group.matching == groups[0].matching for group in groups)
+    found: list[Group] = []
+    for group in groups[: max(fits, _SHOWN)]:
+        parts: dict[tuple[bytes | None, ...], Group] = {}
+        for kind, name, device in group.members:
+            made = [results(device, other) for other in others]
+            key = tuple(_digest(values, other.got) for values, other in zip(made, others, strict=True))
+            if key not in parts:
+                more = sum(_score(values, other.got)[0] for values, other in zip(made, others, strict=True))
+                parts[key] = Group(group.matching + more)
+            parts[key].members.append((kind, name, device))
+        found += parts.values()
+    return found
 
 
 def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[Group]:
@@ -151,9 +177,9 @@ def _hopeless(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> set[
 
 
 def separated(group: Group, alone: Alone) -> list[Group]:
-    """A group in parts that other inputs of the operator tell apart."""
+    """A group in parts that inputs of the same values in another order tell apart."""
     parts: dict[tuple[bytes | None, ...], Group] = {}
-    others = list(probes(alone)) if len(group.members) > 1 else []
+    others = list(shuffled(alone)) if len(group.members) > 1 else []
     for kind, name, device in group.members:
         key = tuple(_digest(results(device, other), alone.got) for other in others)
         parts.setdefault(key, Group(group.matching)).members.append((kind, name, device))

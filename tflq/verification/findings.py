@@ -112,16 +112,20 @@ def investigate(
     if index is None or not (operators[index].differences or element is not None):
         return found
     sample = most_telling(by_sample, index)
-    dump = trusted(samples[sample], by_sample[sample])
+    telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
+    dumps = {k: trusted(samples[k], by_sample[k]) for k in telling}
     told = replace(found, sample=sample if len(samples) > 1 else None)
-    return _told(told, model, dump, index, profile, element)
+    others = [dump for k, dump in dumps.items() if k != sample]
+    return _told(told, model, dumps[sample], others, index, profile, element)
 
 
 def _told(
-    found: Findings, model: Model, dump: Dump, index: int, profile: Profile, element: Index | None
+    found: Findings, model: Model, dump: Dump, others: Sequence[Dump], index: int, profile: Profile,
+    element: Index | None,
 ) -> Findings:  # fmt: skip
-    """The findings with what one sample's dump says of one operator."""
-    explanation = explain_operator(model, dump, index, profile) if found.operators[index].differences else None
+    """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
+    differences = found.operators[index].differences
+    explanation = explain_operator(model, dump, index, profile, others) if differences else None
     alone = operator_alone(model, dump, index, profile)
     divergence = _divergence(model, alone, profile)
     worked = growth = None

@@ -14,22 +14,34 @@ from tflq.verification.localize import Alone
 Array = NDArray[Any]
 
 
-def probes(alone: Alone, seed: int = 0, rounds: int = 3) -> Iterator[Alone]:
-    """The operator on inputs of other values: three kinds a round, all codes alike probable, extremes, the dump's own.
+#: Orders of the dump's own values that are tried.
+_ORDERS = 4
 
-    Operands whose values say something else than numbers to compute with (shapes, axes, indices) stay as they are.
-    """
+
+def shuffled(alone: Alone, seed: int = 0) -> Iterator[Alone]:
+    """The operator on its inputs' own values in other orders."""
     rng = np.random.default_rng(seed)
-    for _ in range(rounds):
-        for kind in range(3):
-            yield replace(alone, inputs={p: _other(rng, v, kind) for p, v in alone.inputs.items()})
+    for _ in range(_ORDERS):
+        yield replace(alone, inputs={p: _shuffled(rng, v) if _is_data(v) else v for p, v in alone.inputs.items()})
+
+
+def probes(alone: Alone, rounds: int, seed: int = 0) -> Iterator[Alone]:
+    """The operator on other inputs: two kinds a round, all codes alike probable, and extremes."""
+    rng = np.random.default_rng(seed)
+    for kind in range(2 * rounds):
+        yield replace(alone, inputs={p: _other(rng, v, kind) if _is_data(v) else v for p, v in alone.inputs.items()})
+
+
+def _is_data(value: Array) -> bool:
+    """Whether values are numbers to compute with: others (shapes, axes, indices) stay as they are."""
+    return value.dtype.kind == "f" or value.dtype in (np.int8, np.uint8, np.int16)
+
+
+def _shuffled(rng: np.random.Generator, value: Array) -> Array:
+    return np.asarray(rng.permutation(value.reshape(-1)).reshape(value.shape))
 
 
 def _other(rng: np.random.Generator, value: Array, kind: int) -> Array:
-    if not (value.dtype.kind == "f" or value.dtype in (np.int8, np.uint8, np.int16)):
-        return value
-    if kind == 2:
-        return np.asarray(rng.permutation(value.reshape(-1)).reshape(value.shape))
     spread = float(np.nanstd(value.astype(np.float64))) if value.dtype.kind == "f" and value.size else 1.0
     return random_values(rng, value.dtype, value.shape, kind, spread or 1.0)
 
