@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import tflq
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
-from tflq.verification.dump import load_dumps
-from tflq.verification.findings import investigate
 
 #: What the rates have to be at least.
 WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "not wrong": 1.0, "left open": 1.0, "same": 1.0}
@@ -35,7 +34,7 @@ class Judged:
     first: int | None
     verdict: str
     exact: tuple[tuple[str, ...], ...]  # names of every cause that reproduces all bits
-    seconds: float
+    seconds: float  # of the processor
 
     @property
     def planted(self) -> bool:
@@ -67,19 +66,18 @@ def judged(case: Case) -> Judged:
     """Write the dump, read it, find the first divergent operator and explain it."""
     chosen = subject(case.model)
     assert chosen is not None
-    began = time.perf_counter()
+    began = time.process_time()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "dump.npz"
         case.save(path)
-        samples = load_dumps(chosen.model, path)
-    findings = investigate(chosen.model, samples, profile_of(case.profile))
+        findings = tflq.explain(chosen.model, path, profile_of(case.profile))
     first = next((o.index for o in findings.operators if o.differs), None)
     found = findings.explanation
     exact = () if found is None else tuple((h.name, *h.also) for h in found.exact)
     return Judged(
         case.number, case.kind, case.mistake, case.model.stem, case.profile, case.site.index, case.site.op,
         case.site.type, case.partial, case.changed, first, "same" if found is None else found.verdict, exact,
-        time.perf_counter() - began,
+        time.process_time() - began,
     )  # fmt: skip
 
 
@@ -117,7 +115,8 @@ _MEANING = {
 def lines(results: Sequence[Judged]) -> Iterator[str]:
     """The rates."""
     seconds = sum(r.seconds for r in results)
-    yield f"{len(results)} dumps, {sum(r.changed > 0 for r in results)} with changed elements, {seconds:.0f} s"
+    changed = sum(r.changed > 0 for r in results)
+    yield f"{len(results)} dumps, {changed} with changed elements, explained in {seconds:.0f} s of the processor"
     for name, (n, of) in rates(results).items():
         share = f"{n / of:7.2%}" if of else "      -"
         yield f"{share}  {n:4} of {of:4}  {_MEANING[name]} (at least {WANTED[name]:.0%})"
