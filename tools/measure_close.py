@@ -75,9 +75,11 @@ def row_of(case: Case, profile: Profile) -> Kernel | None:
 def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
     """The largest difference of each sample that counts."""
     theirs = runtime.run(case)
+    if not isinstance(theirs, list):
+        return
     interpreter = tflq.Interpreter(model_content=case.model(), profile=profile)
     interpreter.allocate_tensors()
-    for sample, wanted in zip(case.samples, theirs or (), strict=False):
+    for sample, wanted in zip(case.samples, theirs, strict=True):
         try:
             got = invoke(interpreter, sample)
         except TflqError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
@@ -47,6 +47,10 @@ class Profile:
             arithmetic=arithmetic or self.arithmetic,
             kernels=Overlay(self.kernels, kernels, without) if kernels or without else self.kernels,
         )
+
+    def within(self, limits: Callable[[KernelTable], KernelTable]) -> Profile:
+        """The same with what `limits` leaves of its kernels."""
+        return replace(self, kernels=limits(self.kernels))
 
     def measured(self) -> Profile:
         """The same with what was measured of the results that it promises to be close only."""

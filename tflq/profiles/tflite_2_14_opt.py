@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.kernels.earlier.acceptance import registered_for_optimized
 from tflq.kernels.optimized.registry import OPTIMIZED_2_14
 from tflq.numerics.stages import HalfUpTwice
-from tflq.profiles.tflite_2_14_ref import TFLITE_2_14_REF
+from tflq.profiles.tflite_2_14_ref import TFLITE_2_14
 
-TFLITE_2_14_OPT = TFLITE_2_14_REF.derive(
-    name="tflite-2.14-opt",
-    source=replace(TFLITE_2_14_REF.source, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES", cpu="x86-64 with AVX"),
-    arithmetic=replace(TFLITE_2_14_REF.arithmetic, requantize_gemm=HalfUpTwice.of),
-    kernels=OPTIMIZED_2_14,
-).measured()
+TFLITE_2_14_OPT = (
+    TFLITE_2_14.derive(
+        name="tflite-2.14-opt",
+        source=replace(TFLITE_2_14.source, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES", cpu="x86-64 with AVX"),
+        arithmetic=replace(TFLITE_2_14.arithmetic, requantize_gemm=HalfUpTwice.of),
+        kernels=OPTIMIZED_2_14,
+    )
+    .within(registered_for_optimized)
+    .measured()
+)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.kernels.earlier.acceptance import registered_for_reference
 from tflq.kernels.earlier.registry import EARLIER
 from tflq.numerics.arithmetic import prepared_real
 from tflq.numerics.stages import DoubleRounding, WideRounding
 from tflq.profiles.litert_ref import LITERT_REF
 from tflq.profiles.profile import Source
 
-TFLITE_2_14_REF = LITERT_REF.derive(
+#: What the resolvers of 2.14 share, whatever they register of it.
+TFLITE_2_14 = LITERT_REF.derive(
     name="tflite-2.14-ref",
     source=Source(package="tflite-runtime", version="2.14.0", resolver="BUILTIN_REF", cpu="x86-64"),
     arithmetic=replace(
@@ -24,4 +26,6 @@ TFLITE_2_14_REF = LITERT_REF.derive(
         requantize_dense_wide=WideRounding.of,
     ),
     kernels=EARLIER,
-).measured()
+)
+
+TFLITE_2_14_REF = TFLITE_2_14.within(registered_for_reference).measured()

@@ -42,8 +42,8 @@ class Remote:
     def _output(self) -> Any:
         return self._process.stdout
 
-    def run(self, case: Case) -> list[list[Array]] | None:
-        """Outputs of every sample; None where the runtime refuses or ends."""
+    def run(self, case: Case) -> list[list[Array]] | str | None:
+        """Outputs of every sample; why, where the runtime refuses; None where it ends."""
         try:
             send(self._input, (case.model(), [[packed(value) for value in s] for s in case.samples]))
             samples = receive(self._output)
@@ -51,7 +51,7 @@ class Remote:
             self.close()
             self._start()
             return None
-        return None if samples is None else [[unpacked(parts) for parts in sample] for sample in samples]
+        return samples if isinstance(samples, str) else [[unpacked(parts) for parts in sample] for sample in samples]
 
     def close(self) -> None:
         """End the process."""

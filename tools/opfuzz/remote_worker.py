@@ -3,7 +3,7 @@
 It stands alone: Python 3.7, NumPy and the runtime are all it needs.
 
 Usage: python remote_worker.py MODULE [RESOLVER]. A request is (model, samples), the answer the outputs of every sample,
-or None where the runtime refuses; each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
+or why the runtime refuses; each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
 """
 # ruff: noqa: B905, UP006, UP035 (Python 3.7)
 
@@ -52,7 +52,7 @@ def send(stream: BinaryIO, message: Any) -> None:
 
 
 def answer(runtime: Any, resolver: str, model: bytes, samples: Any) -> Any:
-    """Outputs of every sample, or None."""
+    """Outputs of every sample, or the refusal."""
     options = {"num_threads": 1}
     if resolver:
         options["experimental_op_resolver_type"] = getattr(runtime.OpResolverType, resolver)
@@ -60,8 +60,8 @@ def answer(runtime: Any, resolver: str, model: bytes, samples: Any) -> Any:
         interpreter = runtime.Interpreter(model_content=model, **options)
         interpreter.allocate_tensors()
         return [run(interpreter, sample) for sample in samples]
-    except (ValueError, RuntimeError):
-        return None
+    except (ValueError, RuntimeError) as error:
+        return str(error)
 
 
 def run(interpreter: Any, sample: Any) -> List[Any]:
