@@ -9,15 +9,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from losses import square_error
+from losses import near, square_error
 
 from tflq.errors import InputError
+from tflq.ir import TensorType
 from tflq.quantization.observers import Channels, Histogram, Kept, MinMax, MovingAverage, Percentile, Reservoir
 from tflq.quantization.params import Range
+from tflq.quantization.search.grid import Grid
+from tflq.quantization.search.laying import Laying, RangeRule
+from tflq.quantization.search.objectives import Objective, loss
 from tflq.quantization.search.points import Points
+from tflq.quantization.search.ranges import search_range
 
 Array = np.ndarray[Any, Any]
-ALL = [MinMax(), MovingAverage(), MovingAverage(0.9), Percentile(0.01), Histogram(), Reservoir(500), Channels(), Kept()]
+ALL = [
+    MinMax(),
+    MovingAverage(),
+    MovingAverage(0.9),
+    Percentile(0.01),
+    Histogram(),
+    Histogram(relative=True),
+    Reservoir(500),
+    Channels(),
+    Kept(),
+]
 
 
 def after(observer: Any, batches: list[Array]) -> Any:
@@ -146,6 +161,23 @@ def test_a_few_wild_samples_do_not_decide(observer: Any) -> None:
     batches = np.split(x, 20)
     ours = square_error(usual, after(observer, batches).range)
     assert ours < 0.05 * square_error(usual, after(MinMax(), batches).range)
+
+
+def test_relative_counts_add_up_to_noise_to_signal_ratios() -> None:
+    """A loud sample hides what a range loses of quiet ones, unless each counts by its own power."""
+    x = np.random.default_rng(5).normal(size=(64, 500)).astype(np.float32)
+    x[9] *= 1000
+
+    def noise_to_signal(range_: Range) -> float:
+        noise = np.mean(np.square(x - near(x, range_)), axis=1)
+        return float(np.mean(noise / np.mean(np.square(x.astype(np.float64)), axis=1)))
+
+    held = after(Histogram(1 << 16, relative=True), np.split(x, 8))
+    points, laying = Points.of_histogram(held), Laying(RangeRule.NUDGE, TensorType.INT8)
+    found = search_range(points, laying, Objective.L2, Grid())
+    cost = loss(points, laying, Objective.L2)(found)[0]
+    assert cost == pytest.approx(noise_to_signal(found), rel=0.02)  # in units of the mean weight, which is nearly 1
+    assert noise_to_signal(found) < 0.05 * noise_to_signal(after(MinMax(), [x]).range)
 
 
 def test_points_of_a_histogram_keep_the_mean_and_the_mass() -> None:

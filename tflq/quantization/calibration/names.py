@@ -30,12 +30,11 @@ class InputNames:
     def of(model: Model) -> InputNames:
         """From the model's first subgraph; where names clash, tensor names go before."""
         graph = model.subgraphs[0]
-        position = {tensor: i for i, tensor in enumerate(graph.inputs)}
-        positions: dict[str | int, int] = {tensor: i for tensor, i in position.items()}
+        positions: dict[str | int, int] = {tensor: i for i, tensor in enumerate(graph.inputs)}
         for signature in model.signature_defs or ():
             if signature.subgraph_index == 0:
-                positions.update({name: position[tensor] for name, tensor in signature.inputs if tensor in position})
-        positions.update({name: i for tensor, i in position.items() if (name := graph.tensors[tensor].name)})
+                positions.update({name: positions[tensor] for name, tensor in signature.inputs if tensor in positions})
+        positions.update({name: i for i, tensor in enumerate(graph.inputs) if (name := graph.tensors[tensor].name)})
         return InputNames(graph.inputs, tuple(graph.tensors[t] for t in graph.inputs), positions)
 
     def ordered(self, given: Mapping[Any, ArrayLike], sample: int | None) -> tuple[Array, ...]:

@@ -17,6 +17,7 @@ from tflq.errors import InputError
 from tflq.quantization.params import Range
 
 Array = NDArray[Any]
+Reals = NDArray[np.float64]
 
 #: Bits between a histogram's largest magnitude and its narrowest bins, for values that hardly differ.
 _FINEST = 40
@@ -28,14 +29,18 @@ class Histogram:
 
     With `margin` None the bins widen until they hold everything. Else they are laid over the first batch's range,
     widened on both sides by `margin` of its width, and stay: what falls beside counts in the end bins.
+
+    `relative` lets each value count 1 / (mean square of its sample), so that square errors add up to noise-to-signal
+    ratios of samples: large samples do not outweigh small ones. Then counts are no integers.
     """
 
     bins: int = 4096
     margin: float | None = None
+    relative: bool = False
     exponent: int = 0
     first: int = 0
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    counts: Reals = field(default_factory=lambda: np.zeros(0))
+    sums: Reals = field(default_factory=lambda: np.zeros(0))
     low: float = math.inf
     high: float = -math.inf
 
@@ -43,7 +48,7 @@ class Histogram:
     def within(wanted: Range, bins: int = 4096) -> Histogram:
         """An empty histogram over a whole tensor's range; what falls beside will count in the end bins."""
         exponent, first = _grid(float(wanted.low[0]), float(wanted.high[0]), bins)
-        return Histogram(bins, 0.0, exponent, first, np.zeros(bins, np.int64), np.zeros(bins))
+        return Histogram(bins, 0.0, False, exponent, first, np.zeros(bins), np.zeros(bins))
 
     @property
     def range(self) -> Range:
@@ -53,7 +58,7 @@ class Histogram:
     def update(self, samples: Array) -> Histogram:
         """With the samples counted."""
         low, high = float(samples.min()), float(samples.max())
-        return self._holding(low, high)._counting(samples.ravel().astype(np.float64))
+        return self._holding(low, high)._counting(samples.reshape(len(samples), -1).astype(np.float64))
 
     def merge(self, other: Histogram) -> Histogram:
         """Both counted together; histograms that stay as they are must have the same bins."""
@@ -85,10 +90,8 @@ class Histogram:
         if not len(self.counts):
             extra = (self.margin or 0.0) * (high - low)
             exponent, first = _grid(low - extra, high + extra, self.bins)
-            empty = np.zeros(self.bins, np.int64)
-            return replace(
-                self, exponent=exponent, first=first, counts=empty, sums=empty.astype(float), low=low, high=high
-            )
+            empty = np.zeros(self.bins)
+            return replace(self, exponent=exponent, first=first, counts=empty, sums=empty, low=low, high=high)
         low, high = min(self.low, low), max(self.high, high)
         if self.margin is not None:
             return replace(self, low=low, high=high)
@@ -96,25 +99,35 @@ class Histogram:
         counts, sums = self._placed(exponent, first)
         return replace(self, exponent=exponent, first=first, counts=counts, sums=sums, low=low, high=high)
 
-    def _placed(self, exponent: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _placed(self, exponent: int, first: int) -> tuple[Reals, Reals]:
         """Counts and sums in bins as wide or wider, of a window that holds all that is counted."""
         if (exponent, first) == (self.exponent, self.first):
             return self.counts, self.sums
         index = ((np.arange(self.bins) + self.first) >> (exponent - self.exponent)) - first
         index = _clipped(index, self.bins)  # only empty bins lie beside the window
-        return _gathered(index, self.counts, self.bins).astype(np.int64), _gathered(index, self.sums, self.bins)
+        return _gathered(index, self.counts, self.bins), _gathered(index, self.sums, self.bins)
 
     def _emptied(self) -> Histogram:
         return replace(self, counts=np.zeros_like(self.counts), sums=np.zeros_like(self.sums))
 
-    def _counting(self, values: NDArray[np.float64]) -> Histogram:
-        index = np.floor(values * math.ldexp(1.0, -self.exponent)) - self.first
-        index = _clipped(index, self.bins).astype(np.int64)
+    def _counting(self, samples: Reals) -> Histogram:
+        index = np.floor(samples * math.ldexp(1.0, -self.exponent)) - self.first
+        index = _clipped(index, self.bins).astype(np.int64).ravel()
+        weights = _relative_weights(samples) if self.relative else None
+        values = samples if weights is None else samples * weights
+        each = None if weights is None else np.broadcast_to(weights, samples.shape).ravel()
         return replace(
             self,
-            counts=self.counts + np.bincount(index, minlength=self.bins),
-            sums=self.sums + _gathered(index, values, self.bins),
+            counts=self.counts + np.bincount(index, each, self.bins),
+            sums=self.sums + _gathered(index, values.ravel(), self.bins),
         )
+
+
+def _relative_weights(samples: Reals) -> Reals:
+    """1 / (mean square) of each row, [N, 1]; 0 for rows that are all zero, which every range keeps."""
+    power = np.square(samples).mean(axis=1, keepdims=True)
+    weights: Reals = np.divide(1.0, power, out=np.zeros_like(power), where=power > 0)
+    return weights
 
 
 def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
@@ -135,5 +148,5 @@ def _clipped(index: Array, bins: int) -> Array:
     return inside
 
 
-def _gathered(index: Array, weights: Array, bins: int) -> NDArray[np.float64]:
+def _gathered(index: Array, weights: Array, bins: int) -> Reals:
     return np.bincount(index, weights, bins).astype(np.float64)

@@ -20,6 +20,8 @@ class Watch(Enum):
     PERCENTILE = "percentile"
     HISTOGRAM = "histogram"
     """Bins that widen until they hold everything."""
+    RELATIVE = "relative"
+    """The same, each sample counting by the reciprocal of its own power."""
     FIRST_BATCH = "first-batch"
     """Bins laid over the range of the first batch and a quarter more on either side."""
     VALUES = "values"
@@ -64,6 +66,7 @@ OBSERVERS: dict[Watch, Observer] = {
     Watch.MOVING_AVERAGE: MovingAverage(),
     Watch.PERCENTILE: Percentile(),
     Watch.HISTOGRAM: Histogram(),
+    Watch.RELATIVE: Histogram(bins=1 << 14, relative=True),
     Watch.FIRST_BATCH: Histogram(margin=0.25),
     Watch.VALUES: Reservoir(),
 }

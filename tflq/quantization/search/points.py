@@ -28,10 +28,10 @@ class Points:
 
     @staticmethod
     def of_histogram(histogram: Histogram) -> Points:
-        """The mean value of each occupied bin, weighted by how many values it holds."""
+        """The mean value of each occupied bin, weighted by its count."""
         held = histogram.counts > 0
         counts = histogram.counts[held]
-        return Points((histogram.sums[held] / counts)[None], counts.astype(np.float64)[None])
+        return Points((histogram.sums[held] / counts)[None], counts[None])
 
     @property
     def range(self) -> Range:
