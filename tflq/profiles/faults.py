@@ -142,4 +142,35 @@ FAULTS: tuple[Fault, ...] = (
         "depthwise_conv.cc EvalQuantizedPerChannel",
         ("tf-1.15-opt",),
     ),
+    Fault(
+        "REDUCE_PROD",
+        ("int8 int32 -> int8", "int16 int32 -> int16"),
+        "2.14, optimized kernels",
+        "over axes of size 1 alone, temporary memory is read that was never written, stray addresses among it: refused",
+        "optimized/reduce.h QuantizedReduceProd; ReduceIsCopy in later releases",
+        ("tflite-2.14-opt", "tflite-2.14-opt-arm64"),
+    ),
+    Fault(
+        "DEPTHWISE_CONV_2D",
+        ("float32 float32 float32? -> float32",),
+        "2.14 to 2.3, optimized kernels",
+        "an absent bias is copied from a null pointer: refused",
+        "optimized/depthwiseconv_float.h DepthwiseConvInitAccBuffer",
+        ("litert-opt", "tflite-2.14-opt", "litert-opt-arm64", "tflite-2.14-opt-arm64"),
+    ),
+    *(
+        Fault(
+            op,
+            ("float32 float32 -> float32",),
+            "2.14, AArch64",
+            symptom,
+            "ActivationFunctionWithMinMax, compiled to fmaxnm and fminnm",
+            ("tflite-2.14-ref-arm64", "tflite-2.14-opt-arm64"),
+        )
+        for op, symptom in (
+            ("ADD", "NaN becomes the activation's lower limit in some elements: broadcast ones, or the last of a run"),
+            ("SUB", "NaN becomes the activation's lower limit where an operand is broadcast"),
+            ("DIV", "NaN becomes the activation's lower limit where an operand is broadcast"),
+        )
+    ),
 )
