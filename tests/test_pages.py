@@ -1,0 +1,109 @@
+"""The tour and every page of docs/how-to, executed: commands with their exit codes, what they print, Python.
+
+A block that names TFLQ_SHARED is executed where the shared test material is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import suites
+
+HOW_TO = suites.ROOT / "docs" / "how-to"
+PAGES = [suites.ROOT / "docs" / "tour.md", *sorted(HOW_TO.glob("*.md"))]
+#: Pages about one difference each: they end in the one line that its reader needs.
+ANSWERS = (
+    "fully-connected-2.14-and-2.3", "conv-reference-and-optimized", "laptop-and-raspberry-pi", "mul-and-fc-on-cmsis-nn",
+    "sum-int8",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block; `printed` are lines that have to be in the output of a block of commands, in this order."""
+
+    language: str
+    text: str
+    printed: tuple[str, ...] = ()
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    found = re.findall(r"^```(sh|python|text)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    for number, (language, text) in enumerate(found):
+        after = found[number + 1] if number + 1 < len(found) else ("", "")
+        printed = after[1].splitlines() if after[0] == "text" else []
+        if language != "text":
+            yield Block(language, text, tuple(line.rstrip() for line in printed if line.strip() not in ("", "...")))
+
+
+def commands(block: Block) -> list[str]:
+    """One a line, unless it ends with a backslash."""
+    return [line for line in re.sub(r"\\\n\s*", "", block.text).splitlines() if line.strip()]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with golden/ in it, where `tflq` is this checkout's."""
+    (tmp_path / "golden").symlink_to(suites.ROOT / "golden")
+    program = tmp_path / "bin" / "tflq"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tflq.cli.main "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(suites.ROOT))
+    monkeypatch.setenv("TFLQ_SHARED", str(suites.SHARED))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def execute(command: str) -> str:
+    """What it prints; its exit code is the one that a comment gives, or 0."""
+    expected = re.search(r"# exit code (\d+)", command)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == int(expected[1] if expected else 0), f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def assert_printed(lines: tuple[str, ...], output: str, command: str) -> None:
+    """Each line is printed, after the one before it. Three dots at its end stand for the rest of it."""
+    rest = iter(line.rstrip() for line in output.splitlines())
+    for line in lines:
+        start, dots, _ = line.rpartition("...")
+        same = (lambda printed, s=start: printed.startswith(s)) if dots else (lambda printed, s=line: printed == s)
+        assert any(map(same, rest)), f"not printed, or not there: {line!r}\n{command}\n{output}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_does_what_the_page_says(page: Path, home: Path) -> None:
+    names: dict[str, Any] = {}
+    executed = 0
+    if re.search(r"--against|tflq record", page.read_text(encoding="utf-8")):
+        pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    for block in blocks(page):
+        if "TFLQ_SHARED" in block.text and suites.missing():
+            continue
+        executed += 1
+        if block.language == "python":
+            exec(block.text, names)
+        else:
+            output = "".join(map(execute, commands(block)))
+            assert_printed(block.printed, output, block.text)
+    assert executed
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_executed_on_golden_and_on_a_named_model_and_ends_in_one_line(name: str) -> None:
+    page = HOW_TO / f"{name}.md"
+    made = [block for block in blocks(page) if block.language == "sh"]
+    assert any("$TFLQ_SHARED" in block.text for block in made)
+    assert any("golden/" in block.text for block in made)
+    assert len(commands(made[-1])) == 1
+    assert page.read_text(encoding="utf-8").rstrip().endswith("```")
