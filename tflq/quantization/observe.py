@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from tflq.errors import CalibrationError, InputError
 from tflq.ir import Model
 from tflq.quantization.observers import Observer
+from tflq.quantization.observers.state import restored, state_of
 from tflq.quantization.runner import Runner, Sample
 from tflq.verification.inputs import load_npz
 
 Array = NDArray[Any]
-AnObserver = TypeVar("AnObserver", bound=Observer)
 #: Called as progress(what, done, total) while work goes on; total 0 where nobody knows it.
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
@@ -128,29 +128,3 @@ def check_finite(value: Array, name: str, before: int) -> None:
         row = int(np.argmin(np.isfinite(value).reshape(len(value), -1).all(axis=1)))
         bad = value[row][~np.isfinite(value[row])][0]
         raise CalibrationError(f"the float model makes {bad}", sample=before + row, name=name)
-
-
-def state_of(observer: Observer) -> dict[str, Array]:
-    """An observer's fields as arrays, those of what it holds under `field.`; settings that are None are left out."""
-    state: dict[str, Array] = {}
-    for entry in fields(cast("Any", observer)):
-        value = getattr(observer, entry.name)
-        if is_dataclass(value):
-            state.update({f"{entry.name}.{name}": array for name, array in state_of(cast(Observer, value)).items()})
-        elif value is not None:
-            state[entry.name] = np.asarray(value)
-    return state
-
-
-def restored(observer: AnObserver, state: Mapping[str, Array]) -> AnObserver:
-    """The observer whose `state_of` this is, of the same kind and settings as `observer`."""
-    values: dict[str, Any] = {}
-    for entry in fields(cast("Any", observer)):
-        value = getattr(observer, entry.name)
-        if is_dataclass(value):
-            prefix = f"{entry.name}."
-            inner = {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-            values[entry.name] = restored(cast(Observer, value), inner)
-        elif value is not None:
-            values[entry.name] = state[entry.name] if isinstance(value, np.ndarray) else state[entry.name].item()
-    return cast(AnObserver, replace(cast("Any", observer), **values))
