@@ -98,17 +98,24 @@ def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> di
     results = set(results_of(model, model.subgraphs[0].operators[index]))
     needed = {numbers[i] for i in rest.subgraphs[0].inputs} - results
     known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
-    if needed <= set(known):
-        return known
-    part, tensors = cut(model, range(index + 1))
-    inputs = {}
-    for position in part.subgraphs[0].inputs:
-        if tensors[position] not in dump.tensors:
-            raise InputError(f"tensor {tensors[position]}, which later operators need, is not in the dump")
-        inputs[position] = dump.tensors[tensors[position]]
-    plan = make_plan(part, profile, input_shapes={t: v.shape for t, v in inputs.items()})
-    made = run(plan, inputs, keep_all=True).values
-    return {**{tensors[i]: value for i, value in made.items()}, **known}
+    values = known if needed <= set(known) else {**_made_by(cut(model, range(index + 1)), dump, profile), **known}
+    _require(needed, values)
+    return values
+
+
+def _made_by(part: tuple[Model, tuple[int, ...]], dump: Dump, profile: Profile) -> dict[int, Array]:
+    """All tensors of a part of a model, by original index, computed from what the dump holds of its inputs."""
+    model, tensors = part
+    _require({tensors[position] for position in model.subgraphs[0].inputs}, dump.tensors)
+    inputs = {position: dump.tensors[tensors[position]] for position in model.subgraphs[0].inputs}
+    plan = make_plan(model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
+    return {tensors[i]: value for i, value in run(plan, inputs, keep_all=True).values.items()}
+
+
+def _require(needed: set[int], values: Values) -> None:
+    missing = sorted(needed - set(values))
+    if missing:
+        raise InputError(f"later operators need tensors that are neither in the dump nor can be computed: {missing}")
 
 
 def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplification:
@@ -119,8 +126,14 @@ def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplif
         found = merged(difference(expected[t], got[t]) for t in made)
         spreads.append(Spread(later, operator_name(model, later), found))
     pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
-    choices = tuple(_choice(*pair) for pair in pairs if pair[1].ndim and pair[1].shape[-1] > 1 and pair[1].size)
+    choices = tuple(_choice(*pair) for pair in pairs if _chooses(*pair[1:]))
     return Amplification(index, tuple(spreads), choices)
+
+
+def _chooses(expected: Array, got: Array) -> bool:
+    """Whether an arg-max along the last axis says something: of equal shapes, of more than one number."""
+    is_row = expected.ndim > 0 and expected.size > 0 and expected.shape[-1] > 1
+    return is_row and expected.shape == got.shape and expected.dtype.kind in "iuf"
 
 
 def _choice(tensor: int, expected: Array, got: Array) -> Choice:
