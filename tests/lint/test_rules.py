@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import suites
 
 from tflq.api.files import load, save
-from tflq.interpreter import make_plan, run
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir.schema import enum
 from tflq.lint import lint
 from tflq.lint.fixes import fixed
 from tflq.lint.session import RULES
-from tflq.profiles import PROFILES
+from tflq.lint.targets import TARGETS, target_rules
+from tflq.verification.golden import load_golden
 
 I8, I16, I32, U8 = TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.UINT8
 SMALLEST_NORMAL = 2.0**-126
@@ -31,7 +34,8 @@ def model(op: str, inputs: list[TensorSpec], output: TensorSpec, version: int = 
     count = len(inputs)
     operator = Operator(0, tuple(range(count)), (count,), Record("SoftmaxOptions", options) if options else None)
     graph = Subgraph((*inputs, output), tuple(range(count)), (count,), (operator,))
-    return Model(3, (OperatorCode(0, op, version),), (graph,), (Buffer(),))
+    code = enum("BuiltinOperator").get(op, 999)
+    return Model(3, (OperatorCode(code, op, version),), (graph,), (Buffer(),))
 
 
 def dense(
@@ -156,68 +160,113 @@ def test_a_breach_is_found_and_a_near_miss_is_not(
     assert rule not in rules_of(near())
 
 
-@pytest.mark.parametrize(
-    "make",
-    [lambda: dense(bias=0.3), lambda: dense(bias_zp=7), lambda: dense(version=1)],
-    ids=["scale", "zero", "version"],
-)
-def test_what_is_fixable_is_gone_after_the_fix(make: Callable[[], Model]) -> None:
-    findings = lint(make()).findings
-    assert findings
-    assert all(f.fixable for f in findings)
-    better, corrected = fixed(make(), findings)
-    assert corrected == findings
-    assert lint(load(save(better))).findings == ()
+BREACHES = [
+    pytest.param(breach, id=f"{rule}-{i}") for rule, pairs in CASES.items() for i, (breach, _) in enumerate(pairs)
+]
 
 
-def test_a_fix_changes_no_bit() -> None:
-    """Of a recorded model whose bias scales, zero points and versions were spoilt."""
-    path = suites.ROOT / "golden/models/digits_mobilenet_int8.tflite"
-    right = load(path)
+@pytest.mark.parametrize("breach", BREACHES)
+def test_what_is_fixable_is_gone_after_the_fix_and_nothing_else(breach: Callable[[], Model]) -> None:
+    findings = lint(breach()).findings
+    better, corrected = fixed(breach(), findings)
+    assert corrected == tuple(f for f in findings if f.fixable)
+    assert lint(load(save(better))).findings == tuple(f for f in findings if not f.fixable)
+
+
+def test_what_can_be_fixed_is_what_kernels_do_not_read() -> None:
+    fixable = {f.rule for pairs in CASES.values() for breach, _ in pairs for f in lint(breach()).findings if f.fixable}
+    assert fixable == {"bias-scale", "bias-zero-point", "operator-version"}
+
+
+def spoilt(right: Model) -> Model:
+    """With other scales and zero points of all biases, and version 1 of every operator."""
     graph = right.subgraphs[0]
     biases = {o.inputs[2] for o in graph.operators if len(o.inputs) > 2}
-    spoilt = tuple(
-        replace(s, quantization=replace(s.quantization, scale=s.quantization.scale * np.float32(1.001)))
-        if i in biases and s.quantization is not None
-        else s
-        for i, s in enumerate(graph.tensors)
-    )
-    broken = replace(right, subgraphs=(replace(graph, tensors=spoilt),))
-    assert lint(right).findings == ()
-    assert rules_of(broken) == {"bias-scale"}
+
+    def wrong(spec: TensorSpec) -> TensorSpec:
+        q = spec.quantization
+        assert q is not None
+        q = replace(q, scale=q.scale * np.float32(1.001), zero_point=q.zero_point + 3)
+        return replace(spec, quantization=q)
+
+    tensors = tuple(wrong(spec) if i in biases else spec for i, spec in enumerate(graph.tensors))
+    codes = tuple(replace(code, version=1) for code in right.operator_codes)
+    return replace(right, operator_codes=codes, subgraphs=(replace(graph, tensors=tensors),))
+
+
+@pytest.mark.parametrize("name", ["digits_mobilenet_int8", "digits_autoencoder_int8"])
+def test_a_fixed_model_runs_and_is_clean_and_no_bit_has_changed(name: str, tmp_path: Path) -> None:
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    right = load(suites.ROOT / f"golden/models/{name}.tflite")
+    broken = spoilt(right)
+    assert rules_of(broken) == {"bias-scale", "bias-zero-point", "operator-version"}
     better, _ = fixed(broken, lint(broken).findings)
     assert rules_of(better) == set()
-    spec = graph.tensors[graph.inputs[0]]
-    value = np.random.default_rng(0).integers(-128, 128, spec.shape).astype(np.int8)
-    results = [
-        run(make_plan(m, PROFILES["litert-ref"]), {graph.inputs[0]: value}).values[graph.outputs[0]]
-        for m in (right, better)
-    ]
-    assert np.array_equal(*results)
+    save(better, tmp_path / "better.tflite")
+    made = interpreter.Interpreter(
+        model_path=str(tmp_path / "better.tflite"), experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF
+    )
+    made.allocate_tensors()
+    for seen in load_golden(suites.ROOT / f"golden/recorded/{name}.npz").observations:
+        made.set_tensor(right.subgraphs[0].inputs[0], seen.inputs[0])
+        made.invoke()
+        assert seen.outputs[0] is not None
+        assert np.array_equal(made.get_tensor(right.subgraphs[0].outputs[0]), seen.outputs[0])
 
 
-@pytest.mark.parametrize("target", ["litert", "tflm"])
-def test_targets_name_what_they_refuse(target: str) -> None:
-    unknown = model("NO_SUCH_OPERATOR", [t(I8, 0.5)], t(I8, 0.5))
-    assert {f.rule for f in lint(unknown, target).findings} == {"refused"}
+# --- targets --------------------------------------------------------------------------------------------------------
+
+
+def adding(type_: TensorType, version: int = 2) -> Model:
+    return model("ADD", [t(type_, 0.5), t(type_, 0.5)], t(type_, 0.5), version)
+
+
+def dense_of(data: TensorType, scales: list[float]) -> Model:
+    w = replace(t(I8, scales), shape=(4, 4))
+    return model("FULLY_CONNECTED", [t(data, 0.5), w], t(data, 0.5))
+
+
+#: (target, rule) -> (planted breach, near miss)
+TARGET_CASES: dict[tuple[str, str], list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
+    ("litert", "refused"): [
+        (lambda: model("NO_SUCH_OPERATOR", [t(I8, 0.5)], t(I8, 0.5)), lambda: adding(I8)),
+        (lambda: adding(I8, 99), lambda: adding(U8, 1)),
+    ],
+    ("tflm", "refused"): [(lambda: adding(U8, 1), lambda: adding(I8))],
+    ("cmsis-nn", "refused"): [(lambda: adding(U8, 1), lambda: adding(I8))],
+    ("cmsis-nn", "cmsis-nn-types"): [
+        (lambda: adding(U8), lambda: adding(I8)),
+        (lambda: adding(U8), lambda: model("CONCATENATION", [t(U8, 0.5)] * 2, t(U8, 0.5))),
+        (lambda: dense_of(I16, [0.5] * 4), lambda: dense_of(I8, [0.5] * 4)),
+        (lambda: dense_of(I16, [0.5] * 4), lambda: dense_of(I16, [0.5])),
+    ],
+}
+TARGET_PAIRS = [
+    pytest.param(*key, *pair, id=f"{'-'.join(key)}-{i}")
+    for key, pairs in TARGET_CASES.items()
+    for i, pair in enumerate(pairs)
+]
+
+
+def test_every_rule_of_every_target_has_cases() -> None:
+    assert set(TARGET_CASES) == {(target, rule.id) for target in TARGETS for rule in target_rules(target)}
+
+
+@pytest.mark.parametrize(("target", "rule", "breach", "near"), TARGET_PAIRS)
+def test_a_breach_of_a_target_is_found_and_a_near_miss_is_not(
+    target: str, rule: str, breach: Callable[[], Model], near: Callable[[], Model]
+) -> None:
+    assert rule in {f.rule for f in lint(breach(), target).findings}
+    assert rule not in {f.rule for f in lint(near(), target).findings}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_takes_the_projects_int8_model(target: str) -> None:
     assert lint(suites.ROOT / "golden/models/digits_mobilenet_int8.tflite", target).findings == ()
 
 
-def test_cmsis_nn_takes_no_uint8_where_its_kernels_stand_in() -> None:
-    def rules(type_: TensorType, op: str) -> set[str]:
-        return {f.rule for f in lint(model(op, [t(type_, 0.5), t(type_, 0.5)], t(type_, 0.5)), "cmsis-nn").findings}
-
-    assert "cmsis-nn-types" in rules(U8, "ADD")
-    assert "cmsis-nn-types" not in rules(I8, "ADD")
-    assert "cmsis-nn-types" not in rules(U8, "CONCATENATION")
-
-
-def test_cmsis_nn_takes_channels_of_dense_weights_with_int8_only() -> None:
-    def rules(data: TensorType, scales: list[float]) -> set[str]:
-        w = replace(t(I8, scales), shape=(4, 4))
-        made = model("FULLY_CONNECTED", [t(data, 0.5), w], t(data, 0.5))
-        return {f.rule for f in lint(made, "cmsis-nn").findings}
-
-    assert "cmsis-nn-types" in rules(I16, [0.5] * 4)
-    assert "cmsis-nn-types" not in rules(I8, [0.5] * 4)
-    assert "cmsis-nn-types" not in rules(I16, [0.5])
+def test_the_document_lists_every_rule_with_its_level() -> None:
+    page = (suites.ROOT / "docs/how-to/lint-a-model.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w-]+)` \| (\w+) \|", page, re.MULTILINE))
+    rules = (*RULES, *(rule for target in TARGETS for rule in target_rules(target)))
+    assert listed == {(rule.id, rule.level.value) for rule in rules}
