@@ -60,7 +60,8 @@ def explain_command(
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
-    from tflq.report.explain import explain_document, explain_lines
+    from tflq.report.explain import explain_lines
+    from tflq.report.explain_document import explain_document
     from tflq.verification.dump import load_dumps
     from tflq.verification.findings import investigate
 

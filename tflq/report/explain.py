@@ -1,13 +1,11 @@
-"""What a dump was found to be: which operator, how far, which way, and why. Lines, and documents."""
+"""What a dump was found to be: which operator, how far, which way, and why. Lines, and the texts they are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from shlex import quote
-from typing import Any
 
-from tflq.report.element import element_document, element_lines
+from tflq.report.element import element_lines
 from tflq.report.layout import Line, table
 from tflq.verification.amplification import Amplification, Spread
 from tflq.verification.comparing import Difference
@@ -17,7 +15,7 @@ from tflq.verification.findings import Findings
 from tflq.verification.localize import Located
 
 #: Partial hypotheses, names of one cause, and operators downstream that are shown.
-_PARTIAL, _NAMES, _SPREADS = 5, 4, 8
+PARTIAL, NAMES, _SPREADS = 5, 4, 8
 STYLES = {"same": "good", "differs": "bad", "incomplete": "warning"}
 
 
@@ -39,12 +37,12 @@ def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
         yield from (Line(f"  {text}") for text in discrimination_texts(found.discrimination))
     if found.element is not None:
         yield from element_lines(found.element, found.sample)
-    yield from (Line(text, "strong") for text in next_steps(model, dump, found))
+    for position, command in enumerate(next_steps(model, dump, found)):
+        yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
     if found.amplification is not None:
         yield from _growth_lines(found.amplification)
     if found.unknown:
-        names = ", ".join(found.unknown[:_NAMES])
-        yield Line(f"note: {len(found.unknown)} entries of {dump} name no tensor: {names}", "warning")
+        yield Line(f"note: {len(found.unknown)} entries of {dump} name no tensor: {listed(found.unknown)}", "warning")
     shown = [o for o in found.operators if o.differs or o.reason]
     if shown:
         columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("not compared because", "<"))
@@ -60,17 +58,17 @@ def verdict_text(found: Findings) -> str:
 
 
 def next_steps(model: str, dump: str, found: Findings) -> Iterator[str]:
-    """The command to type next, ready to be copied."""
+    """The command to type next, ready to be copied, and another one that may help."""
     e = found.explanation
     if e is None or e.verdict == "same":
         return
     cause = e.exact[0] if e.exact else None
     if cause is not None and cause.kind == "profile":
-        yield f"Next: tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(cause.name)}"
+        yield f"tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(cause.name)}"
     else:
-        yield f"Next: tflq inspect {quote(model)} --op {e.index}"
+        yield f"tflq inspect {quote(model)} --op {e.index}"
     if (len(e.exact) > 1 or any(h.also for h in e.exact)) and found.discrimination is None:
-        yield f"  or: tflq explain {quote(model)} --dump {quote(dump)} --op {e.index} --discriminate apart.npz"
+        yield f"tflq explain {quote(model)} --dump {quote(dump)} --op {e.index} --discriminate apart.npz"
 
 
 def operator_row(o: Located) -> list[str]:
@@ -113,16 +111,19 @@ def cause_text(e: Explanation) -> str:
 
 def partial_ones(e: Explanation) -> list[Hypothesis]:
     """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
-    return [] if e.exact else [h for h in e.hypotheses if h.matching > e.matching][:_PARTIAL]
+    return [] if e.exact else [h for h in e.hypotheses if h.matching > e.matching][:PARTIAL]
 
 
 def hypothesis_text(h: Hypothesis) -> str:
     """Kind, names and evidence."""
     text = f"{h.kind}: {h.name}, {evidence_text(h)}"
-    if h.also:
-        more = len(h.also) - _NAMES
-        text += f"; the same on these inputs: {', '.join(h.also[:_NAMES])}" + (f" and {more} more" * (more > 0))
-    return text
+    return f"{text}; the same on these inputs: {listed(h.also)}" if h.also else text
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - NAMES
+    return "; ".join(names[:NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def evidence_text(h: Hypothesis) -> str:
@@ -147,9 +148,7 @@ def discrimination_texts(told: Discrimination) -> Iterator[str]:
     if told.trials:
         yield f"told apart by {len(told.trials)} {samples} of inputs of {of}: run the device on them"
     for group in told.groups:
-        names = [told.causes[cause] for cause in group]
-        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-        yield f"  {'one' if len(names) > 1 else 'alone'}: {', '.join(names[:_NAMES])}{more}"
+        yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([told.causes[cause] for cause in group])}"
 
 
 def _growth_lines(growth: Amplification) -> Iterator[Line]:
@@ -177,13 +176,8 @@ def _telling(growth: Amplification) -> list[Spread]:
 def spread_row(spread: Spread) -> list[str]:
     """Index, operator, differing elements of all, largest difference, mean over those that differ."""
     d = spread.difference
-    return [
-        str(spread.index),
-        spread.op,
-        f"{d.differing:,} of {d.elements:,}",
-        f"{d.largest:,} {d.unit}",
-        f"{d.bias:+.3f}",
-    ]
+    counts = f"{d.differing:,} of {d.elements:,}"
+    return [str(spread.index), spread.op, counts, f"{d.largest:,} {d.unit}", f"{d.bias:+.3f}"]
 
 
 def choice_texts(growth: Amplification) -> Iterator[str]:
@@ -200,77 +194,3 @@ def choice_texts(growth: Amplification) -> Iterator[str]:
                 f"arg-max of output tensor {choice.tensor}: flips in {choice.flipped:,} of {choice.rows:,} rows, "
                 f"first in row {row} from {before} to {after}"
             )
-
-
-def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
-    """The same as a document: `schemas/explain.schema.json`."""
-    return {
-        "schema": "tflq/explain/1",
-        "model": model,
-        "dump": dump,
-        "profile": found.profile,
-        "mode": found.mode,
-        "verdict": found.verdict,
-        "first_divergent": None if found.first is None else found.first.index,
-        "unknown": list(found.unknown),
-        "sample": found.sample,
-        "operators": [_operator(o) for o in found.operators],
-        "explanation": None if found.explanation is None else _explanation(found.explanation),
-        "discrimination": None if found.discrimination is None else _discrimination(found.discrimination),
-        "element": None if found.element is None else element_document(found.element),
-        "growth": None if found.amplification is None else _growth(found.amplification),
-        "next": list(next_steps(model, dump, found)),
-    }
-
-
-def _operator(o: Located) -> dict[str, Any]:
-    tensors = [{"index": t, **asdict(d)} for t, d in o.differences.items()]
-    return {"index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed), "tensors": tensors}
-
-
-def _explanation(e: Explanation) -> dict[str, Any]:
-    return {
-        "index": e.index,
-        "profile": e.profile,
-        "verdict": e.verdict,
-        "places": list(e.places),
-        "matching": e.matching,
-        "elements": e.elements,
-        "exact": [_hypothesis(h) for h in e.exact],
-        "partial": [_hypothesis(h) for h in e.hypotheses if not h.exact][:_PARTIAL],
-    }
-
-
-def _discrimination(told: Discrimination) -> dict[str, Any]:
-    return {
-        "operator": told.index,
-        "inputs_of": "model" if told.of_model else "operator",
-        "samples": len(told.trials),
-        "causes": list(told.causes),
-        "groups": [list(group) for group in told.groups],
-    }
-
-
-def _hypothesis(h: Hypothesis) -> dict[str, Any]:
-    return {**asdict(h), "also": list(h.also)}
-
-
-def _growth(growth: Amplification) -> dict[str, Any]:
-    return {
-        "operator": growth.index,
-        "reason": growth.reason,
-        "spreads": [
-            {
-                "index": s.index, "op": s.op, "elements": s.difference.elements, "differing": s.difference.differing,
-                "largest": s.difference.largest, "unit": s.difference.unit, "mean": s.difference.bias,
-            }
-            for s in growth.spreads
-        ],
-        "choices": [
-            {
-                "tensor": c.tensor, "rows": c.rows, "flipped": c.flipped,
-                "first": None if c.first is None else dict(zip(("row", "before", "after"), c.first, strict=True)),
-            }
-            for c in growth.choices
-        ],
-    }  # fmt: skip

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 import tflq
 from tflq.report.element import TAP_COLUMNS, element_title, number, side_by_side, tap_row
 from tflq.report.explain import (
+    NAMES,
     STYLES,
     cause_text,
     choice_texts,
+    discrimination_texts,
     evidence_text,
     how_far,
+    listed,
     next_steps,
     operator_row,
     partial_ones,
@@ -60,12 +63,15 @@ def explain_page(model: str, dump: str, found: Findings) -> str:
         cause="" if e is None or found.first is None else cause_text(e),
         causes=[] if e is None else [_hypothesis(h) for h in e.exact],
         partial=[] if e is None else [_hypothesis(h) for h in partial_ones(e)],
+        apart=[] if found.discrimination is None else list(discrimination_texts(found.discrimination)),
+        shown=NAMES,
         itself="" if e is None else f"{e.profile} itself: {e.matching:,} of {e.elements:,}",
         element=None if found.element is None else _element(found.element, found.sample),
-        next=[text.partition(": ")[2] for text in next_steps(model, dump, found)],
+        next=list(next_steps(model, dump, found)),
         growth=None if found.amplification is None else _growth(found.amplification),
         operators=[_operator(o) for o in found.operators],
-        unknown=found.unknown,
+        unknown=listed(found.unknown),
+        unknown_count=len(found.unknown),
     )
 
 

@@ -1,0 +1,88 @@
+"""What a dump was found to be, as a document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from tflq.report.element import element_document
+from tflq.report.explain import PARTIAL, next_steps
+from tflq.verification.amplification import Amplification
+from tflq.verification.discriminating import Discrimination
+from tflq.verification.explain import Explanation, Hypothesis
+from tflq.verification.findings import Findings
+from tflq.verification.localize import Located
+
+
+def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
+    """The findings: `schemas/explain.schema.json`."""
+    return {
+        "schema": "tflq/explain/1",
+        "model": model,
+        "dump": dump,
+        "profile": found.profile,
+        "mode": found.mode,
+        "verdict": found.verdict,
+        "first_divergent": None if found.first is None else found.first.index,
+        "unknown": list(found.unknown),
+        "sample": found.sample,
+        "operators": [_operator(o) for o in found.operators],
+        "explanation": None if found.explanation is None else _explanation(found.explanation),
+        "discrimination": None if found.discrimination is None else _discrimination(found.discrimination),
+        "element": None if found.element is None else element_document(found.element),
+        "growth": None if found.amplification is None else _growth(found.amplification),
+        "next": list(next_steps(model, dump, found)),
+    }
+
+
+def _operator(o: Located) -> dict[str, Any]:
+    tensors = [{"index": t, **asdict(d)} for t, d in o.differences.items()]
+    return {"index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed), "tensors": tensors}
+
+
+def _explanation(e: Explanation) -> dict[str, Any]:
+    return {
+        "index": e.index,
+        "profile": e.profile,
+        "verdict": e.verdict,
+        "places": list(e.places),
+        "matching": e.matching,
+        "elements": e.elements,
+        "exact": [_hypothesis(h) for h in e.exact],
+        "partial": [_hypothesis(h) for h in e.hypotheses if not h.exact][:PARTIAL],
+    }
+
+
+def _discrimination(told: Discrimination) -> dict[str, Any]:
+    return {
+        "operator": told.index,
+        "inputs_of": "model" if told.of_model else "operator",
+        "samples": len(told.trials),
+        "causes": list(told.causes),
+        "groups": [list(group) for group in told.groups],
+    }
+
+
+def _hypothesis(h: Hypothesis) -> dict[str, Any]:
+    return {**asdict(h), "also": list(h.also)}
+
+
+def _growth(growth: Amplification) -> dict[str, Any]:
+    return {
+        "operator": growth.index,
+        "reason": growth.reason,
+        "spreads": [
+            {
+                "index": s.index, "op": s.op, "elements": s.difference.elements, "differing": s.difference.differing,
+                "largest": s.difference.largest, "unit": s.difference.unit, "mean": s.difference.bias,
+            }
+            for s in growth.spreads
+        ],
+        "choices": [
+            {
+                "tensor": c.tensor, "rows": c.rows, "flipped": c.flipped,
+                "first": None if c.first is None else dict(zip(("row", "before", "after"), c.first, strict=True)),
+            }
+            for c in growth.choices
+        ],
+    }  # fmt: skip
