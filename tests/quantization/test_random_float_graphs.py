@@ -30,7 +30,7 @@ def outputs(interpreter: Any, inputs: dict[int, Array]) -> list[Array]:
 
 def as_codes(value: Array, detail: Any) -> Array:
     scale, zero_point = detail["quantization"]
-    if detail["dtype"] == np.float32:
+    if detail["dtype"] == np.float32 or not scale:
         return value
     limits = np.iinfo(detail["dtype"])
     codes: Array = np.clip(np.rint(value / scale) + zero_point, limits.min, limits.max).astype(detail["dtype"])

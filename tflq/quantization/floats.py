@@ -1,6 +1,6 @@
 """The float graph prepared: constants are float32, ranges that the file prescribes stand beside it.
 
-Constants behind DEQUANTIZE become constants, integer weights of hybrid operators become float32 with their parameters
+Constants behind DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32 with their parameters
 kept, and FAKE_QUANT goes, with its range kept. Computed tensors between DEQUANTIZE or QUANTIZE and float operators keep
 the parameters of the other side. Only the first subgraph is looked at; tensors keep their indices.
 """
@@ -74,7 +74,7 @@ class _Folding:
         self._ranges: dict[int, Range] = {}
         self._codes: dict[int, int] = {}
         self._instead: dict[int, int] = {}  # a tensor that is read -> the one that is read in its place
-        self._widened: dict[int, Array] = {}  # new float32 constants
+        self._new: dict[int, Array] = {}  # new constants
         self._constants = {
             t: value
             for t, spec in enumerate(self._graph.tensors)
@@ -85,6 +85,9 @@ class _Folding:
         """The next operator: kept, or dissolved into constants and ranges."""
         name = self._model.operator_codes[operator.opcode_index].name
         inputs = tuple(self._instead.get(t, t) for t in operator.inputs)
+        if name == "DENSIFY" and inputs[0] in self._constants:
+            self._new_constant(operator.outputs[0], self._constants[inputs[0]])
+            return
         if name == "DEQUANTIZE" and self._widen(inputs[0], operator.outputs[0]):
             return
         if name == "FAKE_QUANT" and self._take_range(operator, inputs[0]):
@@ -99,10 +102,10 @@ class _Folding:
     def result(self) -> FloatModel:
         """The model without what was dissolved."""
         buffers = list(self._model.buffers)
-        for tensor, values in self._widened.items():
+        for tensor, values in self._new.items():
             buffers.append(Buffer(np.ascontiguousarray(values).reshape(-1).view(np.uint8)))
-            self._tensors[tensor] = replace(self._float_spec(tensor), buffer=len(buffers) - 1)
-            self._constants[tensor] = values
+            spec = self._float_spec(tensor) if values.dtype == np.float32 else self._tensors[tensor]
+            self._tensors[tensor] = replace(spec, buffer=len(buffers) - 1, sparsity=None)
         graph = replace(
             self._graph,
             tensors=tuple(self._tensors),
@@ -142,19 +145,22 @@ class _Folding:
     def _widen(self, tensor: int, result: int) -> bool:
         """Make `result` a float32 constant with the values of the narrow constant `tensor`."""
         spec, codes = self._tensors[tensor], self._constants.get(tensor)
-        if codes is None or spec.sparsity is not None:
+        if codes is None:
             return False
         if spec.type == TensorType.FLOAT16:
-            self._widened[result] = self._constants[result] = codes.astype(np.float32)
+            self._new_constant(result, codes.astype(np.float32))
             return True
         params = None if spec.type not in NARROW else stored_params(spec.type, spec.quantization)
         if params is None:
             return False
-        self._widened[result] = self._constants[result] = params.decode(codes)
+        self._new_constant(result, params.decode(codes))
         self._params[result] = params
         if result == tensor:
             self._tensors[tensor] = self._float_spec(tensor)
         return True
+
+    def _new_constant(self, tensor: int, values: Array) -> None:
+        self._new[tensor] = self._constants[tensor] = values
 
     def _take_range(self, operator: Operator, source: int) -> bool:
         """Let FAKE_QUANT's range stand for its input, and let one of the two tensors stand for both."""

@@ -176,7 +176,7 @@ class _Writing:
         params = constant.params
         key = (constant.codes.tobytes(), constant.codes.shape, None if params is None else params.key, constant.widened)
         if key not in self._constants:
-            spec = replace(self._source.graph.tensors[tensor], buffer=self._buffer(constant.codes))
+            spec = replace(self._source.graph.tensors[tensor], buffer=self._buffer(constant.codes), sparsity=None)
             stored = self._tensor(_stored(spec, params))
             if constant.widened:
                 wide = self._tensor(_typed(spec, None, "_dequantized"))

@@ -91,7 +91,7 @@ TABLES: Mapping[str, int] = MappingProxyType({"EMBEDDING_LOOKUP": 1, "GATHER": 0
 #: Operators that look at nothing but shapes: they read a tensor as it is made.
 READS_SHAPES = frozenset({"RANK", "SHAPE"})
 #: Operators that change a tensor's form, and do not compute.
-CONVERSIONS = frozenset({"DEQUANTIZE", "QUANTIZE"})
+CONVERSIONS = frozenset({"DENSIFY", "DEQUANTIZE", "QUANTIZE"})
 
 #: Operators with an integer kernel that stay in float all the same, and why.
 KEPT_FLOAT: Mapping[str, str] = MappingProxyType(

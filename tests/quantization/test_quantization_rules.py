@@ -1,0 +1,42 @@
+"""The table of operators against the kernel table and against TensorFlow's own version table."""
+
+from __future__ import annotations
+
+import pytest
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import _signature
+from tflq.profiles import by_name
+from tflq.quantization.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
+from tflq.quantization.versions import NEEDED
+
+KERNELS = by_name("litert-ref").kernels
+INTEGERS = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
+
+
+def takes(op: str, wanted: set[TensorType]) -> bool:
+    """Whether a kernel takes an input of one of those types, and does not take any type at all."""
+    slots = [slot for kernel in KERNELS.get(op, ()) for slot in _signature(kernel.types)[0]]
+    return any(slot.types is not None and slot.types & wanted for slot in slots)
+
+
+def in_float(op: str) -> bool:
+    return takes(op, {TensorType.FLOAT32})
+
+
+@pytest.mark.parametrize("op", sorted(KERNELS))
+def test_every_operator_with_an_integer_kernel_has_a_rule_or_a_reason(op: str) -> None:
+    named = op in RULES or op in KEPT_FLOAT or op in READS_SHAPES | CONVERSIONS
+    assert named or not (takes(op, INTEGERS) and in_float(op))
+
+
+@pytest.mark.parametrize("op", sorted(RULES))
+def test_every_rule_is_of_an_operator_with_an_integer_kernel(op: str) -> None:
+    assert takes(op, INTEGERS) or op in ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")  # these take any type
+    assert op not in KEPT_FLOAT
+
+
+def test_the_other_tables_name_operators_that_have_rules() -> None:
+    assert {op for op, _ in FIXED} <= set(RULES)
+    assert set(TABLES) <= set(RULES)
+    assert set(NEEDED) - {"SVDF"} <= set(RULES)
