@@ -13,7 +13,8 @@ from tflq.lint import lint
 JUSTIFIED = {
     ("operator-version", "TensorFlow's converter writes the versions of int8 for int16; its own table asks for more"): (
         "digits_unet_int16x8", "zip/avg_pool/002_int16x8", "zip/avg_pool/003_int16x8",
-        "zip/conv_bias_relu6/005_int16x8", "zip/einsum/014_int16x8", "zip/embedding_lookup/008_int16x8", "zip/gather/014_int16x8",
+        "zip/conv_bias_relu6/005_int16x8", "zip/einsum/014_int16x8",
+        "zip/embedding_lookup/008_int16x8", "zip/gather/014_int16x8",
         "zip/identify_dilated_conv1d/015_int16x8", "zip/lstm/004_int16x8", "zip/max_pool/003_int16x8",
         "zip/tensor_list_get_item/016_int16x8", "zip/transpose/011_int16x8",
     ),
