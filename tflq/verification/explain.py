@@ -199,21 +199,20 @@ def _device(profile: Profile) -> Device:
 
 
 def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
-    """Every other profile; then the base with one field of its arithmetic as another profile has it."""
+    """Every other profile, and all that round once; then the base with one field of another's arithmetic."""
     others = [by_name(name) for name in PROFILES if name != base.name]
-    for other in (*others, base.with_single_rounding()):
+    once = [profile.with_single_rounding() for profile in (base, *others)]
+    for other in (*others, *once):
         yield "profile", other
     for axis in fields(base.arithmetic):
         seen = [getattr(base.arithmetic, axis.name)]
-        for other in (*others, base.with_single_rounding()):
+        for other in (*others, *once[:1]):
             value = getattr(other.arithmetic, axis.name)
             if value not in seen:
                 seen.append(value)
-                name = f"{axis.name} of {other.name}"
-                yield (
-                    "arithmetic",
-                    base.derive(name=name, arithmetic=replace(base.arithmetic, **{axis.name: value})),
-                )
+                wrong: dict[str, Any] = {axis.name: value}
+                changed = replace(base.arithmetic, **wrong)
+                yield "arithmetic", base.derive(f"{axis.name} of {other.name}", arithmetic=changed)
 
 
 def results(device: Device, alone: Alone) -> Results:
