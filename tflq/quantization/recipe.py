@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tflq.ir import TensorType
+from tflq.quantization.refine.methods import Refining
 from tflq.quantization.search.methods import Ranging
 
 
@@ -44,9 +45,14 @@ TYPES: dict[Mode, Types] = {
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """One configuration of all methods."""
+    """One configuration of all methods, in the order in which they act.
 
+    `equalize` is the strength of the equalization of channels, 0 to 1; None leaves them as they are.
+    """
+
+    equalize: float | None = None
     ranging: Ranging = field(default_factory=Ranging)
+    refining: Refining = field(default_factory=Refining)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tflq.ir import CARRIER
 from tflq.quantization.assignment import assign, fitted_weights
 from tflq.quantization.compare import codes_of, real
+from tflq.quantization.observe import Progress
 from tflq.quantization.params import Array, Params, limits
 from tflq.quantization.recipe import Recipe
 from tflq.quantization.refine.adaround import adaround
@@ -58,7 +59,7 @@ class Refined:
 
 def refined(
     scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], recipe: Recipe,
-    methods: Refining, samples: Iterable[Sample], progress: Callable[[int, int], None] | None = None,
+    methods: Refining, samples: Iterable[Sample], progress: Progress | None = None,
 ) -> Refined:  # fmt: skip
     """Refine the weights of all operators that are matrix products and whose weights nothing else reads."""
     known = list(islice(samples, methods.samples))
@@ -73,7 +74,7 @@ def refined(
         seen = moments(one, _inputs(scheme, activations, state, recipe, one, known), squares=methods.needs_squares)
         state = _with(scheme, state, one, seen, methods)
         if progress is not None:
-            progress(done + 1, len(todo))
+            progress("refining", done + 1, len(todo))
     return state
 
 
