@@ -11,11 +11,13 @@ import suites
 from numpy.typing import NDArray
 
 from tflq.api.files import load
+from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.profiles import by_name
 from tflq.verification.dump import Dump
 from tflq.verification.explain import explain_operator
+from tflq.verification.golden import load_golden
 from tflq.verification.localize import localize, trusted
 
 Array = NDArray[Any]
@@ -132,3 +134,42 @@ def test_an_operator_in_place_has_written_over_its_input() -> None:
     assert not any(o.differs for o in found)
     assert found[0].overwritten == {0: 1}
     assert found[0].reason == "the dump holds tensor 1 in the place of tensor 0"
+
+
+def test_one_wrong_element_of_what_an_operator_moved_is_a_difference() -> None:
+    """All the other bytes of its result are its input's, which nothing has written over."""
+    model = moving_chain()
+    values = run(make_plan(model, REFERENCE), random_inputs(model), keep_all=True).values
+    wrong = values[2].copy()
+    wrong[4, 4] += 1
+    for mode in ("isolated", "cumulative"):
+        found = localize(model, Dump("", {**values, 2: wrong}), REFERENCE, mode)
+        assert not any(o.overwritten for o in found)
+        assert next(o.index for o in found if o.differs) == 1
+
+
+def test_one_wrong_element_is_found_in_every_operator_that_moves_its_input(shared: Path) -> None:
+    """In models of one operator, each kind once: fed and faulty at random places."""
+    kinds: dict[str, suites.Case] = {}
+    for case in suites.suite_models("zip"):
+        if len(case.entry["ops"]) == 1 and case.model.stat().st_size < 100_000:
+            kinds.setdefault(case.entry["ops"][0], case)
+    rng, planted = np.random.default_rng(0), 0
+    for case in kinds.values():
+        model = load(case.model)
+        sample = load_golden(case.golden).observations[0].inputs
+        graph = model.subgraphs[0]
+        fed = dict(zip(graph.inputs, sample, strict=True))
+        try:
+            plan = make_plan(model, REFERENCE, input_shapes={t: v.shape for t, v in fed.items()})
+            values = run(plan, fed, keep_all=True).values
+        except TflqError:
+            continue
+        results = [t for o in graph.operators for t in o.outputs if t in values and values[t].dtype.kind in "iu"]
+        for tensor in (t for t in results if values[t].size and t not in graph.inputs):
+            wrong = values[tensor].copy()
+            wrong.reshape(-1)[rng.integers(wrong.size)] ^= 1
+            found = localize(model, Dump("", {**values, tensor: wrong}), REFERENCE)
+            assert any(o.differs for o in found), (case.id, [o.reason for o in found])
+            planted += 1
+    assert planted > 40

@@ -7,7 +7,7 @@ a faulty tensor. So what lies between the two is computed, and tells which of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,14 @@ def overwritten_by(
     mine, known = dump.tensors[tensor], computed.get(tensor)
     if tensor in graph.outputs or graph.tensors[tensor].is_variable or mine.dtype.hasobject:
         return None
+    if known is None and _is_believed(model, dump, profile, tensor):
+        return None
     suspect = _suspect(mine, known)
-    later = (t for t in _later(model, makers, tensor) if t in dump.tensors and not dump.tensors[t].dtype.hasobject)
-    alike = (t for t in later if _shares(mine, dump.tensors[t], suspect))
-    return next((t for t in alike if not _follows(model, dump, profile, tensor, t, computed)), None)
+    for other in _later(model, makers, tensor):
+        shared = _shared(mine, dump.tensors[other], suspect) if other in dump.tensors else None
+        if shared is not None and not _follows(model, dump, profile, tensor, other, shared, computed):
+            return other
+    return None
 
 
 def _later(model: Model, makers: Mapping[int, int], tensor: int) -> list[int]:
@@ -62,15 +66,17 @@ def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
     return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
 
 
-def _shares(mine: Array, theirs: Array, suspect: NDArray[np.bool_]) -> bool:
-    """Whether, laid over each other somehow, all bytes that both have are the same, and tell something."""
+def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_]) -> slice | None:
+    """Bytes of `theirs` that `mine` has too: laid over each other somehow, all that both have, if it tells something."""
+    if theirs.dtype.hasobject:
+        return None
     a, b = _bytes(mine), _bytes(theirs)
     for shift in (*_places(a, b), *(-place for place in _places(b, a))):
         low, high = max(0, -shift), min(len(a), len(b) - shift)
         telling = len(np.unique(a[low:high][suspect[low:high]])) >= _TELLING
         if telling and np.array_equal(a[low:high], b[low + shift : high + shift]):
-            return True
-    return False
+            return slice(low + shift, high + shift)
+    return None
 
 
 def _places(head: Bytes, whole: Bytes) -> list[int]:
@@ -86,31 +92,50 @@ def _bytes(value: Array) -> Bytes:
     return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
 
 
+def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> bool:
+    """Whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
+    operators = model.subgraphs[0].operators
+    index = next((i for i, o in enumerate(operators) if tensor in o.inputs), None)
+    made = None if index is None else _computed(model, profile, [index], dump.tensors)
+    if index is None or made is None:
+        return True
+    results = [t for t in operators[index].outputs if t in made and t in dump.tensors]
+    found = [difference(dump.tensors[t], made[t]) for t in results]
+    return 2 * sum(d.elements if d.problem else d.differing for d in found) <= sum(d.elements for d in found)
+
+
 def _follows(
-    model: Model, dump: Dump, profile: Profile, tensor: int, other: int, computed: Mapping[int, Array]
+    model: Model, dump: Dump, profile: Profile, tensor: int, other: int, shared: slice, computed: Mapping[int, Array]
 ) -> bool:  # fmt: skip
-    """Whether `other` is what follows from the dumped value of `tensor`, and not from the known one."""
-    made = last_makers(model)
-    between = _between(model, made.get(tensor, -1), other)
-    part, numbers = cut(model, between)
-    fed = {i: computed.get(numbers[i], dump.tensors.get(numbers[i])) for i in part.subgraphs[0].inputs}
-    mine = [i for i in fed if numbers[i] == tensor]
-    if not mine:
+    """Whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
+    between = _between(model, last_makers(model).get(tensor, -1), other)
+    if not any(tensor in model.subgraphs[0].operators[index].inputs for index in between):
         return False
+    wanted = _bytes(dump.tensors[other])[shared]
 
-    def gives(value: Array | None) -> bool:
-        values = {**fed, mine[0]: value}
-        if any(v is None for v in values.values()):
-            return False
-        arrays = {i: v for i, v in values.items() if v is not None}
-        try:
-            plan = make_plan(part, profile, input_shapes={i: v.shape for i, v in arrays.items()})
-            found = run(plan, arrays, keep_all=True).values
-        except TflqError:
-            return False
-        return difference(found[numbers.index(other)], dump.tensors[other]).same
+    def gives(values: Mapping[int, Array]) -> bool | None:
+        made = _computed(model, profile, between, values)
+        return None if made is None else np.array_equal(_bytes(made[other])[shared], wanted)
 
-    return gives(dump.tensors[tensor]) and not gives(computed.get(tensor))
+    values = {**dump.tensors, **computed}
+    if gives({**values, tensor: dump.tensors[tensor]}) is False:
+        return False
+    return tensor not in computed or not gives(values)
+
+
+def _computed(
+    model: Model, profile: Profile, operators: Sequence[int], values: Mapping[int, Array]
+) -> dict[int, Array] | None:  # fmt: skip
+    """What some operators make of `values`, by tensor index; None where one cannot be run or lacks an input."""
+    part, numbers = cut(model, operators)
+    if not all(numbers[i] in values for i in part.subgraphs[0].inputs):
+        return None
+    fed = {i: values[numbers[i]] for i in part.subgraphs[0].inputs}
+    try:
+        plan = make_plan(part, profile, input_shapes={i: value.shape for i, value in fed.items()})
+        return {numbers[i]: value for i, value in run(plan, fed, keep_all=True).values.items()}
+    except TflqError:
+        return None
 
 
 def _between(model: Model, maker: int, other: int) -> list[int]:
