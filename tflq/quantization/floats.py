@@ -1,8 +1,8 @@
 """The float graph prepared: constants are float32, ranges that the file prescribes stand beside it.
 
-Constants behind DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32 with their parameters
-kept, and FAKE_QUANT goes, with its range kept. Computed tensors between DEQUANTIZE or QUANTIZE and float operators keep
-the parameters of the other side. Only the first subgraph is looked at; tensors keep their indices.
+Constants behind DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32 with their
+parameters kept, and FAKE_QUANT goes, with its range kept. Computed tensors between DEQUANTIZE or QUANTIZE and float
+operators keep the parameters of the other side. Only the first subgraph is looked at; tensors keep their indices.
 """
 
 from __future__ import annotations

@@ -1,0 +1,258 @@
+"""What a quantized model looks like: what stays float, which types callers see, what is shared, what is prescribed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from float_graphs import Array, FloatGraph, random_graph, samples
+
+from tflq.api.interpreter import Interpreter
+from tflq.flatbuf import read, write
+from tflq.ir import Model, SignatureDef, TensorType
+from tflq.lint import lint
+from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
+from tflq.quantization.floats import FloatModel, prepared
+from tflq.quantization.params import Range, extent
+from tflq.quantization.pipeline import quantize
+from tflq.quantization.recipe import Mode, Recipe
+from tflq.quantization.rewrite import Rewritten, rewritten
+from tflq.quantization.scheme import Scheme, modes_of, scheme
+
+WITHOUT_OPTIONS = {"fused_activation_function": 0}
+IO = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.FLOAT32)
+
+
+def names(model: Model) -> list[str]:
+    """Operators in order."""
+    return [model.operator_codes[o.opcode_index].name for o in model.subgraphs[0].operators]
+
+
+def quantized(model: Model, mode: Mode = Mode.INT8, **fields: object) -> Model:
+    recipe = replace(Recipe(mode=mode), **fields)  # type: ignore[arg-type]
+    return quantize(model, samples(model, 0), recipe).model
+
+
+def run(model: Model, inputs: dict[int, Array]) -> list[Array]:
+    """Outputs as float32; inputs are floats too, rounded to codes where the model takes these."""
+    interpreter = Interpreter(model_content=write(model))
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), inputs.values(), strict=True):
+        interpreter.set_tensor(detail["index"], codes(value, detail))
+    interpreter.invoke()
+    return [reals(interpreter.get_tensor(d["index"]), d) for d in interpreter.get_output_details()]
+
+
+def codes(value: Array, detail: Any) -> Array:
+    kind = detail["dtype"]
+    if kind == np.float32:
+        return value
+    scale, zero_point = detail["quantization"]
+    limits = np.iinfo(kind)
+    made: Array = np.clip(np.rint(value / scale) + zero_point, limits.min, limits.max).astype(kind)
+    return made
+
+
+def reals(value: Array, detail: Any) -> Array:
+    if value.dtype == np.float32:
+        return value
+    scale, zero_point = detail["quantization"]
+    return np.asarray(scale * (value.astype(np.float32) - zero_point))
+
+
+def two_layers() -> FloatGraph:
+    g = FloatGraph(1)
+    x = g.given(1, 8)
+    hidden = g.op("FULLY_CONNECTED", [x, g.weights(6, 8), g.bias(6)], {**WITHOUT_OPTIONS, "keep_num_dims": False})[0]
+    g.op("FULLY_CONNECTED", [hidden, g.weights(4, 6), g.bias(4)], {**WITHOUT_OPTIONS, "keep_num_dims": False})
+    return g
+
+
+def completed(g: FloatGraph) -> Model:
+    return read(write(g.model()))
+
+
+@pytest.mark.parametrize("given", IO)
+@pytest.mark.parametrize("taken", IO)
+@pytest.mark.parametrize("mode", [Mode.INT8, Mode.INT16X8, Mode.UINT8])
+def test_callers_see_the_types_they_ask_for_and_about_the_same_values(
+    mode: Mode, given: TensorType, taken: TensorType
+) -> None:
+    model = completed(two_layers())
+    result = quantized(model, mode, input_type=given, output_type=taken)
+    graph = result.subgraphs[0]
+    assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [given, taken]
+    sample = samples(model, 0)[0]
+    want, got = run(model, sample)[0], run(result, sample)[0]
+    assert np.abs(got - want).max() < 0.1 * np.abs(want).max()
+
+
+def test_names_of_inputs_outputs_and_signatures_stay() -> None:
+    model = completed(two_layers())
+    graph = model.subgraphs[0]
+    signature = SignatureDef("serve", (("x", graph.inputs[0]),), (("y", graph.outputs[0]),))
+    for io in (TensorType.INT8, TensorType.FLOAT32):
+        result = quantized(replace(model, signature_defs=(signature,)), input_type=io, output_type=io)
+        made = result.subgraphs[0]
+        assert made.tensors[made.inputs[0]].name == graph.tensors[graph.inputs[0]].name
+        assert result.signature_defs is not None
+        assert result.signature_defs[0].inputs == (("x", made.inputs[0]),)
+        assert result.signature_defs[0].outputs == (("y", made.outputs[0]),)
+
+
+@pytest.mark.parametrize("word", ["0", "1", "FULLY_CONNECTED"])
+def test_what_is_kept_in_float_stays_bit_for_bit(word: str) -> None:
+    model = completed(two_layers())
+    result = quantized(model, keep_float=(word,))
+    kept = 2 if word == "FULLY_CONNECTED" else 1
+    graph = result.subgraphs[0]
+    made = [graph.tensors[o.outputs[0]].type for o in graph.operators]
+    found = [op for op, kind in zip(names(result), made, strict=True) if kind == TensorType.FLOAT32]
+    assert found.count("FULLY_CONNECTED") == kept
+    if kept == 2:
+        sample = samples(model, 0)[0]
+        np.testing.assert_array_equal(run(result, sample)[0], run(model, sample)[0])
+
+
+def test_conversions_are_shared_and_never_undo_each_other() -> None:
+    for seed in range(20):
+        model = random_graph(seed)
+        result = quantized(model, input_type=TensorType.FLOAT32, output_type=TensorType.FLOAT32)
+        graph, ops = result.subgraphs[0], names(result)
+        made = {t: op for o, op in zip(graph.operators, ops, strict=True) for t in o.outputs}
+        pairs = [(made.get(o.inputs[0]), op) for o, op in zip(graph.operators, ops, strict=True) if op == "QUANTIZE"]
+        assert ("DEQUANTIZE", "QUANTIZE") not in pairs
+        read_twice = Counter(
+            (o.inputs[0], graph.tensors[o.outputs[0]].type, graph.tensors[o.outputs[0]].quantization.scale.tobytes())  # type: ignore[union-attr]
+            for o, op in zip(graph.operators, ops, strict=True)
+            if op == "QUANTIZE"
+        )
+        assert set(read_twice.values()) <= {1}
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_models_keep_the_rules_of_the_specification(mode: Mode) -> None:
+    found = [f for seed in range(12) for f in lint(quantized(random_graph(seed), mode)).findings]
+    assert not found
+
+
+def test_inputs_of_a_join_share_its_scale_unless_others_read_them() -> None:
+    g = FloatGraph(2)
+    a, b = g.given(1, 4), g.given(1, 4)
+    near, far = g.unary("TANH", a), g.op("MUL", [b, g.constant([0.1])], WITHOUT_OPTIONS)[0]
+    g.op("CONCATENATION", [near, far], {"axis": 1, **WITHOUT_OPTIONS})
+    assert names(quantized(completed(g))) == ["TANH", "MUL", "QUANTIZE", "CONCATENATION"]  # TANH's scale is fixed
+    g.unary("ABS", far)
+    assert names(quantized(completed(g))).count("QUANTIZE") == 2
+
+
+def stages(model: Model, mode: Mode = Mode.INT8) -> tuple[FloatModel, Scheme, Assignment, Rewritten]:
+    """Everything between a float model and its min-max form."""
+    floats = prepared(model)
+    plan = scheme(floats, modes_of(floats, mode, {})[0])
+    ranges = {t: Range.of(-1.0, 1.0) for t in plan.observed}
+    weights = {(m.operator, m.position): extent(floats.constants[m.tensor], m.axis) for m in plan.multiplied}
+    assignment = assign(plan, activation_params(plan, ranges), weight_params(plan, weights), Recipe(mode=mode))
+    return floats, plan, assignment, rewritten(assignment)
+
+
+def test_a_bias_too_great_for_its_type_raises_the_scale_of_its_channel_only() -> None:
+    g = FloatGraph(3)
+    x, values = g.given(1, 2), np.array([[1e-12, 1e-12], [0.5, 0.25], [0, 0]])
+    g.op("FULLY_CONNECTED", [x, g.constant(values), g.constant([1.0, 1.0, 1.0])], {**WITHOUT_OPTIONS})
+    _, _, assignment, _ = stages(completed(g))
+    weights, bias = assignment.constants[0, 1], assignment.constants[0, 2]
+    assert weights.params is not None
+    assert bias.params is not None
+    assert assignment.notes == {0: "scales of weights raised so that the bias fits its type"}
+    assert np.abs(bias.codes.astype(np.int64)).max() <= 2**30
+    np.testing.assert_allclose(bias.codes * bias.params.scale, 1.0, rtol=2**-14)
+    assert weights.params.scale[1] == np.float32(0.5) / np.float32(127)
+
+
+def test_fake_quant_ranges_are_honoured_exactly() -> None:
+    g = FloatGraph(4)
+    x = g.given(1, 6)
+    options = {"min": -0.5, "max": 1.5, "num_bits": 8, "narrow_range": False}
+    weights = g.op("FAKE_QUANT", [g.weights(3, 6)], {**options, "min": -0.25, "max": 0.25})[0]
+    inside = g.op("FAKE_QUANT", [x], options)[0]
+    dense = g.op("FULLY_CONNECTED", [inside, weights, g.bias(3)], WITHOUT_OPTIONS)[0]
+    g.op("FAKE_QUANT", [dense], {**options, "min": -1.0, "max": 3.0})
+    model = completed(g)
+    result = quantized(model)
+    specs = {t.name: t for t in result.subgraphs[0].tensors}
+    assert names(result) == ["FULLY_CONNECTED"]
+    graph = model.subgraphs[0]
+    for tensor, scale, zero_point in ((graph.inputs[0], 2 / 255, -64), (graph.outputs[0], 4 / 255, -64)):
+        found = specs[graph.tensors[tensor].name].quantization
+        assert found is not None
+        assert (found.scale[0], found.zero_point[0]) == (np.float32(scale), zero_point)
+    found = result.subgraphs[0].tensors[result.subgraphs[0].operators[0].inputs[1]].quantization
+    assert found is not None
+    assert set(found.scale) == {np.float32(0.25 / 127)}
+
+
+def test_integer_weights_of_a_hybrid_model_keep_their_codes() -> None:
+    model = completed(two_layers())
+    hybrid = quantized(model, Mode.DYNAMIC)
+    full = quantized(hybrid)
+    assert sorted(weight_codes(full)) == sorted(weight_codes(hybrid))
+
+
+def weight_codes(model: Model) -> list[bytes]:
+    graph = model.subgraphs[0]
+    specs = [graph.tensors[o.inputs[1]] for o in graph.operators]
+    return [data.tobytes() for spec in specs if (data := model.buffers[spec.buffer].data) is not None]
+
+
+def test_float16_weights_quantize_as_their_float32_values_do() -> None:
+    model = completed(two_layers())
+    halves = quantized(model, Mode.WEIGHTS, weights_type=TensorType.FLOAT16)
+    assert names(halves) == ["DEQUANTIZE", "FULLY_CONNECTED"] * 2
+    assert names(quantized(halves)) == ["FULLY_CONNECTED"] * 2
+
+
+def test_what_is_integer_already_stays_and_its_float_island_joins_it() -> None:
+    g = FloatGraph(5)
+    x = g.given(1, 6)
+    for name in ("ABS", "NEG", "TANH"):
+        x = g.unary(name, x)
+    model = completed(g)
+    island = quantized(model, keep_float=("NEG",))
+    assert names(island) == ["ABS", "DEQUANTIZE", "NEG", "QUANTIZE", "TANH"]
+    whole = quantize(island, [{island.subgraphs[0].inputs[0]: np.full((1, 6), 5, np.int8)}], Recipe()).model
+    assert names(whole) == ["ABS", "NEG", "TANH"]
+    assert [t.type for t in whole.subgraphs[0].tensors] == [TensorType.INT8] * 4
+
+
+def test_what_reads_shapes_needs_no_conversion() -> None:
+    g = FloatGraph(6)
+    x = g.unary("RELU", g.given(1, 6))
+    g.op("SHAPE", [x], {"out_type": 2}, ("int32",))
+    assert names(quantized(completed(g))) == ["RELU", "SHAPE"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_operator_may_have_a_mode_of_its_own(seed: int) -> None:
+    model = random_graph(seed)
+    floats = prepared(model)
+    choices = [modes_of(floats, mode, {})[0] for mode in (Mode.INT8, Mode.INT16X8)]
+    modes = tuple(choices[i % 2][i] for i in range(len(choices[0])))
+    plan = scheme(floats, modes)
+    ranges = {t: Range.of(-4.0, 4.0) for t in plan.observed}
+    weights = {(m.operator, m.position): extent(floats.constants[m.tensor], m.axis) for m in plan.multiplied}
+    result = rewritten(assign(plan, activation_params(plan, ranges), weight_params(plan, weights), Recipe()))
+    run(result.model, samples(model, seed)[0])
+
+
+def test_nothing_is_stored_that_nothing_uses() -> None:
+    for seed in range(10):
+        model = quantized(random_graph(seed))
+        used = {t.buffer for t in model.subgraphs[0].tensors} | {0}
+        assert used == set(range(len(model.buffers)))
+        assert {o.opcode_index for o in model.subgraphs[0].operators} == set(range(len(model.operator_codes)))
+        tensors = {t for o in model.subgraphs[0].operators for t in (*o.inputs, *o.outputs) if t >= 0}
+        assert tensors | {*model.subgraphs[0].inputs} == set(range(len(model.subgraphs[0].tensors)))
