@@ -67,7 +67,7 @@ def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
 
 
 def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_]) -> slice | None:
-    """Bytes of `theirs` that `mine` has too: laid over each other somehow, all that both have, if it tells something."""
+    """Bytes of `theirs` that `mine` has too: laid over each other somehow, all that both have, if telling."""
     if theirs.dtype.hasobject:
         return None
     a, b = _bytes(mine), _bytes(theirs)
