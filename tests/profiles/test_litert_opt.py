@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 import pytest
-
-pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-
-from live import Resolver
-from opfuzz.compare import difference_of
-from opfuzz.session import draw_case, numbers, operators
-from opfuzz.worker import invoke
-
-from tflq.api.interpreter import Interpreter
-from tflq.errors import TflqError
+from live import LITERT, hold, remote
 
 OPERATORS = [
     "ADD",
@@ -44,30 +32,10 @@ OPERATORS = [
 SEED, COUNT = 20, 500
 
 
-@pytest.fixture(scope="module")
-def resolver() -> Iterator[Resolver]:
-    live = Resolver("BUILTIN_WITHOUT_DEFAULT_DELEGATES")
-    yield live
-    live.close()
-
-
-def test_random_operators(resolver: Resolver) -> None:
-    compared = 0
-    for number in itertools.islice(numbers(SEED, operators(OPERATORS)), COUNT):
-        case = draw_case(SEED, number)
-        if all("float" in name for name in case.types.replace("->", "").replace("int32", "").split()):
-            continue  # Eigen's bits are not claimed
-        live = resolver.run(case)
-        if live is None:
-            continue
-        try:
-            interpreter = Interpreter(model_content=case.model(), profile="litert-opt")
-            interpreter.allocate_tensors()
-            ours = [invoke(interpreter, sample) for sample in case.samples]
-        except TflqError:
-            continue
-        for mine, theirs in zip(ours, live, strict=True):
-            for got, want in zip(mine, theirs, strict=True):
-                assert not difference_of(got, want), f"seed {SEED}, case {number}: {case}: {difference_of(got, want)}"
-        compared += 1
-    assert compared > COUNT // 2
+def test_random_operators() -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    runtime = remote("", LITERT, "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
+    found = hold("litert-opt", runtime, SEED, COUNT, ("exact", "exact on the same libm"), OPERATORS)
+    runtime.close()
+    assert not found.differing, found.differing[0]
+    assert found.same > COUNT // 2
