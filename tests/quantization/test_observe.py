@@ -106,6 +106,16 @@ def test_infinite_activations_are_named_by_tensor_and_sample() -> None:
         observe(model, given, Observations.begin([1], MinMax()))
 
 
+def test_an_input_that_is_always_zero_is_refused_and_a_constant_activation_is_not() -> None:
+    graph = FloatGraph(0)
+    model = graph.model([graph.unary("RELU", graph.given(1, 3))])
+    begun = Observations.begin([0, 1], MinMax())
+    with pytest.raises(CalibrationError, match="t0: is 0 in all samples"):
+        observe(model, [{0: np.zeros((1, 3), np.float32)}] * 3, begun)
+    seen = observe(model, [{0: np.full((1, 3), -1, np.float32)}] * 3, begun)
+    assert seen.of[1][0].range.high.tolist() == [0.0]
+
+
 def test_no_samples_are_refused() -> None:
     with pytest.raises(CalibrationError, match="no samples"):
         observe(digits(), [], Observations.begin([0], MinMax()))

@@ -79,7 +79,8 @@ def observe(
     Memory holds one batch and the observers. Samples are numbered as they come.
 
     Raises:
-        CalibrationError: A tensor holds NaN or infinite values; the error names tensor and sample.
+        CalibrationError: A tensor holds NaN or infinite values, named with its sample; an input is 0 in all samples;
+            there are no samples.
     """
     graph = model.subgraphs[0]
     name = {t: graph.tensors[t].name or f"#{t}" for t in begun.of}
@@ -97,6 +98,9 @@ def observe(
             progress("observing", count, 0)
     if not count:
         raise CalibrationError("there are no samples")
+    for tensor, values in peaks.items():
+        if not any(values):
+            raise CalibrationError("is 0 in all samples, which says nothing about its range", name=name[tensor])
     return Observations(of, count, {t: tuple(values) for t, values in peaks.items()})
 
 
