@@ -87,7 +87,7 @@ def rectified(high: float, loops: Loops) -> Prepare:
 
 def evaluate(data: OpData, *operands: Array) -> Array:
     """Rounding: one, of float32. Overflow: to the limits."""
-    values = np.asarray(data.function(*operands))
+    values = np.asarray(data.function(*operands), order="C")
     runs = values.reshape(-1, data.run.length)
     _hold_in_vectors(runs[:, : data.run.vectors], data.low)
     _hold_as_numbers(runs[:, data.run.numbers :], data.low)
