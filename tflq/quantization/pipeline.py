@@ -1,33 +1,51 @@
-"""`quantize`: the whole way from a float model and calibration samples to an integer model."""
+"""`quantize`: the whole way from a float model and calibration samples to an integer model that is verified."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tflq.api.files import Source, load, save
-from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
-from tflq.interpreter import make_plan
+from tflq.errors import CalibrationError, TflqError
 from tflq.ir import Model
-from tflq.profiles import by_name
-from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
+from tflq.quantization.building import Built, build
 from tflq.quantization.calibration import Calibration, CalibrationSource
+from tflq.quantization.checking import Check, check
+from tflq.quantization.compare import Comparison, compare_models
 from tflq.quantization.floats import FloatModel, prepared
-from tflq.quantization.ranging import activation_ranges, weight_ranges
-from tflq.quantization.recipe import Recipe
-from tflq.quantization.rewrite import Rewritten, rewritten
-from tflq.quantization.scheme import KERNELS, modes_of, scheme
+from tflq.quantization.observe import Progress
+from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.recipe_files import read_recipe
+from tflq.quantization.runner import Sample
+from tflq.quantization.selection import Ranked, parted, ranked
+from tflq.quantization.stamp import stamped
 from tflq.verification.cutting import operators_named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """How a model was made, and how good it is.
+
+    `ranking` holds all configurations that were tried, the one that was taken first. `comparison` is with the float
+    model, on the samples that were held back if there are. `kept_float` says why operators of the float model stayed
+    as they are, by index; `notes` what was changed to make values fit.
+    """
+
+    recipe: Recipe
+    ranking: tuple[Ranked, ...]
+    comparison: Comparison
+    check: Check
+    kept_float: Mapping[int, str]
+    notes: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """A quantized model; `kept_float` says why operators of the float model stayed as they are, by index."""
+    """A quantized model and the report of its making."""
 
     model: Model
-    assignment: Assignment
-    kept_float: Mapping[int, str]
+    report: Report
 
     def save(self, path: str | os.PathLike[str]) -> bytes:
         """Write the model; the bytes written."""
@@ -35,41 +53,58 @@ class Result:
 
 
 def quantize(
-    model: Source | Model, calibration: CalibrationSource | Calibration, recipe: Recipe | None = None
-) -> Result:
-    """The quantized form of a float model."""
-    recipe = recipe or Recipe()
+    model: Source | Model, calibration: CalibrationSource | Calibration,
+    recipe: Recipe | str | os.PathLike[str] = "balanced", progress: Progress | None = None,
+) -> Result:  # fmt: skip
+    """Quantize a float model.
+
+    `model` is a path, the bytes of a file or a Model; `calibration` a path or an iterable of samples, each a list of
+    arrays in input order or a dict by name, batch dimension included; `recipe` a preset's name, the path of a recipe or
+    a Recipe. Where a recipe has several candidates, a quarter of the samples is held back, and the candidate whose
+    model does best on it is taken.
+
+    Raises:
+        CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
+        UnknownNameError: No such preset, field or operator.
+    """
     source = load(model)
+    wanted = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats = prepared(source)
-    kept = named(source, floats, recipe)
-    ranging = recipe.candidates[0].ranging
     samples = Calibration(source, calibration)
-    while True:
-        modes, reasons = modes_of(floats, recipe.mode, kept)
-        plan = scheme(floats, modes)
-        weights = weight_params(plan, weight_ranges(plan, ranging.weights, samples))
-        ranges = activation_ranges(plan, samples, ranging, weights)
-        assignment = assign(plan, activation_params(plan, ranges, ranging.rule), weights, recipe)
-        result = rewritten(assignment)
-        refused = refusal(result)
-        if refused is None:
-            return Result(result.model, assignment, reasons)
-        kept[refused[0]] = refused[1]
+    asked = operators_named(source, wanted.keep_float)
+    kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in asked}
+    fitting, judging = (samples, samples) if len(wanted.candidates) == 1 else parted(samples)
+    built, ranking = _best(source, floats, fitting, judging, wanted, kept, progress)
+    comparison = ranking[0].comparison
+    assert comparison is not None  # the first has a model
+    result = stamped(built.rewritten.model, wanted)
+    report = Report(
+        wanted, ranking, comparison, check(result, source, judging), built.kept_float, built.assignment.notes
+    )
+    return Result(result, report)
 
 
-def named(source: Model, floats: FloatModel, recipe: Recipe) -> dict[int, str]:
-    """The operators that a recipe keeps in float, as the prepared model counts them."""
-    wanted = operators_named(source, recipe.keep_float)
-    return {index: "asked for" for index, origin in enumerate(floats.origins) if origin in wanted}
-
-
-def refusal(result: Rewritten) -> tuple[int, str] | None:
-    """The first operator whose kernel does not take what it was given: the float model's index, and why."""
-    try:
-        make_plan(result.model, by_name(KERNELS))
-    except (ModelError, UndefinedResultError, UnsupportedError) as error:
-        origin = -1 if error.index is None else result.operators[error.index]
-        if origin < 0:
+def _best(
+    source: Model, floats: FloatModel, fitting: Iterable[Sample], judging: Iterable[Sample], recipe: Recipe,
+    kept: Mapping[int, str], progress: Progress | None,
+) -> tuple[Built, tuple[Ranked, ...]]:  # fmt: skip
+    """The best candidate carried out, and the ranking of all; where all fail, the last one's error."""
+    models: dict[Methods, Built] = {}
+    tried = []
+    failure: TflqError | None = None
+    for number, methods in enumerate(recipe.candidates):
+        if progress is not None:
+            progress("configurations", number, len(recipe.candidates))
+        try:
+            models[methods] = build(floats, fitting, recipe, methods, kept, progress)
+        except CalibrationError:
             raise
-        return origin, f"LiteRT's kernel does not take it: {error.reason or error}"
-    return None
+        except TflqError as error:
+            failure = error
+            tried.append(Ranked(methods, None, str(error)))
+            continue
+        tried.append(Ranked(methods, compare_models(source, models[methods].rewritten.model, judging)))
+    ranking = ranked(tried)
+    if failure is not None and not models:
+        raise failure
+    return models[ranking[0].methods], ranking

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import TensorType
 from tflq.quantization.refine.methods import Refining
 from tflq.quantization.search.methods import Ranging
@@ -43,6 +44,15 @@ TYPES: dict[Mode, Types] = {
 }
 
 
+_CODES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: Types that a recipe's fields may name.
+EDGES: dict[str, tuple[TensorType, ...]] = {
+    "input_type": _CODES,
+    "output_type": _CODES,
+    "weights_type": (TensorType.INT8, TensorType.FLOAT16),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Methods:
     """One configuration of all methods, in the order in which they act.
@@ -57,7 +67,7 @@ class Methods:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A whole order.
+    """A whole order. Modes and types may be given by their words.
 
     `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None stands for the mode's own
     type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
@@ -69,5 +79,28 @@ class Recipe:
     output_type: TensorType | None = None
     weights_type: TensorType = TensorType.INT8  # of mode WEIGHTS: INT8 or FLOAT16
     keep_float: tuple[str, ...] = ()
-    seed: int = 0
     candidates: tuple[Methods, ...] = field(default_factory=lambda: (Methods(),))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", _mode(self.mode))
+        for name in ("input_type", "output_type", "weights_type"):
+            object.__setattr__(self, name, _type(name, getattr(self, name)))
+        if not self.candidates:
+            raise OptionError("a recipe needs a candidate")
+
+
+def _mode(given: Mode | str) -> Mode:
+    words = {mode.value: mode for mode in Mode}
+    if isinstance(given, str) and given not in words:
+        raise UnknownNameError("mode", given, tuple(words))
+    return words[given] if isinstance(given, str) else given
+
+
+def _type(name: str, given: TensorType | str | None) -> TensorType | None:
+    words = {type_.label: type_ for type_ in EDGES[name]}
+    if isinstance(given, str) and given not in words:
+        raise UnknownNameError(name, given, tuple(words))
+    chosen = words[given] if isinstance(given, str) else given
+    if chosen is not None and chosen not in EDGES[name]:
+        raise UnknownNameError(name, chosen.label, tuple(words))
+    return chosen

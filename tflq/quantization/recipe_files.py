@@ -1,0 +1,126 @@
+"""Recipes as documents: JSON or YAML, every field by its name, enumerations by their words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from tflq.errors import FileAccessError, InputError, OptionError, UnknownNameError
+from tflq.ir import TensorType
+from tflq.quantization.presets import PRESETS
+from tflq.quantization.recipe import Recipe
+
+SCHEMA = "tflq/recipe/1"
+
+
+def read_recipe(source: str | os.PathLike[str]) -> Recipe:
+    """A preset by its name, or the recipe in a JSON or YAML file.
+
+    Raises:
+        UnknownNameError: It is neither a preset nor a file, or a field is unknown.
+        OptionError: A value does not suit its field.
+    """
+    if isinstance(source, str) and source in PRESETS:
+        return PRESETS[source]
+    path = Path(source)
+    if not path.suffix and not path.exists():
+        raise UnknownNameError("preset", str(source), tuple(PRESETS))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    return recipe_from(_parsed(text, path))
+
+
+def _parsed(text: str, path: Path) -> Any:
+    if path.suffix == ".json":
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"is no JSON: {error}", name=str(path)) from error
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"is no YAML: {error}", name=str(path)) from error
+
+
+def document_of(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as a document: `schemas/recipe.schema.json`. Fields that have their default are written, too."""
+    return {"schema": SCHEMA, **_plain(recipe)}
+
+
+def recipe_from(document: Mapping[str, Any]) -> Recipe:
+    """The inverse of `document_of`; fields that are left out have their defaults."""
+    if not isinstance(document, Mapping):
+        raise OptionError("a recipe is a mapping of fields to values")
+    known = {name: value for name, value in document.items() if name != "schema"}
+    if document.get("schema", SCHEMA) != SCHEMA:
+        raise OptionError(f"schema {document['schema']!r}: this version reads {SCHEMA!r}")
+    recipe: Recipe = _value(Recipe, known, "recipe")
+    return recipe
+
+
+def digest(recipe: Recipe) -> str:
+    """SHA-256 of the recipe's document, in hexadecimal: equal for equal recipes."""
+    text = json.dumps(document_of(recipe), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TensorType):
+        return value.label
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _value(kind: Any, given: Any, place: str) -> Any:
+    """`given`, read from a document, as a value of that type."""
+    if get_origin(kind) in (Union, UnionType):
+        choices = [k for k in get_args(kind) if k is not NoneType]
+        return None if given is None else _value(choices[0], given, place)
+    if get_origin(kind) is tuple:
+        if not isinstance(given, list):
+            raise OptionError(f"{place}: expected a list, got {given!r}")
+        return tuple(_value(get_args(kind)[0], item, f"{place}[{i}]") for i, item in enumerate(given))
+    if is_dataclass(kind):
+        return _record(kind, given, place)
+    if kind is TensorType:
+        return _word({t.label: t for t in TensorType}, given, place)
+    if issubclass(kind, Enum):
+        return _word({member.value: member for member in kind}, given, place)
+    if kind is float and isinstance(given, int) and not isinstance(given, bool):
+        return float(given)
+    if type(given) is not kind:
+        raise OptionError(f"{place}: expected {kind.__name__}, got {given!r}")
+    return given
+
+
+def _record(kind: Any, given: Any, place: str) -> Any:
+    if not isinstance(given, Mapping):
+        raise OptionError(f"{place}: expected fields and values, got {given!r}")
+    types = get_type_hints(kind)
+    for name in given:
+        if name not in types:
+            raise UnknownNameError("field", f"{place}.{name}", tuple(f"{place}.{known}" for known in types))
+    missing = [f.name for f in fields(kind) if f.default is f.default_factory is MISSING and f.name not in given]
+    if missing:
+        raise OptionError(f"{place}: {missing[0]} is missing")
+    return kind(**{name: _value(types[name], value, f"{place}.{name}") for name, value in given.items()})
+
+
+def _word(words: Mapping[str, Any], given: Any, place: str) -> Any:
+    if given not in words:
+        raise UnknownNameError(place, str(given), tuple(words))
+    return words[given]
