@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.activation import code_range
+from tflq.kernels.activation import LIMITS, code_range
 from tflq.kernels.geometry import Window
 from tflq.kernels.kernel import Node
 from tflq.numerics.stages import type_range
@@ -54,9 +54,11 @@ def _clamps(data: Any, node: Node, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
             "no clamp: codes wrap": (-(2**31), 2**31 - 1),
             "clamp of the signed type": (-(span // 2) - 1, span // 2),
             "clamp of the unsigned type": (0, span),
-            "clamp of the other type inside the activation": code_range(node, node.outputs[0], _other_sign(dtype)),
             "symmetric clamp": (max(record.low, -(span // 2)), record.high),
         }
+        if int(node.options.get("fused_activation_function", 0)) in LIMITS:
+            inside = code_range(node, node.outputs[0], _other_sign(dtype))
+            limits["clamp of the other type inside the activation"] = inside
         for name, (below, above) in limits.items():
             yield name + _at(place), rebuild(replace(record, low=below, high=above))
 
