@@ -98,8 +98,8 @@ def observe(
             progress("observing", count, 0)
     if not count:
         raise CalibrationError("there are no samples")
-    for tensor, values in peaks.items():
-        if not any(values):
+    for tensor, magnitudes in peaks.items():
+        if not any(magnitudes):
             raise CalibrationError("is 0 in all samples, which says nothing about its range", name=name[tensor])
     return Observations(of, count, {t: tuple(values) for t, values in peaks.items()})
 

@@ -24,6 +24,8 @@ def activation_ranges(
     `samples` are iterated once, twice with two passes, once for every group of tensors layer by layer.
     """
     chooser = Chooser(scheme, ranging, weights)
+    if not chooser.groups:
+        return {}
     if ranging.order is Order.LAYER_BY_LAYER:
         return layer_by_layer(chooser, samples, progress)
     if ranging.order is Order.ONLINE:

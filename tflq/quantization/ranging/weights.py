@@ -46,11 +46,11 @@ def weight_ranges(scheme: Scheme, search: Search | None, samples: Iterable[Sampl
 
 def layers_of(scheme: Scheme, samples: Iterable[Sample]) -> dict[int, Layer]:
     """The operators of a scheme that multiply weights, with samples of their data in float, by index."""
-    begun = Observations.begin((m.data for m in scheme.multiplied), Kept())
-    seen = observe(scheme.model.model, samples, begun)
+    computed = [m for m in scheme.multiplied if m.data not in scheme.model.constants]
+    seen = observe(scheme.model.model, samples, Observations.begin((m.data for m in computed), Kept()))
     plan = make_plan(scheme.model.model, by_name(KERNELS))
     kept = {t: held for t, (held,) in seen.of.items() if isinstance(held, Kept)}
-    found = {m.operator: layer_of(plan, m, kept[m.data]) for m in scheme.multiplied}
+    found = {m.operator: layer_of(plan, m, kept[m.data]) for m in computed}
     return {operator: layer for operator, layer in found.items() if layer is not None}
 
 

@@ -9,7 +9,7 @@ from itertools import chain, product
 import numpy as np
 
 from tflq.quantization.params import Range
-from tflq.quantization.search.problem import Problem, best_of, one_ended
+from tflq.quantization.search.problem import Problem, one_ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Grid:
         count = self.factors if together else self.pairs
         ratio = self.least ** (1 / (count - 1))
         coarse = _pairs(ratio ** np.arange(count), together)
-        best, _ = best_of(problem.loss, (problem.scaled(a, b) for a, b in coarse))
+        best = problem.best(problem.scaled(a, b) for a, b in coarse)
         near = _pairs(ratio ** np.linspace(-1, 1, self.fine), together)
         around = (Range(best.low * a, best.high * b) for a, b in near)
-        return best_of(problem.loss, chain([best], around))[0]
+        return problem.best(chain([best], around))
 
 
 def _pairs(factors: np.ndarray[tuple[int], np.dtype[np.float64]], together: bool) -> Iterator[tuple[float, float]]:

@@ -14,7 +14,7 @@ from tflq.quantization.search.laying import Laying
 from tflq.quantization.search.points import Points
 
 Reals = NDArray[np.float64]
-#: What each row loses by its part of a range [C]: float64[C].
+#: What each row loses by its part of a range [C]: float64[C]. A single row of points takes any number of ranges.
 Loss = Callable[[Range], Reals]
 
 
@@ -133,9 +133,13 @@ def _spread(within: Reals, code: Reals, laying: Laying) -> Reals:
 def _by_code(weights: Reals, code: Reals, laying: Laying) -> Reals:
     """Sums [C, codes] of the weights [C, N] that have each code."""
     low, high = laying.codes
-    rows, count = len(weights), high - low + 1
+    rows, count = len(code), high - low + 1
     index = (code - low).astype(np.int64) + count * np.arange(rows)[:, None]
-    return np.bincount(index.ravel(), weights.ravel(), rows * count).reshape(rows, count).astype(np.float64)
+    return (
+        np.bincount(index.ravel(), np.broadcast_to(weights, code.shape).ravel(), rows * count)
+        .reshape(rows, count)
+        .astype(np.float64)
+    )
 
 
 def _at(table: Reals, code: Reals, laying: Laying) -> Reals:
@@ -145,7 +149,8 @@ def _at(table: Reals, code: Reals, laying: Laying) -> Reals:
 
 def _divergence(p: Reals, q: Reals) -> Reals:
     """sum p log(p / q) of each row, terms with p = 0 left out."""
-    terms = np.zeros_like(p)
+    p, q = np.broadcast_arrays(p, q)
+    terms = np.zeros(p.shape)
     with np.errstate(divide="ignore"):
         np.log(p / np.where(q > 0, q, 1.0), out=terms, where=(p > 0) & (q > 0))
     total: Reals = (p * terms).sum(axis=1)
