@@ -68,8 +68,9 @@ UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their 
 
 
 def has_floats_only(row: Kernel) -> bool:
-    """Whether a row takes float32 data, and nothing quantized."""
-    return row.types.endswith("-> float32") and set(row.types.replace("?", "").split()) <= {"float32", "int32", "->"}
+    """Whether a row takes float32 or float16 data, and nothing quantized."""
+    made = row.types.split()[-1]
+    return made in ("float32", "float16") and set(row.types.replace("?", "").split()) <= {made, "int32", "->"}
 
 
 class Delegation(Mapping[str, tuple[Kernel, ...]]):

@@ -26,8 +26,8 @@ _FILES = {
 #: Operators whose float results XNNPACK computes in ways that are not reproduced.
 _UNCLAIMED = (
     "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_2D", "COS", "DEPTHWISE_CONV_2D", "ELU", "EXP", "FULLY_CONNECTED", "GELU",
-    "HARD_SWISH", "LOG", "LOGISTIC", "MEAN", "RESIZE_BILINEAR", "RSQRT", "SIN", "SOFTMAX", "SUM", "TANH",
-    "TRANSPOSE_CONV",
+    "HARD_SWISH", "LOG", "LOGISTIC", "MEAN", "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT",
+    "SUM", "TANH", "TRANSPOSE_CONV",
 )  # fmt: skip
 
 
