@@ -10,7 +10,8 @@ import pytest
 from float_graphs import FloatGraph
 
 from tflq.ir import Model
-from tflq.quantization.pipeline import quantize
+from tflq.quantization.building import build
+from tflq.quantization.floats import prepared
 from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.runner import Runner
 from tflq.quantization.search.choices import Order, Solving, Target, Watch
@@ -43,9 +44,14 @@ def codes(model: Model, samples: Samples) -> Samples:
     return made
 
 
+def quantized(model: Model, samples: Samples, ranging: Ranging) -> Model:
+    """The model in int8 by these ranges and nothing else."""
+    return build(prepared(model), samples, Recipe(), Methods(ranging=ranging), {}).rewritten.model
+
+
 def error(model: Model, samples: Samples, ranging: Ranging) -> float:
     """Mean square difference between the float model's output and the integer model's."""
-    integer = quantize(model, samples, Recipe(candidates=(Methods(ranging=ranging),))).model
+    integer = quantized(model, samples, ranging)
     return float(np.mean(np.square(results(model, samples) - results(integer, codes(integer, samples)))))
 
 
@@ -170,9 +176,9 @@ def test_two_passes_win_where_one_value_leaves_the_bulk_a_single_bin() -> None:
     found = {}
     for passes in (False, True):
         ranging = Ranging(Watch.MOVING_AVERAGE, activations=search, two_passes=passes)
-        integer = quantize(model, of_input(rows), Recipe(candidates=(Methods(ranging=ranging),))).model
+        integer = quantized(model, of_input(rows), ranging)
         found[passes] = np.mean(np.square(results(model, usual) - results(integer, codes(integer, usual))))
-    integer = quantize(model, of_input(rows)).model
+    integer = quantized(model, of_input(rows), Ranging())
     extremes = np.mean(np.square(results(model, usual) - results(integer, codes(integer, usual))))
     assert found[True] < 0.1 * extremes
     assert found[True] < 0.5 * found[False]
