@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_explain import MODEL, dense
+from test_explain import MODEL, array_of, dense, parameters
 
 from tflq.api.files import load
 from tflq.cli.main import cli
@@ -61,6 +61,50 @@ def test_causes_that_are_one_are_not_told_apart() -> None:
     told = discriminate(model, Dump("", values.values), same, profile)
     assert told.trials == ()
     assert told.groups == ((0, 1),)
+
+
+def test_a_batch_holds_inputs_on_which_rare_differences_show() -> None:
+    """Rounding once and twice differ by an element in thousands: too few for twelve inputs of ten outputs each."""
+    model, profile = load(MODEL.with_name("digits_mobilenet_int8.tflite")), PROFILES["litert-ref"]
+    index = len(model.subgraphs[0].operators) - 2
+    while model.operator_codes[model.subgraphs[0].operators[index].opcode_index].name != "FULLY_CONNECTED":
+        index -= 1
+    graph = model.subgraphs[0]
+    image = {t: np.ones(graph.tensors[t].shape, np.int8) for t in graph.inputs}
+    dump = Dump("", run(make_plan(model, profile), image, keep_all=True).values)
+    told = discriminate(model, dump, explained(index, "rounds half up, in fixed point", "rounds twice"), profile)
+    assert not told.of_model
+    assert told.groups == ((0,), (1,))
+    (trial,) = told.trials
+    operator = graph.operators[index]
+    weights, bias, result = (graph.tensors[t] for t in (*operator.inputs[1:3], operator.outputs[0]))
+    x = trial.inputs[0].reshape(1, -1)
+    source = graph.tensors[operator.inputs[0]]
+    w, b = array_of(model, weights, np.int8), array_of(model, bias, np.int32)
+    centred = x.astype(np.int64) - int(parameters(source).zero_point[0])
+    sums = (centred @ w.astype(np.int64).T + b).reshape(-1).tolist()
+    scale = float(parameters(source).scale[0]), float(parameters(result).scale[0])
+    for values, rounding in zip(trial.expected, (once, twice), strict=True):
+        reals = [scale[0] * float(s) / scale[1] for s in np.broadcast_to(parameters(weights).scale, len(sums))]
+        codes = [rounding(t, r) + int(parameters(result).zero_point[0]) for t, r in zip(sums, reals, strict=True)]
+        (got,) = values.values()
+        assert got.reshape(-1).tolist() == [min(max(code, -128), 127) for code in codes]
+
+
+def fixed(real: float) -> tuple[int, int]:
+    fraction, shift = math.frexp(real)
+    return math.floor(fraction * 2**31 + 0.5), shift
+
+
+def once(total: int, real: float) -> int:
+    mantissa, shift = fixed(real)
+    return (total * mantissa + (1 << 30 - shift)) >> 31 - shift
+
+
+def twice(total: int, real: float) -> int:
+    mantissa, shift = fixed(real)
+    high = (total * mantissa + (1 << 30)) >> 31
+    return int(math.copysign((abs(high) + (1 << -shift - 1)) >> -shift, high))
 
 
 def test_the_command_writes_inputs_that_run_takes(tmp_path: Path) -> None:

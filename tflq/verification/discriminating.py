@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,17 @@ from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER, Model
 from tflq.profiles import Profile
+from tflq.verification.comparing import unequal
 from tflq.verification.dump import Dump
-from tflq.verification.explain import Explanation, Results, hypotheses, results
+from tflq.verification.explain import Explanation, Results, fits, hypotheses, results
 from tflq.verification.localize import Alone, operator_alone
 from tflq.verification.mistakes import Device
-from tflq.verification.probing import probes, random_values
+from tflq.verification.probing import batched, probes, random_values
 
 Array = NDArray[Any]
 
-#: How many inputs of the whole model, and rounds of inputs of the operator alone, are tried.
-_MODEL_TRIALS, _ROUNDS = 12, 8
+#: How many inputs of the whole model, results of a batch, and rounds of inputs of the operator alone, are tried.
+_MODEL_TRIALS, _OUTPUTS, _ROUNDS = 12, 1 << 17, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,23 +61,26 @@ class Discrimination:
 
 def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Profile) -> Discrimination:
     """Search inputs on which exact causes part, under all of their names: of the model, else of the operator alone."""
-    causes = tuple(name for h in explanation.exact for name in (h.name, *h.also))
+    names = [name for h in explanation.exact for name in (h.name, *h.also)]
     alone = operator_alone(model, dump, explanation.index, profile)
-    devices = _devices(alone, profile, causes)
-    whole = _told(_of_model(model, alone, profile), devices)
+    devices = _devices(alone, profile, names)
+    causes = tuple(devices)
+    whole = _told(_of_model(model, alone, profile), list(devices.values()))
     found, of_model = whole, True
-    if len(whole[1]) < len(devices):
-        own = _told(((_given(other), other) for other in probes(alone, rounds=_ROUNDS)), devices)
+    if len(whole[1]) < len(causes):
+        others = chain(_of_batch(alone, profile, causes), probes(alone, rounds=_ROUNDS))
+        own = _told(((_given(other), other) for other in others), list(devices.values()))
         if len(own[1]) > len(whole[1]):
             found, of_model = own, False
     return Discrimination(explanation.index, causes, of_model, *found)
 
 
-def _devices(alone: Alone, profile: Profile, causes: Sequence[str]) -> list[Device]:
-    by_name: dict[str, Device] = {}
+def _devices(alone: Alone, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
+    """The hypotheses of those names."""
+    known: dict[str, Device] = {}
     for _, name, device in hypotheses(alone, profile):
-        by_name.setdefault(name, device)
-    return [by_name[name] for name in causes]
+        known.setdefault(name, device)
+    return {name: known[name] for name in names if name in known}
 
 
 def _given(alone: Alone) -> tuple[Array, ...]:
@@ -99,6 +104,28 @@ def _of_model(model: Model, alone: Alone, profile: Profile) -> Iterator[tuple[tu
             yield tuple(given), replace(alone, inputs=inputs)
     except (TflqError, KeyError):
         return  # a model that the profile cannot run, or whose inputs cannot be made up
+
+
+def _of_batch(alone: Alone, profile: Profile, causes: Sequence[str]) -> Iterator[Alone]:
+    """Of very many random inputs, run together where the operator takes batches, those on which two causes part.
+
+    Accumulators near a rounding's ties are among them.
+    """
+    batch = batched(alone, _OUTPUTS)
+    if batch is None:
+        return
+    devices = _devices(batch, profile, causes)
+    made = [values for device in devices.values() if fits(values := results(device, batch), batch)]
+    seen: set[int] = set()
+    for one, other in combinations(made, 2):
+        for tensor in one:
+            apart = unequal(one[tensor], other[tensor])
+            rows = np.flatnonzero(apart.reshape(len(apart), -1).any(axis=1))
+            if rows.size and not seen & set(rows.tolist()):
+                seen.add(int(rows[0]))
+    for row in sorted(seen):
+        taken = {p: v[row : row + 1] if v.shape != alone.inputs[p].shape else v for p, v in batch.inputs.items()}
+        yield replace(alone, inputs=taken)
 
 
 def _told(

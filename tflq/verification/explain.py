@@ -132,7 +132,7 @@ def _over(groups: Sequence[Group], others: Sequence[Alone]) -> list[Group]:
         parts: dict[tuple[bytes | None, ...], Group] = {}
         for kind, name, device in group.members:
             made = [results(device, other) for other in others]
-            key = tuple(_digest(values, other.got) for values, other in zip(made, others, strict=True))
+            key = tuple(_digest(values, other) for values, other in zip(made, others, strict=True))
             if key not in parts:
                 more = sum(_score(values, other.got)[0] for values, other in zip(made, others, strict=True))
                 parts[key] = Group(group.matching + more)
@@ -147,13 +147,13 @@ def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[G
     Of a large image, mistakes that do not reproduce a thinner one are computed on the whole only if they are among the
     best there.
     """
-    own, hopeless = _digest(base, alone.got), _hopeless(alone, profile, base)
+    own, hopeless = _digest(base, alone), _hopeless(alone, profile, base)
     groups: dict[bytes, Group] = {}
     for kind, name, device in hypotheses(alone, profile):
         if kind == "mistake" and name in hopeless:
             continue
         values = results(device, alone)
-        digest = _digest(values, alone.got)
+        digest = _digest(values, alone)
         if digest is None or digest == own:
             continue
         if digest not in groups:
@@ -181,7 +181,7 @@ def separated(group: Group, alone: Alone) -> list[Group]:
     parts: dict[tuple[bytes | None, ...], Group] = {}
     others = list(shuffled(alone)) if len(group.members) > 1 else []
     for kind, name, device in group.members:
-        key = tuple(_digest(results(device, other), alone.got) for other in others)
+        key = tuple(_digest(results(device, other), alone) for other in others)
         parts.setdefault(key, Group(group.matching)).members.append((kind, name, device))
     return list(parts.values())
 
@@ -199,20 +199,22 @@ def _device(profile: Profile) -> Device:
 
 
 def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
-    """Every other profile, and all that round once; then the base with one field of another's arithmetic."""
+    """Every other profile; the base with one field of another's arithmetic; the other profiles rounding once."""
     others = [by_name(name) for name in PROFILES if name != base.name]
-    once = [profile.with_single_rounding() for profile in (base, *others)]
-    for other in (*others, *once):
+    own = base.with_single_rounding()
+    for other in (*others, own):
         yield "profile", other
     for axis in fields(base.arithmetic):
         seen = [getattr(base.arithmetic, axis.name)]
-        for other in (*others, *once[:1]):
+        for other in (*others, own):
             value = getattr(other.arithmetic, axis.name)
             if value not in seen:
                 seen.append(value)
                 wrong: dict[str, Any] = {axis.name: value}
                 changed = replace(base.arithmetic, **wrong)
                 yield "arithmetic", base.derive(f"{axis.name} of {other.name}", arithmetic=changed)
+    for other in others:
+        yield "profile", other.with_single_rounding()
 
 
 def results(device: Device, alone: Alone) -> Results:
@@ -225,18 +227,25 @@ def results(device: Device, alone: Alone) -> Results:
     return {t: made[t] for t in alone.got if t in made}
 
 
-def _digest(values: Mapping[int, Array], got: Mapping[int, Array]) -> bytes | None:
+def fits(values: Results, alone: Alone) -> bool:
+    """Whether all results that the dump holds are there, in their form."""
+    return all(
+        t in values and values[t].shape == seen.shape and values[t].dtype == seen.dtype
+        for t, seen in alone.got.items()
+    )  # fmt: skip
+
+
+def _digest(values: Results, alone: Alone) -> bytes | None:
     """Of all results that the dump holds; None where one is missing or of another form."""
+    if not fits(values, alone):
+        return None
     digest = blake2b(digest_size=16)
-    for tensor, seen in got.items():
-        value = values.get(tensor)
-        if value is None or value.shape != seen.shape or value.dtype != seen.dtype:
-            return None
-        digest.update(value.tobytes())
+    for tensor in alone.got:
+        digest.update(values[tensor].tobytes())
     return digest.digest()
 
 
-def _score(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[int, int]:
+def _score(values: Results, got: Results) -> tuple[int, int]:
     """Elements that agree bit by bit, and all."""
     matching = 0
     for tensor, seen in got.items():
@@ -246,7 +255,7 @@ def _score(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[int, 
     return matching, sum(seen.size for seen in got.values())
 
 
-def _where(values: Mapping[int, Array], got: Mapping[int, Array]) -> tuple[str, ...]:
+def _where(values: Mapping[int, Array], got: Results) -> tuple[str, ...]:
     for tensor, seen in got.items():
         if values[tensor].shape == seen.shape and (apart := unequal(values[tensor], seen)).any():
             return places(apart)

@@ -32,6 +32,25 @@ def probes(alone: Alone, rounds: int, seed: int = 0) -> Iterator[Alone]:
         yield replace(alone, inputs={p: _other(rng, v, kind) if _is_data(v) else v for p, v in alone.inputs.items()})
 
 
+def batched(alone: Alone, outputs: int, seed: int = 0) -> Alone | None:
+    """The operator on a batch of random inputs with about that many results; None where it does not take batches of 1.
+
+    Half of the inputs are of codes that are all alike probable, half of the dump's own values.
+    """
+    data = {p: v for p, v in alone.inputs.items() if _is_data(v)}
+    shapes = [v.shape for v in (*data.values(), *alone.got.values())]
+    if not data or any(len(shape) < 2 or shape[0] != 1 for shape in shapes):
+        return None
+    rng = np.random.default_rng(seed)
+    half = max(1, outputs // (2 * sum(v.size for v in alone.got.values()) or 1))
+    made = {
+        p: np.concatenate([_other(rng, np.repeat(v, half, 0), 0), rng.choice(v.reshape(-1), (half, *v.shape[1:]))])
+        for p, v in data.items()
+    }
+    got = {t: np.repeat(v, 2 * half, 0) for t, v in alone.got.items()}
+    return replace(alone, inputs={**alone.inputs, **made}, got=got)
+
+
 def _is_data(value: Array) -> bool:
     """Whether values are numbers to compute with: others (shapes, axes, indices) stay as they are."""
     return value.dtype.kind == "f" or value.dtype in (np.int8, np.uint8, np.int16)
