@@ -163,7 +163,14 @@ def test_blocks_show_what_is_farthest_from_zero() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "expected"),
-    [((1, 8, 6, 3), (8, 6)), ((4, 10), (4, 10)), ((1, 10), (1, 10)), ((1, 1, 1, 1000), (16, 64)), ((), (1, 1))],
+    [
+        ((1, 8, 6, 3), (8, 6)),
+        ((4, 10), (4, 10)),
+        ((1, 10), (1, 16)),
+        ((1, 40), (3, 16)),
+        ((1, 1, 1, 1000), (16, 64)),
+        ((), (1, 16)),
+    ],
 )
 def test_every_shape_has_a_map(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
     values, what = as_map(np.ones(shape))

@@ -35,8 +35,8 @@ from tflq.verification.localize import Located
 
 Array = NDArray[Any]
 
-#: Elements of a row of a heat map of what has no height and width.
-_ROW = 64
+#: Elements of a row of a heat map of what has no height and width; of more than a square of these.
+_ROW, _LONG_ROW = 16, 64
 #: Taps that a page lists.
 _TAPS = 2000
 
@@ -101,11 +101,10 @@ def as_map(error: Array) -> tuple[Array, str]:
     if error.ndim == 4 and max(error.shape[1:3]) > 1:
         return farthest(np.moveaxis(error, 0, -1).reshape(*error.shape[1:3], -1)), "each cell the farthest channel"
     flat = error.reshape(-1)
-    if error.ndim > 1 and error.shape[-1] <= 2 * _ROW and flat.size > error.shape[-1]:
+    if error.ndim > 1 and error.shape[-1] <= 2 * _LONG_ROW and flat.size > error.shape[-1]:
         return flat.reshape(-1, error.shape[-1]), "a column for each channel"
-    if flat.size <= _ROW:
-        return flat.reshape(1, -1), "a cell for each element"
-    return np.pad(flat, (0, -flat.size % _ROW)).reshape(-1, _ROW), f"elements in order, {_ROW} a row"
+    row = _ROW if flat.size <= _ROW**2 else _LONG_ROW
+    return np.pad(flat, (0, -flat.size % row)).reshape(-1, row), f"elements in order, {row} a row"
 
 
 def _element(worked: Worked, sample: int | None) -> dict[str, Any]:
