@@ -61,3 +61,15 @@ def test_operators_that_one_model_lacks_are_named() -> None:
     missing = [c for c in diff(MODEL, part).changes if c.what == "operator"]
     assert len(missing) == 1
     assert (missing[0].second, missing[0].after) == (None, "none")
+
+
+def test_what_the_models_give_is_compared() -> None:
+    """All operators are the same; another tensor is an output, or one more."""
+    inner = GRAPH.operators[CONV].outputs[0]
+    more = replace(MODEL, subgraphs=(replace(GRAPH, outputs=(*GRAPH.outputs, inner)),))
+    (count,) = diff(MODEL, more).changes
+    assert (count.first, count.second, count.what, count.after) == (None, None, "model outputs", "2")
+    other = replace(MODEL, subgraphs=(replace(GRAPH, outputs=(inner,)),))
+    found = {change.what: (change.before, change.after) for change in diff(MODEL, other).changes}
+    assert found["model output 0 maker"] == (str(len(GRAPH.operators) - 1), str(CONV))
+    assert "model output 0 shape" in found

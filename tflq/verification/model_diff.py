@@ -27,7 +27,8 @@ class Change:
     """One thing that differs. `first` and `second` are operator indices, None where a model lacks the operator.
 
     `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale,
-    zero point or values>" or "derived <constant>".
+    zero point or values>" or "derived <constant>". Of a change of the model itself both indices are None, `op` is "" and
+    `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
     """
 
     first: int | None
@@ -65,7 +66,8 @@ def diff(first: Source | Model, second: Source | Model, profile: str | Profile =
         op = _types(a.model)[i]
         found = (*_operators(a.model, b.model, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
         changes += [Change(i, j, op, *change) for change in found]
-    return ModelDiff(a.facts, b.facts, tuple(sorted(changes, key=_place)))
+    edges = (Change(None, None, "", *change) for change in _edges(a.model, b.model, pairs))
+    return ModelDiff(a.facts, b.facts, (*edges, *sorted(changes, key=_place)))
 
 
 _Found = tuple[str, str, str]
@@ -73,6 +75,21 @@ _Found = tuple[str, str, str]
 
 def _place(change: Change) -> tuple[int, int]:
     return (change.first if change.first is not None else change.second or 0, change.second or 0)
+
+
+def _edges(a: Model, b: Model, pairs: dict[int, int]) -> Iterator[_Found]:
+    """What the graphs take and give."""
+    if len(a.subgraphs) != len(b.subgraphs):
+        yield "subgraphs", str(len(a.subgraphs)), str(len(b.subgraphs))
+    one, two = a.subgraphs[0], b.subgraphs[0]
+    for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
+        if len(first) != len(second):
+            yield f"model {kind}s", str(len(first)), str(len(second))
+        for position, (x, y) in enumerate(zip(first, second, strict=False)):
+            yield from ((f"model {kind} {position} {what}", p, q) for what, p, q in _tensors(a, b, x, y))
+            makers = _maker(a, x), _maker(b, y)
+            if pairs.get(makers[0], makers[0]) != makers[1]:
+                yield f"model {kind} {position} maker", str(makers[0]), str(makers[1])
 
 
 def _types(model: Model) -> list[str]:
