@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from tflq.quantization.recipe import Methods, Recipe
@@ -16,35 +17,33 @@ _EXTREMES = Ranging()
 _TYPICAL = Ranging(Watch.MOVING_AVERAGE)
 _RELATIVE = Ranging(Watch.RELATIVE, activations=Search(Objective.L2))
 _LEAST_NOISE = Ranging(Watch.HISTOGRAM, activations=Search(Objective.L2))
-_LEAST_NOISE_BOTH = Ranging(
-    Watch.HISTOGRAM,
-    activations=Search(Objective.L2),
-    weights=Search(Objective.L2, Solving.GOLDEN_SECTION, Target.OUTPUT),
-)
+_WEIGHTS_TOO = Search(Objective.L2, Solving.GOLDEN_SECTION, Target.OUTPUT)
+
 _ROUNDED = Refining(Rounding.GPTQ)
 _CORRECTED = Refining(bias=BiasCorrection.EMPIRICAL)
 _BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL)
 _MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True)
+_LEARNED = Refining(Rounding.ADAROUND, BiasCorrection.EMPIRICAL)
 
-_FAST = (Methods(_EQUAL, _EXTREMES), Methods(_EQUAL, _TYPICAL), Methods(None, _EXTREMES))
+#: Ranges that each rescue some model: heavy tails, one loud sample, channels of all sizes.
+_FAST = (
+    Methods(None, _EXTREMES),
+    *(Methods(_EQUAL, ranging) for ranging in (_EXTREMES, _TYPICAL, _RELATIVE, _LEAST_NOISE)),
+)
 _BALANCED = (
     *_FAST,
-    Methods(_EQUAL, _LEAST_NOISE),
-    Methods(_EQUAL, _RELATIVE),
-    Methods(_EQUAL, _EXTREMES, _BOTH),
-    Methods(_EQUAL, _LEAST_NOISE, _BOTH),
-    Methods(_EQUAL, _TYPICAL, _ROUNDED),
+    *(Methods(_EQUAL, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, ranging, _ROUNDED) for ranging in (_TYPICAL, _RELATIVE)),
+    Methods(None, _LEAST_NOISE, _MATCHED),
 )
 _BEST = (
     *_BALANCED,
-    Methods(_EQUAL, _EXTREMES, _CORRECTED),
-    Methods(_EQUAL, _LEAST_NOISE_BOTH, _CORRECTED),
-    Methods(_EQUAL, _LEAST_NOISE_BOTH, _BOTH),
-    Methods(_EQUAL, _EXTREMES, _MATCHED),
-    Methods(_EQUAL, _LEAST_NOISE, _MATCHED),
-    Methods(_EQUAL, _RELATIVE, _ROUNDED),
-    Methods(None, _LEAST_NOISE, _MATCHED),
+    *(Methods(_EQUAL, ranging, _CORRECTED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, replace(ranging, weights=_WEIGHTS_TOO), _CORRECTED) for ranging in (_EXTREMES, _RELATIVE)),
+    *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(None, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE)),
     Methods(None, _TYPICAL, _ROUNDED),
+    Methods(_EQUAL, _RELATIVE, _LEARNED),
 )
 
 PRESETS: Mapping[str, Recipe] = MappingProxyType(
