@@ -27,8 +27,8 @@ class Change:
     """One thing that differs. `first` and `second` are operator indices, None where a model lacks the operator.
 
     `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale,
-    zero point or values>" or "derived <constant>". Of a change of the model itself both indices are None, `op` is "" and
-    `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
+    zero point or values>" or "derived <constant>". Of a change of the model itself both indices are None, `op` is ""
+    and `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
     """
 
     first: int | None
