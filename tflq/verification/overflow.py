@@ -81,9 +81,10 @@ def _weighted(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Ite
     given, weights = step.node.input(x), step.node.input(w)
     if weights.value is None:
         return None
-    codes = weights_read_as_int8(weights.value) if given.type == TensorType.INT16 else weights.value
+    is_short = given.type == TensorType.INT16 and step.op in ("CONV_2D", "DEPTHWISE_CONV_2D")
+    codes = weights_read_as_int8(weights.value) if is_short else weights.value
     has_zero = given.type == TensorType.UINT8 or step.op == "FULLY_CONNECTED"
-    centred = codes.astype(np.int64) - (weights.zero_point if has_zero else 0)
+    centred = codes.astype(np.int32) - np.int32(weights.zero_point if has_zero else 0)
     sets = [_of_taps(part, _span(given)) for part in taps(centred)]
     low, high = np.min([s[0] for s in sets], axis=0), np.max([s[1] for s in sets], axis=0)
     operand = step.node.optional(bias)
@@ -92,8 +93,10 @@ def _weighted(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Ite
 
 
 def _of_taps(weights: Array, span: Range) -> Extremes:
-    ends = np.stack([weights * span[0], weights * span[1]])
-    return np.minimum(ends.min(axis=0), 0).sum(axis=1), np.maximum(ends.max(axis=0), 0).sum(axis=1)
+    """Sums over taps of the least and the most that each can add, whatever is added before it."""
+    above, below = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    lowest, highest = min(span[0], 0), max(span[1], 0)
+    return above * lowest + below * highest, above * highest + below * lowest
 
 
 def _convolved(step: Step) -> Extremes | None:
