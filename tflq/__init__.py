@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tflq.api.options import OpResolverType
     from tflq.errors import TflqError
     from tflq.ir.model import Model
+    from tflq.quantization.compare import compare
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe import Recipe
     from tflq.verification import record, verify
@@ -28,6 +29,7 @@ __all__ = [
     "Recipe",
     "TflqError",
     "__version__",
+    "compare",
     "explain",
     "fit",
     "load",
@@ -44,6 +46,7 @@ _HOMES = {
     "OpResolverType": ("tflq.api.options", "OpResolverType"),
     "Recipe": ("tflq.quantization.recipe", "Recipe"),
     "TflqError": ("tflq.errors", "TflqError"),
+    "compare": ("tflq.quantization.compare", "compare"),
     "explain": ("tflq.verification.asking", "explain"),
     "fit": ("tflq.verification.asking", "fit"),
     "load": ("tflq.api.files", "load"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from tflq.errors import RuntimeFailed, RuntimeMissing, UnsupportedError
+from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
 from tflq.ir import Model
 from tflq.quantization.compare import codes_of
 from tflq.quantization.runner import Sample
@@ -20,10 +20,10 @@ RUNTIMES = (("litert-ref", "litert-ref"), ("litert-opt", "litert-opt"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """The verification, or why there is none."""
+    """The verification, or the error for which there is none."""
 
     report: Report | None
-    reason: str = ""
+    error: TflqError | None = None
 
 
 def check(model: Model, source: Model, samples: Iterable[Sample]) -> Check:
@@ -31,12 +31,12 @@ def check(model: Model, source: Model, samples: Iterable[Sample]) -> Check:
     graph, floats = model.subgraphs[0], source.subgraphs[0]
     pairs = list(zip(floats.inputs, graph.inputs, strict=True))
     inputs = [[codes_of(graph.tensors[new], s[old]) for old, new in pairs] for s in islice(samples, SAMPLES)]
-    reason = ""
+    failure: TflqError | None = None
     for runtime, profile in RUNTIMES:
         try:
             return Check(verify(model, runtime, inputs, profile=profile))
         except RuntimeMissing as error:
-            return Check(None, str(error))
+            return Check(None, error)
         except (RuntimeFailed, UnsupportedError) as error:
-            reason = str(error)
-    return Check(None, reason)
+            failure = error
+    return Check(None, failure)

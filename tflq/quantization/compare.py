@@ -6,7 +6,7 @@ For any two models with the same inputs and outputs: usually a float model and w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import tee
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.api.files import Source, load
 from tflq.errors import InputError
 from tflq.ir import Model, Subgraph, TensorSpec, TensorType
+from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.runner import Array, Runner, Sample
 
 Reals = NDArray[np.float64]
@@ -164,13 +166,29 @@ class Comparison:
         return next((t for t in self.tensors if t.sqnr < DAMAGED), None)
 
 
+def compare(
+    reference: Source | Model, other: Source | Model, data: CalibrationSource | Calibration,
+    labels: Iterable[int] | None = None,
+) -> Comparison:  # fmt: skip
+    """Run two models, each a path, the bytes of a file or a Model, on data for the first and sum up the differences.
+
+    `data` is a path or an iterable of samples, as `quantize` takes them; `labels` are the right classes, one a sample.
+
+    Raises:
+        InputError: The models' inputs or outputs do not correspond, labels are not as many as samples, or the data do
+            not fit the model.
+    """
+    model = load(reference)
+    return compare_models(model, load(other), Calibration(model, data), labels)
+
+
 def compare_models(
     reference: Model, other: Model, samples: Iterable[Sample], labels: Iterable[int] | None = None
 ) -> Comparison:
-    """Run both on `samples` (float arrays by the reference's input tensor index) and sum up the differences.
+    """Run both on `samples` (arrays by the reference's input tensor index) and sum up the differences.
 
     Raises:
-        InputError: The models' inputs or outputs do not correspond.
+        InputError: The models' inputs or outputs do not correspond, or labels are not as many as samples.
     """
     ours, theirs = reference.subgraphs[0], other.subgraphs[0]
     _check_edges(ours, theirs)
@@ -183,20 +201,23 @@ def compare_models(
     tensors = {t: _fidelity(reference, t) for t in pairs}
     agreement: Agreement | None = None
     count = 0
-    known = iter(labels) if labels is not None else None
+    known = None if labels is None else [int(label) for label in labels]
     stream, copies = tee(samples)
     for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
         for tensor, sums in tensors.items():
-            sums.add(f[tensor], real(theirs.tensors[pairs[tensor]], q[pairs[tensor]]))
+            twin = pairs[tensor]
+            sums.add(real(ours.tensors[tensor], f[tensor]), real(theirs.tensors[twin], q[twin]))
         for sums, a, b in zip(outputs, ours.outputs, theirs.outputs, strict=True):
             sums.add(real(ours.tensors[a], f[a]), real(theirs.tensors[b], q[b]))
         scores = real(ours.tensors[ours.outputs[0]], f[ours.outputs[0]])
         if scores.ndim == 2 and scores.shape[0] == 1 and scores.shape[1] >= 2:
             agreement = agreement or Agreement()
             predicted = real(theirs.tensors[theirs.outputs[0]], q[theirs.outputs[0]])
-            agreement.add(scores[0], predicted[0], None if known is None else int(next(known)))
+            agreement.add(scores[0], predicted[0], None if known is None else _label(known, count))
         count += 1
-    unmatched = len(_float_results(reference)) - len(pairs)
+    if known is not None and len(known) != count:
+        raise InputError("number of labels", expected=count, got=len(known))
+    unmatched = len(_results(reference)) - len(pairs)
     return Comparison(count, outputs, tuple(tensors.values()), unmatched, agreement)
 
 
@@ -237,10 +258,21 @@ def _check_edges(ours: Subgraph, theirs: Subgraph) -> None:
             raise InputError(f"the models' {what} differ", expected=shapes[0], got=shapes[1])
 
 
-def _float_results(model: Model) -> list[int]:
+def _label(labels: Sequence[int], sample: int) -> int:
+    if sample >= len(labels):
+        raise InputError("number of labels", expected=f"one a sample, at least {sample + 1}", got=len(labels))
+    return labels[sample]
+
+
+def _results(model: Model) -> list[int]:
+    """Tensors that operators make and that stand for real numbers."""
     graph = model.subgraphs[0]
     made = dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0)
-    return [t for t in made if graph.tensors[t].type == TensorType.FLOAT32]
+    return [t for t in made if graph.tensors[t].type == TensorType.FLOAT32 or _is_quantized(graph.tensors[t])]
+
+
+def _is_quantized(spec: TensorSpec) -> bool:
+    return spec.type in _CARRIERS and spec.quantization is not None and len(spec.quantization.scale) > 0
 
 
 def _matching(reference: Model, other: Model) -> dict[int, int]:
@@ -252,7 +284,7 @@ def _matching(reference: Model, other: Model) -> dict[int, int]:
             if t >= 0:
                 by_name.setdefault(_plain(graph.tensors[t].name or ""), t)
     pairs = {}
-    for t in _float_results(reference):
+    for t in _results(reference):
         spec = reference.subgraphs[0].tensors[t]
         twin = by_name.get(_plain(spec.name or ""))
         if spec.name and twin is not None and graph.tensors[twin].shape == spec.shape:
@@ -276,5 +308,11 @@ def _fidelity(model: Model, tensor: int) -> Fidelity:
 
 def _translated(samples: Iterable[Sample], ours: Subgraph, theirs: Subgraph) -> Iterator[Mapping[int, Array]]:
     """Samples for the reference as samples for the other: by its tensor indices, in its types."""
+    pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for sample in samples:
-        yield {b: codes_of(theirs.tensors[b], sample[a]) for a, b in zip(ours.inputs, theirs.inputs, strict=True)}
+        yield {b: _input(ours.tensors[a], sample[a], theirs.tensors[b]) for a, b in pairs}
+
+
+def _input(ours: TensorSpec, values: Array, theirs: TensorSpec) -> Array:
+    numbers = real(ours, values).astype(np.float32) if _is_quantized(ours) else values
+    return codes_of(theirs, numbers)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tflq.api.files import Source, load, save
 from tflq.errors import CalibrationError, TflqError
-from tflq.ir import Model
+from tflq.ir import Model, TensorType
 from tflq.quantization.building import Built, build
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.checking import Check, check
 from tflq.quantization.compare import Comparison, compare_models
 from tflq.quantization.floats import FloatModel, prepared
-from tflq.quantization.observe import Progress
+from tflq.quantization.observe import Observations, Progress, observe, outlying
 from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.recipe_files import read_recipe
 from tflq.quantization.runner import Sample
@@ -23,21 +23,31 @@ from tflq.quantization.stamp import stamped
 from tflq.verification.cutting import operators_named
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about an operator of the float model: its index there, its name, and what is said."""
+
+    index: int
+    op: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """How a model was made, and how good it is.
 
     `ranking` holds all configurations that were tried, the one that was taken first. `comparison` is with the float
     model, on the samples that were held back if there are. `kept_float` says why operators of the float model stayed
-    as they are, by index; `notes` what was changed to make values fit.
+    as they are, `notes` what was changed to make values of others fit. `outlying` are samples far greater than the rest.
     """
 
     recipe: Recipe
     ranking: tuple[Ranked, ...]
     comparison: Comparison
     check: Check
-    kept_float: Mapping[int, str]
-    notes: Mapping[int, str]
+    kept_float: tuple[Remark, ...]
+    notes: tuple[Remark, ...]
+    outlying: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +81,7 @@ def quantize(
     wanted = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats = prepared(source)
     samples = Calibration(source, calibration)
+    outlying_samples = _outlying(source, samples)
     asked = operators_named(source, wanted.keep_float)
     kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in asked}
     fitting, judging = (samples, samples) if len(wanted.candidates) == 1 else parted(samples)
@@ -79,9 +90,22 @@ def quantize(
     assert comparison is not None  # the first has a model
     result = stamped(built.rewritten.model, wanted)
     report = Report(
-        wanted, ranking, comparison, check(result, source, judging), built.kept_float, built.assignment.notes
-    )
+        wanted, ranking, comparison, check(result, source, judging), _remarks(floats, built.kept_float),
+        _remarks(floats, built.assignment.notes), outlying_samples,
+    )  # fmt: skip
     return Result(result, report)
+
+
+def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
+    """Samples whose inputs go far beyond the others'; looking for them refuses what cannot be used before work begins."""
+    graph = model.subgraphs[0]
+    inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
+    seen = observe(model, samples, Observations.begin(inputs))
+    return tuple(sorted({k for peaks in seen.peaks.values() for k in outlying(peaks)}))
+
+
+def _remarks(floats: FloatModel, texts: Mapping[int, str]) -> tuple[Remark, ...]:
+    return tuple(Remark(floats.origins[i], floats.op(i), text) for i, text in sorted(texts.items()))
 
 
 def _best(

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A callable progress(what, done, total) that draws on standard error while the context lasts."""
+    """A callable progress(what, done, total) that draws on standard error while the context lasts.
+
+    A total of 0 stands for one that nobody knows.
+    """
     if not sys.stderr.isatty():
         yield _nothing
         return
@@ -21,7 +24,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
         task = bar.add_task("", total=None)
 
         def draw(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+            bar.update(task, description=what, completed=done, total=total or None)
 
         yield draw
 
