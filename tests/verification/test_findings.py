@@ -172,6 +172,7 @@ def test_an_element_without_a_dump(tmp_path: Path) -> None:
     jsonschema.validate(document, json.loads(data_text("element.schema.json")))
     assert (document["element"]["got"], document["element"]["operator"]) == (None, 18)
     assert document["element"]["steps"][-1]["value"] == document["element"]["expected"]
+    assert len(document["element"]["taps"]) == 64  # all of them; text shows the first and the last
     text = said("--element", "0,3", "--op", "18")
     assert "sum of products" in text
     assert "got" not in text
