@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +49,27 @@ def test_fit_names_the_profile(dump: Path) -> None:
     _, found = document("fit", dump)
     assert found["best"] == "litert-xnnpack"
     assert found["unexplained"] == []
+
+
+def test_the_next_command_can_be_typed_where_inputs_came_from_elsewhere() -> None:
+    recorded = suites.ROOT / "golden/singleop/recorded"
+    model = suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite"
+    words = ["--dump", recorded / "tie_conv_i8_0@litert-opt.npz", "--inputs", recorded / "tie_conv_i8_0.npz"]
+    done = CliRunner().invoke(cli, ["explain", *map(str, (model, *words))])
+    assert done.exit_code == 1
+    (line,) = re.findall(r"^Next: tflq (.*)", done.stdout, re.MULTILINE)
+    assert CliRunner().invoke(cli, shlex.split(line)).exit_code == 0
+
+
+def test_all_samples_are_looked_at_or_one() -> None:
+    recorded = suites.ROOT / "golden/singleop/recorded"
+    model = suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite"
+    words = ["--dump", recorded / "tie_conv_i8_0@litert-opt.npz", "--inputs", recorded / "tie_conv_i8_0.npz", "--json"]
+    elements = {}
+    for sample in ("all", "0", "1"):
+        done = CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", sample])
+        (tensor,) = json.loads(done.stdout)["operators"][0]["tensors"]
+        elements[sample] = tensor["elements"]
+    assert elements["all"] == elements["0"] + elements["1"]
+    assert CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", "2"]).exit_code == 2
+    assert CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", "x"]).exit_code == 2

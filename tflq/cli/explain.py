@@ -73,11 +73,11 @@ def explain_command(
         from tflq.cli.files import write_text
         from tflq.report.html.explain import explain_page
 
-        write_text(html, explain_page(model, dump, found))
+        write_text(html, explain_page(model, dump, found, inputs))
     if as_json:
-        say_document(explain_document(model, dump, found))
+        say_document(explain_document(model, dump, found, inputs))
     else:
-        say(explain_lines(model, dump, found))
+        say(explain_lines(model, dump, found, inputs))
     return {"same": Exit.SAME, "differs": Exit.DIFFERS}.get(found.verdict, Exit.UNSUPPORTED)
 
 

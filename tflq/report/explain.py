@@ -19,7 +19,7 @@ PARTIAL, NAMES, _SPREADS = 5, 4, 8
 STYLES = {"same": "good", "differs": "bad", "incomplete": "warning"}
 
 
-def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
+def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[Line]:
     """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; a worked element; what
     to type next; then how the difference grows, and all operators that differ.
     """
@@ -37,7 +37,7 @@ def explain_lines(model: str, dump: str, found: Findings) -> Iterator[Line]:
         yield from (Line(f"  {text}") for text in discrimination_texts(found.discrimination))
     if found.element is not None:
         yield from element_lines(found.element, found.sample)
-    for position, command in enumerate(next_steps(model, dump, found)):
+    for position, command in enumerate(next_steps(model, dump, found, inputs)):
         yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
     if found.amplification is not None:
         yield from _growth_lines(found.amplification)
@@ -57,18 +57,19 @@ def verdict_text(found: Findings) -> str:
     return f"{found.verdict.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
 
 
-def next_steps(model: str, dump: str, found: Findings) -> Iterator[str]:
+def next_steps(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[str]:
     """The command to type next, ready to be copied, and another one that may help."""
     e = found.explanation
     if e is None or e.verdict == "same":
         return
     cause = e.exact[0] if e.exact else None
+    command = f"tflq explain {quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
     if cause is not None and cause.kind == "profile":
-        yield f"tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(cause.name)}"
+        yield f"{command} --profile {quote(cause.name)}"
     else:
         yield f"tflq inspect {quote(model)} --op {e.index}"
     if (len(e.exact) > 1 or any(h.also for h in e.exact)) and found.discrimination is None:
-        yield f"tflq explain {quote(model)} --dump {quote(dump)} --op {e.index} --discriminate apart.npz"
+        yield f"{command} --op {e.index} --discriminate apart.npz"
 
 
 def operator_row(o: Located) -> list[str]:

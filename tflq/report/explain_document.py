@@ -14,7 +14,7 @@ from tflq.verification.findings import Findings
 from tflq.verification.localize import Located
 
 
-def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
+def explain_document(model: str, dump: str, found: Findings, inputs: str | None = None) -> dict[str, Any]:
     """The findings: `schemas/explain.schema.json`."""
     return {
         "schema": "tflq/explain/1",
@@ -31,7 +31,7 @@ def explain_document(model: str, dump: str, found: Findings) -> dict[str, Any]:
         "discrimination": None if found.discrimination is None else _discrimination(found.discrimination),
         "element": None if found.element is None else element_document(found.element),
         "growth": None if found.amplification is None else _growth(found.amplification),
-        "next": list(next_steps(model, dump, found)),
+        "next": list(next_steps(model, dump, found, inputs)),
     }
 
 

@@ -41,7 +41,7 @@ _ROW, _LONG_ROW = 16, 64
 _TAPS = 2000
 
 
-def explain_page(model: str, dump: str, found: Findings) -> str:
+def explain_page(model: str, dump: str, found: Findings, inputs: str | None = None) -> str:
     """The page, whole: nothing has to be loaded to show it."""
     e = found.explanation
     verdict, _, summary = verdict_text(found).partition(" ")
@@ -67,7 +67,7 @@ def explain_page(model: str, dump: str, found: Findings) -> str:
         shown=NAMES,
         itself="" if e is None else f"{e.profile} itself: {e.matching:,} of {e.elements:,}",
         element=None if found.element is None else _element(found.element, found.sample),
-        next=list(next_steps(model, dump, found)),
+        next=list(next_steps(model, dump, found, inputs)),
         growth=None if found.amplification is None else _growth(found.amplification),
         operators=[_operator(o) for o in found.operators],
         unknown=listed(found.unknown),
