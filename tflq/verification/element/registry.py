@@ -24,18 +24,21 @@ from tflq.kernels.reference import (
     dequantize,
     fully_connected,
     leaky_relu,
+    logistic,
     max_pool_2d,
     mean,
     mul,
     prelu,
     quantize,
     softmax,
+    tanh,
     transpose_conv,
 )
 from tflq.kernels.reference import sum as sum_
 from tflq.kernels.xnnpack import mean as mean_by_xnnpack
 from tflq.kernels.xnnpack import quantize as quantize_by_xnnpack
 from tflq.numerics import tables
+from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 from tflq.verification.element import binary, contractions, gathering, moving, quantizing, unary
 from tflq.verification.element import softmax as rows
 from tflq.verification.element.working import Teller
@@ -64,6 +67,8 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     quantize_in_blocks.eval_tables: unary.tabulated_in_blocks,
     tables.look_up_8bit: unary.looked_up,
     tables.look_up_16bit: unary.interpolated,
+    logistic.eval_int16: unary.by_sigmoid_table(9, logistic_int16),
+    tanh.eval_int16: unary.by_sigmoid_table(8, tanh_int16),
     quantize.eval_requantize: unary.requantized,
     quantize.eval_float: quantizing.by_quotient,
     quantize_in_blocks.eval_blocks: quantizing.by_blocks,

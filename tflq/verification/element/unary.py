@@ -10,8 +10,9 @@ import numpy as np
 from tflq.kernels.blocks import in_whole_blocks
 from tflq.kernels.reference import dequantize, leaky_relu, quantize
 from tflq.kernels.unary import Tabulated
+from tflq.numerics.sigmoid_int16 import scale_to_table
 from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
-from tflq.verification.element.working import Array, Read, Site, Tap, Working, zero_point_of
+from tflq.verification.element.working import Array, Read, Site, Tap, Teller, Working, zero_point_of
 
 
 def tabulated(site: Site) -> Working:
@@ -61,6 +62,25 @@ def interpolated(site: Site) -> Working:
         Step("sum", int(np.int64(base + rise).astype(np.int16)), f"{base} + {rise}"),
     )
     return Working((_alone(read),), steps)
+
+
+def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
+    """LOGISTIC and TANH of int16: `bits` of the scaled magnitude interpolate between entries of the published table."""
+
+    def told(site: Site) -> Working:
+        read, (multiplier, shift) = _read_here(site), site.data
+        scaled = int(scale_to_table(int(read.code), multiplier, shift))
+        at, part = min(abs(scaled) >> bits, 255), abs(scaled) & ((1 << bits) - 1)
+        how = f"{read.code} * {multiplier} / 2^{shift}" if multiplier else f"{read.code} * 3 * 2^{shift}"
+        code = int(function(int(read.code), multiplier, shift))
+        steps = (
+            Step("in units of 1 / 12288, half up", scaled, how),
+            Step("place in the table", at, f"|{scaled}| / 2^{bits}, {part} of {1 << bits} to the next entry"),
+            Step("interpolated, half up", code),
+        )
+        return Working((_alone(read),), steps)
+
+    return told
 
 
 def dequantized(site: Site) -> Working:
