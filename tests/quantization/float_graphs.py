@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from tflq.interpreter import make_plan
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
 from tflq.ir.schema import enum
 from tflq.profiles import by_name
+from tflq.quantization.building import Built, build
+from tflq.quantization.floats import prepared
+from tflq.quantization.recipe import Methods, Recipe
+from tflq.verification.cutting import operators_named
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -43,6 +48,12 @@ class FloatGraph:
         array = np.asarray(values, type_)
         self.buffers.append(Buffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         return self._tensor(array.shape, type_, len(self.buffers) - 1)
+
+    def variable(self, *shape: int) -> int:
+        """A tensor that keeps its value from run to run."""
+        tensor = self._tensor(shape, "float32")
+        self.tensors[tensor] = replace(self.tensors[tensor], is_variable=True)
+        return tensor
 
     def weights(self, *shape: int) -> int:
         """Normal numbers, with channels of different magnitudes along either end."""
@@ -109,6 +120,7 @@ class FloatGraph:
 
 #: Options tables that are not named after their operator.
 _TABLES = {
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
     "AVERAGE_POOL_2D": "Pool2DOptions", "MAX_POOL_2D": "Pool2DOptions", "CONV_2D": "Conv2DOptions",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "BATCH_MATMUL": "BatchMatMulOptions", "MEAN": "ReducerOptions",
     "SUM": "ReducerOptions", "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions",
@@ -342,6 +354,32 @@ def floating(g: FloatGraph) -> None:
     g.unary(str(g.random.choice(["SIN", "FLOOR", "COS"])), g.pick())
 
 
+def memory(g: FloatGraph) -> None:
+    """An LSTM over a sequence, or over what can be taken for one."""
+    x = g.pick(3)
+    if len(g.shape(x)) != 3:
+        return
+    batches, _, depth = g.shape(x)
+    count, projected = int(g.random.integers(1, 7)), g.random.random() < 0.3
+    outputs = int(g.random.integers(1, 5)) if projected else count
+    first = 1 if g.random.random() < 0.2 else 0  # without an input gate's weights
+    absent = [-1] * first
+    inputs = absent + [g.weights(count, depth) for _ in range(4 - first)]
+    recurrent = absent + [g.weights(count, outputs) for _ in range(4 - first)]
+    peepholes = [-1] * 3
+    if outputs <= count and g.random.random() < 0.3:
+        peepholes = absent + [g.bias(count) for _ in range(3 - first)]
+    biases = absent + [g.bias(count) for _ in range(4 - first)]
+    projection = [g.weights(outputs, count), g.bias(outputs)] if projected else [-1, -1]
+    states = [g.variable(batches, outputs), g.variable(batches, count)]
+    options = {
+        "fused_activation_function": 4, "cell_clip": float(g.random.choice((0.0, 3.0))), "proj_clip": 0.0,
+        "time_major": False, "asymmetric_quantize_inputs": False,
+    }  # fmt: skip
+    name = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    g.op(name, [x, *inputs, *recurrent, *peepholes, *biases, *projection, *states], options)
+
+
 def image(g: FloatGraph) -> int:
     """A tensor of four dimensions and one image, made by RESHAPE where there is none."""
     x = g.pick(4)
@@ -355,7 +393,7 @@ def image(g: FloatGraph) -> int:
 STEPS: tuple[Callable[[FloatGraph], None], ...] = (
     convolution, depthwise, transposed_convolution, dense, matrix_product, pointwise, pointwise, positive, arithmetic,
     arithmetic, pooling, reduction, normalization, parametric, moving, moving, resizing, splitting, joining, joining,
-    choosing, floating,
+    choosing, memory, floating,
 )  # fmt: skip
 
 
@@ -371,6 +409,14 @@ def random_graph(seed: int, steps: int = 9) -> Model:
     if not g.operators:
         pointwise(g)
     return read(write(g.model()))
+
+
+def min_max(model: Model, given: Sequence[Mapping[int, Array]], recipe: Recipe) -> Built:
+    """The model quantized with nothing but observed ranges, and not checked."""
+    floats = prepared(model)
+    named = operators_named(model, recipe.keep_float)
+    kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in named}
+    return build(floats, given, recipe, Methods(), kept)
 
 
 def samples(model: Model, seed: int, count: int = 4) -> list[dict[int, Array]]:

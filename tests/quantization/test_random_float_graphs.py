@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import Array, random_graph, samples
+from float_graphs import Array, min_max, random_graph, samples
 
 import tflq
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import write
-from tflq.quantization.pipeline import quantize
 from tflq.quantization.recipe import Mode, Recipe
 from tflq.verification import Verdict
 
@@ -46,7 +45,7 @@ def test_every_mode_gives_the_runtimes_bits(seed: int) -> None:
     model = random_graph(seed)
     given = samples(model, seed)
     for mode in Mode:
-        data = write(quantize(model, given, Recipe(mode=mode)).model)
+        data = write(min_max(model, given, Recipe(mode=mode)).rewritten.model)
         try:
             interpreter = live(data, runtime.OpResolverType.BUILTIN_REF)
         except ValueError:  # the reference resolver lacks some operators

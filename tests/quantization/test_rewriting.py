@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import Array, FloatGraph, random_graph, samples
+from float_graphs import Array, FloatGraph, memory, min_max, random_graph, samples
 
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import read, write
@@ -17,7 +17,6 @@ from tflq.lint import lint
 from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.floats import FloatModel, prepared
 from tflq.quantization.params import Range, extent
-from tflq.quantization.pipeline import quantize
 from tflq.quantization.recipe import Mode, Recipe
 from tflq.quantization.rewrite import Rewritten, rewritten
 from tflq.quantization.scheme import Scheme, modes_of, scheme
@@ -33,7 +32,7 @@ def names(model: Model) -> list[str]:
 
 def quantized(model: Model, mode: Mode = Mode.INT8, **fields: object) -> Model:
     recipe = replace(Recipe(mode=mode), **fields)  # type: ignore[arg-type]
-    return quantize(model, samples(model, 0), recipe).model
+    return min_max(model, samples(model, 0), recipe).rewritten.model
 
 
 def run(model: Model, inputs: dict[int, Array]) -> list[Array]:
@@ -223,7 +222,8 @@ def test_what_is_integer_already_stays_and_its_float_island_joins_it() -> None:
     model = completed(g)
     island = quantized(model, keep_float=("NEG",))
     assert names(island) == ["ABS", "DEQUANTIZE", "NEG", "QUANTIZE", "TANH"]
-    whole = quantize(island, [{island.subgraphs[0].inputs[0]: np.full((1, 6), 5, np.int8)}], Recipe()).model
+    given = [{island.subgraphs[0].inputs[0]: np.full((1, 6), 5, np.int8)}]
+    whole = min_max(island, given, Recipe()).rewritten.model
     assert names(whole) == ["ABS", "NEG", "TANH"]
     assert [t.type for t in whole.subgraphs[0].tensors] == [TensorType.INT8] * 4
 
@@ -256,3 +256,26 @@ def test_nothing_is_stored_that_nothing_uses() -> None:
         assert {o.opcode_index for o in model.subgraphs[0].operators} == set(range(len(model.operator_codes)))
         tensors = {t for o in model.subgraphs[0].operators for t in (*o.inputs, *o.outputs) if t >= 0}
         assert tensors | {*model.subgraphs[0].inputs} == set(range(len(model.subgraphs[0].tensors)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lstm_cells_become_integer_without_ranges_of_their_inside(seed: int) -> None:
+    g = FloatGraph(seed)
+    g.given(1, 6, 4)
+    memory(g)
+    model = completed(g)
+    result, sample = quantized(model), samples(model, 0)[0]
+    assert names(result) == ["UNIDIRECTIONAL_SEQUENCE_LSTM"]
+    want, got = run(model, sample)[0], run(result, sample)[0]
+    assert np.abs(got - want).max() < 0.03
+
+
+@pytest.mark.parametrize("mode", [Mode.INT8, Mode.INT16X8])
+def test_callers_get_the_types_they_ask_for_even_where_an_operator_stays_float(mode: Mode) -> None:
+    g = FloatGraph(8)
+    g.unary("SIN", g.unary("NEG", g.unary("SIN", g.given(1, 6))))
+    model, kind = completed(g), TensorType.INT8
+    graph = quantized(model, mode, input_type=kind, output_type=kind).subgraphs[0]
+    assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [kind, kind]
+    graph = quantized(model, mode).subgraphs[0]
+    assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [TensorType.FLOAT32] * 2

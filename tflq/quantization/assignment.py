@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.ir import TensorType
+from tflq.quantization import cells
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.recipe import TYPES, Mode, Recipe
 from tflq.quantization.rules import RULES
-from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot, activation_type
+from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot, own_type
 from tflq.quantization.search.laying import Laying, RangeRule
 
 #: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is
@@ -49,6 +50,7 @@ class Assignment:
     read: Mapping[Slot, Params]
     outputs: Mapping[int, Params]
     constants: Mapping[Slot, Constant]
+    intermediates: Mapping[int, tuple[Params, ...]] = field(default_factory=dict)  # of cells, by operator
     notes: Mapping[int, str] = field(default_factory=dict)  # by operator: what was changed to fit
 
 
@@ -118,7 +120,7 @@ def assign(
         slot: _activation(scheme, slot, None if group is None else activations[group])
         for slot, group in scheme.constants.items()
     }
-    constants.update({slot: _table(scheme, slot, recipe) for slot in scheme.tables})
+    constants.update({slot: _stored(scheme, slot, axis, recipe) for slot, axis in scheme.stored.items()})
     notes: dict[int, str] = {}
     for m in scheme.multiplied:
         slot = (m.operator, m.position)
@@ -128,14 +130,40 @@ def assign(
     made: dict[int, Params | None] = {t: activations[group] for t, group in scheme.made.items()}
     outputs = {t: retyped(made[t], recipe.output_type) for t in graph.outputs if t in made}
     made.update({t: retyped(made[t], recipe.input_type) for t in graph.inputs if t in made})
+    for t, group in scheme.edges.items():
+        if t in graph.outputs and recipe.output_type is not None:
+            outputs[t] = retyped(activations[group], recipe.output_type)
+        if t in graph.inputs and recipe.input_type is not None:
+            made[t] = retyped(activations[group], recipe.input_type)
+    inside: dict[int, tuple[Params, ...]] = {}
+    for index in scheme.cells:
+        operator = scheme.model.graph.operators[index]
+        hidden = cells.hidden_params(operator.inputs, activations[scheme.made[operator.outputs[0]]])
+        inside[index] = cells.intermediates(hidden)
+        constants.update(_cell_biases(scheme, index, constants, activations[scheme.read[index, 0]], hidden))
     return Assignment(
         scheme=scheme,
         made={t: params for t, params in made.items() if params is not None},
         read={slot: activations[group] for slot, group in scheme.read.items()},
         outputs={t: params for t, params in outputs.items() if params is not None},
         constants=constants,
+        intermediates=inside,
         notes=notes,
     )
+
+
+def _cell_biases(
+    scheme: Scheme, index: int, constants: Mapping[Slot, Constant], data: Params, hidden: Params
+) -> dict[Slot, Constant]:  # fmt: skip
+    """The biases of an LSTM, each in the unit of the sums it is added to."""
+    inputs, found = scheme.model.graph.operators[index].inputs, {}
+    for position, weights in cells.BIASES.items():
+        if inputs[position] in scheme.model.constants:
+            scaled = constants[index, weights].params
+            assert scaled is not None  # matrices are stored in 8 bits
+            unit = bias_params(scaled, hidden if weights == cells.PROJECTION else data, TensorType.INT32)
+            found[index, position] = Constant(unit.encode(scheme.model.constants[inputs[position]]), unit)
+    return found
 
 
 def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
@@ -163,23 +191,24 @@ def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
 def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Params:
     """Parameters of a constant whose own values decide, unless the file prescribes them."""
     mode, model = scheme.modes[operator], scheme.model
-    kind = None if mode is None else activation_type(model.op(operator), position, mode)
+    op = model.op(operator)
+    kind = None if mode is None else own_type(op, position, mode)
     assert kind is not None  # only integer operators read constants as activations
     stored = model.params.get(tensor)
     if stored is not None and stored.type == kind and stored.scale.size == 1:
         return stored
     own = model.ranges.get(tensor) or extent(model.constants[tensor])
-    return symmetric(own, kind) if position in RULES[model.op(operator)].narrow else asymmetric(own, kind)
+    return symmetric(own, kind) if op in cells.CELLS or position in RULES[op].narrow else asymmetric(own, kind)
 
 
-def _table(scheme: Scheme, slot: Slot, recipe: Recipe) -> Constant:
-    """A table with a scale for each row, or in float16."""
+def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Constant:
+    """Weights that span their values, or in float16."""
     operator, position = slot
     values = scheme.model.constants[scheme.model.graph.operators[operator].inputs[position]]
     widened = scheme.modes[operator] == Mode.WEIGHTS
     if widened and recipe.weights_type == TensorType.FLOAT16:
         return Constant(values.astype(np.float16), None, widened)
-    params = symmetric(extent(values, 0), TensorType.INT8)
+    params = symmetric(extent(values, axis), TensorType.INT8, axis or 0)
     return Constant(params.encode(values), params, widened)
 
 

@@ -66,7 +66,7 @@ class _Writing:
         self._converted: dict[tuple[int, object], int] = {}  # (float model's tensor, form) -> new tensor
         self._constants: dict[object, int] = {}
         self._names: set[str] = set()
-        self._inputs = tuple(self._declare(t) for t in self._source.graph.inputs)
+        self._inputs = tuple(self._original(t) for t in self._source.graph.inputs)
 
     def operator(self, index: int) -> None:
         """Write one operator of the float model, after the conversions that it needs."""
@@ -74,13 +74,13 @@ class _Writing:
         if old.inputs and self._dissolved(index, old):
             return
         inputs = tuple(-1 if t < 0 else self._operand((index, p), t) for p, t in enumerate(old.inputs))
-        outputs = tuple(-1 if t < 0 else self._declare(t) for t in old.outputs)
+        outputs = tuple(map(self._original, old.outputs))
         code = self._model.operator_codes[old.opcode_index]
         mode = self._assignment.scheme.modes[index]
         options = old.options if mode is None else _options(old.options, mode)
         if mode is not None:
             code = replace(code, version=max(code.version, self._version(code.name, options, inputs, outputs)))
-        intermediates = None if old.intermediates is None else tuple(map(self._original, old.intermediates))
+        intermediates = self._intermediates(index, old)
         new = replace(old, inputs=inputs, outputs=outputs, options=options, intermediates=intermediates)
         self._append(new, code, index)
 
@@ -187,22 +187,27 @@ class _Writing:
             self._constants[key] = stored
         return self._constants[key]
 
-    def _declare(self, tensor: int) -> int:
-        """The new tensor that an operator makes, or that the graph is given."""
-        if tensor not in self._made:
-            spec = replace(self._source.graph.tensors[tensor], buffer=0)
-            params = self._assignment.made.get(tensor)
-            self._made[tensor] = self._tensor(spec if params is None else _stored(spec, params))
-        return self._made[tensor]
-
     def _original(self, tensor: int) -> int:
-        """The new tensor of one that stays as it is, with its constant's bytes."""
+        """The new tensor of one that is computed, given or kept from run to run, or of a constant as it is."""
         if tensor < 0:
             return -1
         if tensor not in self._made:
             spec = self._source.graph.tensors[tensor]
-            self._made[tensor] = self._tensor(replace(spec, buffer=self._copied(spec)))
+            params = self._assignment.made.get(tensor)
+            spec = replace(spec, buffer=self._copied(spec) if tensor in self._source.constants else 0)
+            self._made[tensor] = self._tensor(spec if params is None else _stored(spec, params))
         return self._made[tensor]
+
+    def _intermediates(self, index: int, operator: Operator) -> tuple[int, ...] | None:
+        """The tensors that carry scales of an operator's inside."""
+        if index not in self._assignment.intermediates:
+            return None if operator.intermediates is None else tuple(map(self._original, operator.intermediates))
+        name = self._source.graph.tensors[operator.outputs[0]].name
+        inside = enumerate(self._assignment.intermediates[index])
+        return tuple(
+            self._tensor(TensorSpec(f"{name}_intermediate_{i}", p.type, (), quantization=p.quantization))
+            for i, p in inside
+        )
 
     def _tensor(self, spec: TensorSpec) -> int:
         name = spec.name or ""

@@ -71,6 +71,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         ),
         **dict.fromkeys(("CONCATENATION", "MAXIMUM", "MINIMUM", "PACK"), JOINS),
         "PRELU": Rule(narrow=(1,)),
+        **dict.fromkeys(("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"), FREE),  # see cells.py
         "DYNAMIC_UPDATE_SLICE": Rule(tied=(0, 1)),
         "MATRIX_SET_DIAG": Rule(tied=(0, 1)),
         "PADV2": Rule(tied=(0, 2)),
@@ -114,11 +115,11 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
         "UNIQUE": "values that differ could share a code, and the output's shape hangs on which do",
         **dict.fromkeys(
             (
-                "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "SVDF",
-                "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
+                "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
             ),
-            "its integer kernel needs ranges of values inside the cell, which no tensor of a float model holds",
+            "LiteRT has no kernel of it for integer activations",
         ),
+        "SVDF": "its integer kernel needs the range of its state, which no tensor of a float model holds",
         "LSH_PROJECTION": "its kernel hashes bytes",
         "NumericVerify": "it compares with float values",
         "TFLite_Detection_PostProcess": "its quantized kernel returns float values",

@@ -11,7 +11,10 @@ from itertools import pairwise
 
 from tflq.ir import TensorType
 from tflq.kernels.kernel import find
+from tflq.kernels.recurrent.lstm_operands import SINGLE
 from tflq.profiles import by_name
+from tflq.quantization import cells
+from tflq.quantization.cells import CELLS
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.recipe import TYPES, Mode
 from tflq.quantization.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES, Weights, tied_inputs
@@ -46,8 +49,9 @@ class Scheme:
     A group is named by one of its forms. `made` gives the group of each tensor that an integer operator makes, or that
     the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group must
     hold; `fixed` scale and zero point of groups that an operator decides. `constants` are slots of constants that are
-    read as activations: with their group, or None where their own range decides; `tables` those of constants that have
-    a scale for each row.
+    read as activations: with their group, or None where their own range decides. `stored` are those that are weights,
+    but searched for no better range, with the dimension of their channels. `cells` are LSTMs on integer activations.
+    `edges` are float inputs and outputs of the graph that no integer operator reads or makes.
     """
 
     model: FloatModel
@@ -58,7 +62,9 @@ class Scheme:
     fixed: Mapping[Form, tuple[float, int]]
     constants: Mapping[Slot, Form | None]
     multiplied: tuple[Multiplied, ...]
-    tables: tuple[Slot, ...]
+    stored: Mapping[Slot, int | None]
+    cells: tuple[int, ...]
+    edges: Mapping[int, Form]
 
     @property
     def observed(self) -> tuple[int, ...]:
@@ -86,12 +92,14 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
     weights = multiplied(model, index, mode)
     if op in READS_SHAPES | CONVERSIONS or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
         return ""
-    if types.data is None and weights is None and table_position(model, index, mode) is None:
+    if types.data is None and weights is None and not stored_weights(model, index, mode):
         return ""
     if op not in RULES:
         return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
     if weights is not None and weights.bias is not None and weights.bias not in model.constants:
         return "its bias is computed"
+    if op in CELLS and mode == Mode.INT8 and (reason := cells.refusal(model, index)):
+        return reason
     inputs, outputs = operand_types(model, index, mode)
     if mode == Mode.WEIGHTS or find(by_name(KERNELS).kernels, op, needed(op, inputs), inputs, outputs) is not None:
         return None
@@ -109,13 +117,12 @@ def operand_types(
     types = TYPES[mode]
     if types.data is not None:
         inputs = [
-            activation_type(model.op(index), position, mode) if kind == TensorType.FLOAT32 else kind
+            own_type(model.op(index), position, mode) if kind == TensorType.FLOAT32 else kind
             for position, kind in enumerate(inputs)
         ]
         outputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in outputs]
-    table = table_position(model, index, mode)
-    if table is not None:
-        inputs[table] = types.weights
+    for position in stored_weights(model, index, mode):
+        inputs[position] = types.weights
     found = multiplied(model, index, mode)
     if found is not None:
         inputs[found.position] = types.weights
@@ -124,19 +131,27 @@ def operand_types(
     return inputs, outputs
 
 
-def activation_type(op: str, position: int, mode: Mode) -> TensorType | None:
-    """The element type of an input that holds activations; None where they stay float."""
+def own_type(op: str, position: int, mode: Mode) -> TensorType | None:
+    """The element type of a float input that is neither weights nor bias; None where it stays float."""
     data = TYPES[mode].data
+    if op in CELLS and mode == Mode.INT8:
+        return cells.TYPES.get(position)
     return TensorType.INT8 if data == TensorType.INT16 and position in RULES[op].narrow else data
 
 
-def table_position(model: FloatModel, index: int, mode: Mode) -> int | None:
-    """The input that is a constant table of rows, in modes whose data stay float."""
-    position, inputs = TABLES.get(model.op(index)), model.graph.operators[index].inputs
-    if TYPES[mode].data is not None or position is None or not model.is_float(inputs[position]):
-        return None
-    table = model.constants.get(inputs[position])
-    return None if table is None or table.ndim < 2 else position
+def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int | None]:
+    """Constants that are stored in 8 bits in modes whose data stay float, by position: the dimension of their scales.
+
+    Tables have a scale for each row. Matrices of cells have one, and only hybrid kernels take them.
+    """
+    op, inputs = model.op(index), model.graph.operators[index].inputs
+    wanted: dict[int, int | None] = {}
+    if TYPES[mode].data is None and op in TABLES:
+        wanted = {TABLES[op]: 0}
+    elif mode == Mode.DYNAMIC and op in CELLS:
+        wanted = dict.fromkeys((*cells.MATRICES, *SINGLE.peepholes))
+    constant = {p: model.constants.get(inputs[p]) for p in wanted if p < len(inputs) and model.is_float(inputs[p])}
+    return {p: wanted[p] for p, value in constant.items() if value is not None and (op in CELLS or value.ndim > 1)}
 
 
 def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
@@ -200,12 +215,15 @@ class _Grouping:
         self._read: dict[Slot, Form] = {}
         self._constants: dict[Slot, Form | None] = {}
         self._multiplied: list[Multiplied] = []
-        self._tables: list[Slot] = []
+        self._stored: dict[Slot, int | None] = {}
+        self._cells: list[int] = []
+        self._edges: dict[int, Form] = {}
         self._passed_on = _passed_on(model, modes)
         for index, mode in enumerate(modes):
             if mode is not None:
                 self._take(index, mode)
         self._give_inputs()
+        self._give_edges()
 
     def result(self) -> Scheme:
         members: dict[Form, list[int]] = {}
@@ -220,18 +238,22 @@ class _Grouping:
             fixed=self._fixed,
             constants={slot: None if form is None else self._root(form) for slot, form in self._constants.items()},
             multiplied=tuple(self._multiplied),
-            tables=tuple(self._tables),
+            stored=self._stored,
+            cells=tuple(self._cells),
+            edges=self._edges,
         )
 
     def _take(self, index: int, mode: Mode) -> None:
         weights = multiplied(self._model, index, mode)
         if weights is not None:
             self._multiplied.append(weights)
-        table = table_position(self._model, index, mode)
-        if table is not None:
-            self._tables.append((index, table))
+        for position, axis in stored_weights(self._model, index, mode).items():
+            self._stored[index, position] = axis
         data = TYPES[mode].data
         if data is None:
+            return
+        if self._model.op(index) in CELLS:
+            self._take_cell(index)
             return
         special = set() if weights is None else {weights.position}
         if weights is not None and weights.bias is not None:
@@ -249,7 +271,7 @@ class _Grouping:
         computed = _tied_and_computed(self._model, index)
         for position in activations:
             tensor = operator.inputs[position]
-            form = (tensor, activation_type(op, position, mode) or data)
+            form = (tensor, own_type(op, position, mode) or data)
             if tensor in self._model.constants:
                 self._constants[index, position] = outputs[0] if position in tied else None
             elif position not in tied:
@@ -259,6 +281,28 @@ class _Grouping:
                 self._union(form, outputs[0])
             else:
                 self._read[index, position] = outputs[0]
+
+    def _take_cell(self, index: int) -> None:
+        """An LSTM: its output state is its output, its cell state has its own scale; other inputs are constants."""
+        operator = self._model.graph.operators[index]
+        x, state, cell = (operator.inputs[p] for p in (0, cells.OUTPUT_STATE, cells.CELL_STATE))
+        output, memory = (operator.outputs[0], TensorType.INT8), (cell, TensorType.INT16)
+        self._fixed[memory] = cells.cell_scale(self._model, index), 0
+        self._made[operator.outputs[0]] = self._made[state] = self._new(output)
+        self._made[cell] = self._new(memory)
+        self._read[index, 0] = self._new((x, TensorType.INT8))
+        self._read[index, cells.OUTPUT_STATE], self._read[index, cells.CELL_STATE] = output, memory
+        for position, tensor in enumerate(operator.inputs):
+            if tensor in self._model.constants and position not in cells.BIASES and position:
+                self._constants[index, position] = None
+        self._cells.append(index)
+
+    def _give_edges(self) -> None:
+        """Let inputs and outputs that only float operators touch have a form for callers who want codes."""
+        data = next((TYPES[mode].data for mode in self._modes if mode is not None), None)
+        for tensor in (*self._model.graph.inputs, *self._model.graph.outputs):
+            if data is not None and tensor not in self._made and self._model.is_float(tensor):
+                self._edges[tensor] = self._new((tensor, data))
 
     def _may_share(self, form: Form) -> bool:
         """Whether a group is only read by what joins it to others: then it loses nothing by a wider range."""
