@@ -10,11 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import tflq
+from device.asking import left_over
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
+from tflq.verification.dump import load_dumps
 
 #: What the rates have to be at least.
-WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "not wrong": 1.0, "left open": 1.0, "same": 1.0}
+WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "settled": 0.95, "not wrong": 1.0, "left open": 1.0, "same": 1.0}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Judged:
     first: int | None
     verdict: str
     exact: tuple[tuple[str, ...], ...]  # names of every cause that reproduces all bits
+    left: tuple[tuple[str, ...], ...]  # those that the device's answers to explain's further inputs leave
     seconds: float  # of the processor
 
     @property
@@ -57,6 +60,11 @@ class Judged:
         return self.found and len(self.exact) == 1
 
     @property
+    def settled(self) -> bool:
+        """Whether it is the only one once the device has been run on the inputs that explain searched."""
+        return len(self.left) == 1 and any(is_cause(self.kind, self.mistake, name) for name in self.left[0])
+
+    @property
     def wrong(self) -> bool:
         """Whether another cause was named as certain."""
         return self.verdict == "explained" and not self.found
@@ -71,12 +79,16 @@ def judged(case: Case) -> Judged:
         path = Path(folder) / "dump.npz"
         case.save(path)
         findings = tflq.explain(chosen.model, path, profile_of(case.profile))
+        dumps = load_dumps(chosen.model, path)
     first = next((o.index for o in findings.operators if o.differs), None)
     found = findings.explanation
     exact = () if found is None else tuple((h.name, *h.also) for h in found.exact)
+    left = exact
+    if found is not None and len(exact) > 1 and case.kind in ("listed", "profile"):
+        left = left_over(case, chosen, dumps[findings.sample or 0], found)
     return Judged(
         case.number, case.kind, case.mistake, case.model.stem, case.profile, case.site.index, case.site.op,
-        case.site.type, case.partial, case.changed, first, "same" if found is None else found.verdict, exact,
+        case.site.type, case.partial, case.changed, first, "same" if found is None else found.verdict, exact, left,
         time.process_time() - began,
     )  # fmt: skip
 
@@ -91,6 +103,7 @@ def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
         "located": (sum(r.located for r in differing), len(differing)),
         "found": (sum(r.found for r in planted), len(planted)),
         "alone": (sum(r.alone for r in planted), len(planted)),
+        "settled": (sum(r.settled for r in planted), len(planted)),
         "not wrong": (sum(not r.wrong for r in results), len(results)),
         "left open": (sum(r.verdict in ("undetermined", "partial") for r in outside), len(outside)),
         "same": (sum(r.verdict == "same" for r in same), len(same)),
@@ -106,6 +119,7 @@ _MEANING = {
     "located": "first divergent operator found",
     "found": "planted cause among the exact fits",
     "alone": "the only one, or equivalent on every input tried",
+    "settled": "the only one after a run on the inputs that --discriminate finds",
     "not wrong": "no wrong cause named as certain",
     "left open": "mistakes beyond the list left undetermined or partial",
     "same": "unchanged results reported the same",

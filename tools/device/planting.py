@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from device.description import Device
 from device.mistakes import MISTAKES, Mistake
 from device.operators import compute, has
 from device.outside import DAMAGES, UNEXPECTED, Damage
@@ -54,6 +55,7 @@ class Case:
     model: Path
     profile: str
     site: Site
+    device: Device  # damage to its results, beyond the list, is no part of it
     changed: int
     samples: tuple[Mapping[int, Array], ...] = field(repr=False)
     partial: bool = False
@@ -186,16 +188,16 @@ def _planted(
     for _ in range(int(rng.choice(_SAMPLES)) if chosen.elements < _QUICK else 1):
         try:
             values = run(make_plan(chosen.model, by_name(base)), _inputs(chosen.model, rng), keep_all=True).values
-        except TflqError:
+            result = compute(site, device, values)
+            if isinstance(mistake, Damage):
+                result = mistake.make(result, rng)
+            dump = _went_on(chosen.model, site, by_name(base), values, result)
+        except TflqError:  # values for which an operator has no result
             return None
-        result = compute(site, device, values)
-        if isinstance(mistake, Damage):
-            result = mistake.make(result, rng)
         changed += int(np.count_nonzero(result != values[site.output.tensor]))
-        dump = _went_on(chosen.model, site, by_name(base), values, result)
         dumps.append({t: value for t, value in dump.items() if kept is None or t in kept})
     name = mistake if isinstance(mistake, str) else "none" if mistake is None else mistake.name
-    return Case(number, seed, kind, name, chosen.path, base, site, changed, tuple(dumps), partial)
+    return Case(number, seed, kind, name, chosen.path, base, site, device, changed, tuple(dumps), partial)
 
 
 def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
