@@ -107,3 +107,14 @@ def test_an_answer_is_executed_on_golden_and_on_a_named_model_and_ends_in_one_li
     assert any("golden/" in block.text for block in made)
     assert len(commands(made[-1])) == 1
     assert page.read_text(encoding="utf-8").rstrip().endswith("```")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_the_tour_leads_to_every_page() -> None:
+    tour = PAGES[0].read_text(encoding="utf-8")
+    assert {page.name for page in PAGES[1:]} <= set(re.findall(r"\(how-to/([^)]+)\)", tour))
