@@ -5,7 +5,7 @@
 | `requantizing.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
 | `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers that are no stage      |
 | `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
-| `windows.py`      | taps of contractions: codes, zero points, accumulators that saturate                         |
+| `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | results computed in floating point                                                           |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
@@ -27,8 +27,8 @@ from tflq.verification.mistakes.device import Device, Mistaken
 from tflq.verification.mistakes.floats import mistaken_floats
 from tflq.verification.mistakes.layouts import mistaken_layouts, reorderings
 from tflq.verification.mistakes.requantizing import mistaken_profiles, mistaken_stages, stages_made
+from tflq.verification.mistakes.taps import mistaken_taps
 from tflq.verification.mistakes.tensors import mistaken_models
-from tflq.verification.mistakes.windows import mistaken_taps
 
 __all__ = ["Device", "mistakes", "reorderings"]
 

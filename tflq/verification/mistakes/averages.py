@@ -17,7 +17,7 @@ from tflq.verification.localize import Alone
 from tflq.verification.mistakes.device import Device, Mistaken
 from tflq.verification.mistakes.division import DIVISIONS
 from tflq.verification.mistakes.stages import FixedRounding
-from tflq.verification.mistakes.windows import accumulate, other_sign, zero_point
+from tflq.verification.mistakes.taps import accumulate, other_sign, zero_point
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

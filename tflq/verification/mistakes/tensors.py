@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tflq.interpreter.constants import constant_of
 from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType
 from tflq.kernels.activation import LIMITS
+from tflq.numerics.stages import type_range
 from tflq.verification.editing import with_constant, with_option, with_tensor
 
 Array = NDArray[Any]
@@ -79,9 +80,12 @@ def _biases(alone: Model) -> Iterator[Mistaken]:
         value = constant_of(alone, spec)
         if value is None or not value.size:
             continue
+        seen = {value.tobytes()}
         for name, changed in _wrong_biases(value.astype(np.int64), _relative_scales(alone, spec, value.size)):
-            held = np.clip(changed, np.iinfo(value.dtype).min, np.iinfo(value.dtype).max)
-            yield name, with_constant(alone, tensor, held.astype(value.dtype))
+            held = np.clip(changed, *type_range(value.dtype)).astype(value.dtype)
+            if held.tobytes() not in seen:
+                seen.add(held.tobytes())
+                yield name, with_constant(alone, tensor, held)
 
 
 def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, Array]]:
