@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from tflq.errors import InputError
 from tflq.ir import TensorType
 from tflq.quantization import cells
+from tflq.quantization.operands import Multiplied, own_type
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.recipe import TYPES, Mode, Recipe
 from tflq.quantization.rules import RULES
-from tflq.quantization.scheme import Form, Multiplied, Scheme, Slot, own_type
+from tflq.quantization.scheme import Form, Scheme, Slot
 from tflq.quantization.search.laying import Laying, RangeRule
 
 #: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is

@@ -12,7 +12,7 @@ from tflq.errors import TflqError
 from tflq.interpreter import Plan, Step
 from tflq.interpreter.run import evaluate, inputs_of
 from tflq.quantization.observers import Kept
-from tflq.quantization.scheme import Multiplied
+from tflq.quantization.operands import Multiplied
 
 Array = NDArray[Any]
 

@@ -13,12 +13,13 @@ from tflq.ir import TensorType
 from tflq.profiles import by_name
 from tflq.quantization.observe import Observations, observe
 from tflq.quantization.observers import Kept
+from tflq.quantization.operands import Multiplied
 from tflq.quantization.params import Range, extent
 from tflq.quantization.ranging.layers import Layer, layer_of
 from tflq.quantization.ranging.losses import weights_loss
 from tflq.quantization.recipe import TYPES
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme import KERNELS, Multiplied, Scheme, Slot
+from tflq.quantization.scheme import KERNELS, Scheme, Slot
 from tflq.quantization.search.choices import SOLVERS, Target
 from tflq.quantization.search.laying import Laying, RangeRule
 from tflq.quantization.search.methods import Search

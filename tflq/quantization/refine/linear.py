@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tflq.kernels.geometry import Window, axis, patches_into
 from tflq.quantization.floats import FloatModel
+from tflq.quantization.operands import Multiplied
 from tflq.quantization.params import Array
-from tflq.quantization.scheme import Multiplied
 
 Reals = NDArray[np.float64]
 
