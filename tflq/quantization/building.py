@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from tflq.quantization.floats import FloatModel
 from tflq.quantization.observe import Observations, Progress, observe
 from tflq.quantization.observers import Channels
 from tflq.quantization.ranging import activation_ranges, weight_ranges
-from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.recipe import Methods, Mode, Recipe
 from tflq.quantization.refine.equalize import equalized
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.refine.refining import Refined, refined
@@ -35,9 +35,10 @@ class Built:
 
 def build(
     floats: FloatModel, samples: Iterable[Sample], recipe: Recipe, methods: Methods, kept: Mapping[int, str],
-    progress: Progress | None = None,
+    progress: Progress | None = None, wide: Collection[int] = (),
 ) -> Built:  # fmt: skip
-    """Carry out `methods`. `kept` operators stay in float; those that a kernel refuses join them.
+    """Carry out `methods`. `kept` operators stay in float; those that a kernel refuses join them. `wide` operators
+    compute in mode int16x8 where they can.
 
     `samples` are iterated once for every method that looks at them.
     """
@@ -45,6 +46,9 @@ def build(
     ranging, refused = methods.ranging, dict(kept)
     while True:
         modes, reasons = modes_of(floats, recipe.mode, refused)
+        if wide:
+            others, _ = modes_of(floats, Mode.INT16X8, refused)
+            modes = tuple(others[i] or mode if i in wide else mode for i, mode in enumerate(modes))
         plan = scheme(floats, modes)
         weights = weight_params(plan, weight_ranges(plan, ranging.weights, samples))
         ranges = activation_ranges(plan, samples, ranging, weights, progress)

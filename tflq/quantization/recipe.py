@@ -65,13 +65,40 @@ class Methods:
     refining: Refining = field(default_factory=Refining)
 
 
+class Spared(Enum):
+    """What operators that a budget spares compute in."""
+
+    FLOAT = "float"
+    INT16X8 = "int16x8"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds within which operators, the most sensitive first, are spared the recipe's mode. None: no bound.
+
+    With a bound on accuracy as few operators as reach it are spared, else as many as the bounds on cost allow.
+    """
+
+    least_sqnr: float | None = None  # of the outputs on held-back samples, dB
+    least_agreement: float | None = None  # share of the same samples with the float model's top-1
+    most_bytes: int | None = None  # of the file
+    most_share: float | None = None  # of the multiply-accumulates, in spared operators: what latency hangs on
+    spared: Spared = Spared.INT16X8
+
+    @property
+    def wants_accuracy(self) -> bool:
+        """Whether an accuracy is to be reached."""
+        return self.least_sqnr is not None or self.least_agreement is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A whole order. Modes and types may be given by their words.
 
     `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None stands for the mode's own
     type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
-    make, or ranges FIRST..LAST of these. `candidates` are tried in turn.
+    make, or ranges FIRST..LAST of these. `candidates` are tried in turn; with a `budget`, operators of the best one are
+    then made less coarse.
     """
 
     mode: Mode = Mode.INT8
@@ -79,6 +106,7 @@ class Recipe:
     output_type: TensorType | None = None
     weights_type: TensorType = TensorType.INT8  # of mode WEIGHTS: INT8 or FLOAT16
     keep_float: tuple[str, ...] = ()
+    budget: Budget | None = None
     candidates: tuple[Methods, ...] = field(default_factory=lambda: (Methods(),))
 
     def __post_init__(self) -> None:

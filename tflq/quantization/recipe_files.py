@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from tflq.errors import FileAccessError, InputError, OptionError, UnknownNameError
 from tflq.ir import TensorType
 from tflq.quantization.presets import PRESETS
-from tflq.quantization.recipe import Recipe
+from tflq.quantization.recipe import Budget, Recipe
 
 SCHEMA = "tflq/recipe/1"
 
@@ -53,9 +53,41 @@ def _parsed(text: str, path: Path) -> Any:
         raise InputError(f"is no YAML: {error}", name=str(path)) from error
 
 
+def read_budget(text: str) -> Budget:
+    """A budget in words: "sqnr>=35, agreement>=0.99, bytes<=200000, share<=0.1, spared=float", each at most once.
+
+    Raises:
+        UnknownNameError: There is no such bound.
+        OptionError: A value does not suit its bound.
+    """
+    given: dict[str, Any] = {}
+    for part in filter(None, (word.strip() for word in text.split(","))):
+        name = next((bound for bound in _BOUNDS if part.startswith(bound)), None)
+        if name is None:
+            raise UnknownNameError("bound", part, tuple(_BOUNDS))
+        value = part[len(name) :].strip()
+        try:
+            number = value if name == "spared=" else int(value) if name == "bytes<=" else float(value)
+        except ValueError:
+            raise OptionError(f"{name}: expected a number, got {value!r}") from None
+        given[_BOUNDS[name]] = number
+    budget: Budget = _value(Budget, given, "budget")
+    return budget
+
+
+#: How bounds are written -> their fields.
+_BOUNDS = {
+    "sqnr>=": "least_sqnr",
+    "agreement>=": "least_agreement",
+    "bytes<=": "most_bytes",
+    "share<=": "most_share",
+    "spared=": "spared",
+}
+
+
 def document_of(recipe: Recipe) -> dict[str, Any]:
     """The recipe as a document: `schemas/recipe.schema.json`. Fields that have their default are written, too."""
-    return {"schema": SCHEMA, **_plain(recipe)}
+    return {"schema": SCHEMA, **plain(recipe)}
 
 
 def recipe_from(document: Mapping[str, Any]) -> Recipe:
@@ -75,14 +107,15 @@ def digest(recipe: Recipe) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A recipe, or a part of one, in terms that JSON has."""
     if isinstance(value, TensorType):
         return value.label
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _value(kind: Any, given: Any, place: str) -> Any:

@@ -1,9 +1,10 @@
 """Which of several configurations is best, judged without labels on samples that none of them has seen.
 
-No fixed configuration is safe: ranges that rescue one model ruin another. What is compared is what users get: outputs
-on held-back calibration samples. Where the float model's first output is a distribution over classes, the mean
-KL divergence to it ranks; else the output's signal-to-noise ratio does. Configurations whose divergence is within
-TIE of the least are ranked by the ratio.
+No fixed configuration is safe: ranges that rescue one model ruin another. Models are judged by what decides their first
+output: the scores that the last SOFTMAX reads, where there is one, so that its coarse output hides nothing, else the
+output itself. The mean KL divergence between the float model's distribution and the candidate's ranks, as far as these
+samples can tell: candidates that are behind by less than the standard error of the difference are even, and of those
+the one with the best signal-to-noise ratio is taken. Outputs that are no distribution are ranked by the ratio alone.
 """
 
 from __future__ import annotations
@@ -11,14 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, tee
 
-from tflq.quantization.compare import Comparison
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.compare import codes_of, real
+from tflq.quantization.floats import FloatModel
 from tflq.quantization.recipe import Methods
-from tflq.quantization.runner import Sample
+from tflq.quantization.rewrite import Rewritten
+from tflq.quantization.runner import Runner, Sample
 
-#: Divergences that differ by less than this share count as equal.
-TIE = 0.05
+Reals = NDArray[np.float64]
+
+#: Divergences that differ by less than this share, or by so many nats, count as even, however sure the difference.
+EVEN, NEGLIGIBLE = 0.02, 1e-4
 #: Every so many samples, one is held back.
 EVERY = 4
 #: So few samples that none are held back: they are judged by what they were fitted to.
@@ -26,40 +34,105 @@ FEW = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Score:
+    """How a candidate did, sample by sample: KL divergences [N] in nats (None: no distribution), and noise."""
+
+    divergences: Reals | None
+    signal: float  # sum of squares of the float model's scores
+    noise: float  # sum of squares of the differences
+    same: int  # samples with the same greatest score
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A configuration and how its model did on the held-back samples; `error` says why there is none."""
+    """A configuration and its score; `error` says why there is none."""
 
     methods: Methods
-    comparison: Comparison | None
+    score: Score | None
     error: str = ""
 
     @property
     def divergence(self) -> float:
         """Mean KL divergence to the float model's distribution, nats; NaN where that gives none."""
-        agreement = None if self.comparison is None else self.comparison.agreement
-        return math.nan if agreement is None else agreement.divergence / agreement.samples
+        found = None if self.score is None else self.score.divergences
+        return math.nan if found is None else float(found.mean())
 
     @property
     def sqnr(self) -> float:
-        """Of the outputs, dB; -inf without a model."""
-        return -math.inf if self.comparison is None else self.comparison.sqnr
+        """Of the scores, dB; -inf without a model."""
+        if self.score is None:
+            return -math.inf
+        return 10 * math.log10(max(self.score.signal, 1e-300) / max(self.score.noise, 1e-300))
+
+    @property
+    def agreement(self) -> float:
+        """Share of samples with the same greatest score; NaN where there is no distribution."""
+        if self.score is None or self.score.divergences is None:
+            return math.nan
+        return self.score.same / self.score.samples
+
+
+def judged(floats: FloatModel, built: Rewritten, samples: Iterable[Sample]) -> Score:
+    """Run the float model and the integer one on the samples."""
+    tensor, beta = _scores(floats)
+    twin = built.tensors[tensor]
+    graph, given = built.model.subgraphs[0], floats.graph.inputs
+    first, second = tee(samples)
+    codes = ({n: codes_of(graph.tensors[n], s[o]) for o, n in zip(given, graph.inputs, strict=True)} for s in second)
+    divergences, signal, noise, same, count = [], 0.0, 0.0, 0, 0
+    runs = zip(Runner(floats.model, [tensor]).each(first), Runner(built.model, [twin]).each(codes), strict=True)
+    for f, q in runs:
+        wanted, got = (f[tensor].astype(np.float64).reshape(-1), real(graph.tensors[twin], q[twin]).reshape(-1))
+        count += 1
+        signal += float(wanted @ wanted)
+        noise += float(np.square(wanted - got).sum())
+        if beta is not None:
+            divergences.append(_divergence(beta * wanted, beta * got))
+            same += int(wanted.argmax() == got.argmax())
+    return Score(np.array(divergences) if beta is not None else None, signal, noise, same, count)
+
+
+def _scores(floats: FloatModel) -> tuple[int, float | None]:
+    """The tensor that decides the first output, and the factor of the SOFTMAX that reads it (None: no such)."""
+    output = floats.graph.outputs[0]
+    for index, operator in enumerate(floats.graph.operators):
+        if (
+            output in operator.outputs
+            and floats.op(index) == "SOFTMAX"
+            and len(floats.graph.tensors[output].shape) == 2
+        ):
+            return operator.inputs[0], float(operator.options["beta"]) if operator.options else 1.0
+    return output, None
+
+
+def _divergence(wanted: Reals, got: Reals) -> float:
+    """KL divergence of the distributions that two rows of scores stand for, nats."""
+    logs = [row - row.max() - math.log(np.exp(row - row.max()).sum()) for row in (wanted, got)]
+    return float(np.sum(np.exp(logs[0]) * (logs[0] - logs[1])))
 
 
 def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
     """The candidates, the best first; those without a model are last."""
-    divergences = [c.divergence for c in candidates if c.comparison is not None]
-    if not divergences or any(map(math.isnan, divergences)):
-        return tuple(sorted(candidates, key=lambda c: -c.sqnr))
-    bound = min(divergences) * (1 + TIE)
+    known = [c for c in candidates if c.score is not None]
+    failed = [c for c in candidates if c.score is None]
+    if not known or any(math.isnan(c.divergence) for c in known):
+        return (*sorted(known, key=lambda c: -c.sqnr), *failed)
+    best = min(known, key=lambda c: c.divergence)
+    even = [c for c in known if _even(c, best)]
+    behind = [c for c in known if not _even(c, best)]
+    return (*sorted(even, key=lambda c: -c.sqnr), *sorted(behind, key=lambda c: c.divergence), *failed)
 
-    def place(candidate: Ranked) -> tuple[int, float]:
-        if candidate.comparison is None:
-            return 2, 0.0
-        if candidate.divergence <= bound:
-            return 0, -candidate.sqnr
-        return 1, candidate.divergence
 
-    return tuple(sorted(candidates, key=place))
+def _even(candidate: Ranked, best: Ranked) -> bool:
+    """Whether the samples cannot tell that a candidate is behind."""
+    assert candidate.score is not None
+    assert best.score is not None
+    if candidate.score.divergences is None or best.score.divergences is None:
+        return True
+    behind = candidate.score.divergences - best.score.divergences
+    error = float(behind.std() / math.sqrt(len(behind)))
+    return float(behind.mean()) <= max(error, EVEN * best.divergence, NEGLIGIBLE)
 
 
 class Part:

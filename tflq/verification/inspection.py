@@ -135,7 +135,7 @@ def _operator(model: Model, graph: Subgraph, index: int, profile: Profile) -> Op
         inputs=operator.inputs,
         outputs=operator.outputs,
         options=_options(operator),
-        macs=_macs(op, graph.tensors, operator),
+        macs=macs_of(op, graph.tensors, operator),
         constants=constants,
         promise=promise,
         reason=reason,
@@ -190,7 +190,8 @@ def _options(operator: Operator) -> tuple[tuple[str, Any], ...]:
     )  # fmt: skip
 
 
-def _macs(op: str, tensors: Sequence[TensorSpec], operator: Operator) -> int:
+def macs_of(op: str, tensors: Sequence[TensorSpec], operator: Operator) -> int:
+    """Multiply-accumulates of an operator, from the shapes that the file declares; 0 for those that have none."""
     def shape(tensor: int) -> tuple[int, ...] | None:
         return tensors[tensor].shape if 0 <= tensor < len(tensors) else None
 

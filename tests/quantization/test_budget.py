@@ -1,0 +1,89 @@
+"""Sensitivity finds the operator that hurts, and a budget spares as much as its bounds ask, and no more."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tflq.errors import OptionError, UnknownNameError
+from tflq.ir import TensorType
+from tflq.quantization.budget import Attempt, within_budget
+from tflq.quantization.floats import prepared
+from tflq.quantization.recipe import Budget, Methods, Recipe, Spared
+from tflq.quantization.recipe_files import read_budget
+from tflq.quantization.refine.equalize import with_constants
+from tflq.quantization.runner import Sample
+from tflq.quantization.sensitivity import Sensitivity, sensitivities
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
+PLAIN = prepared(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
+
+
+def digits(first: int, last: int) -> list[Sample]:
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        images = (file["images"][first:last] / np.float32(16)).astype(np.float32)
+    return [{PLAIN.graph.inputs[0]: image[None]} for image in images]
+
+
+@pytest.fixture(scope="module")
+def order() -> tuple[Sensitivity, ...]:
+    return sensitivities(PLAIN.model, PLAIN, digits(0, 16), digits(16, 32), Recipe(), Methods())
+
+
+def spared(order: tuple[Sensitivity, ...], budget: Budget) -> Attempt:
+    recipe = Recipe(budget=budget)
+    return within_budget(PLAIN.model, PLAIN, digits(0, 16), digits(16, 32), recipe, Methods(), {}, order)
+
+
+def test_the_operator_whose_weights_do_not_fit_comes_first() -> None:
+    index = next(i for i in range(3, len(PLAIN.graph.operators)) if PLAIN.op(i) == "CONV_2D")
+    weights = PLAIN.graph.operators[index].inputs[1]
+    values = PLAIN.constants[weights].copy()
+    values[:, 0, 0, 0] = 200 * np.abs(values).max()  # one weight a row takes all codes
+    (given,) = (PLAIN.graph.operators[index].inputs[0],)
+    assert given  # its input channel stays as it is: the operator alone has coarse weights
+    hurt = with_constants(PLAIN, {weights: values})
+    found = sensitivities(hurt.model, hurt, digits(0, 16), digits(16, 32), Recipe(), Methods())
+    assert found[0].operator == index
+    assert [s.sqnr for s in found] == sorted(s.sqnr for s in found)
+
+
+def test_accuracy_is_reached_with_few_operators(order: tuple[Sensitivity, ...]) -> None:
+    none = spared(order, Budget(least_sqnr=-100.0))
+    assert none.spared == ()
+    wanted = none.comparison.sqnr + 3
+    found = spared(order, Budget(least_sqnr=wanted))
+    assert found.comparison.sqnr >= wanted
+    assert 0 < len(found.spared) < len(order)
+    assert found.share < 1
+
+
+@pytest.mark.parametrize("instead", list(Spared))
+def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: Spared) -> None:
+    found = spared(order, Budget(most_share=0.2, spared=instead))
+    assert 0 < found.share <= 0.2
+    types = {t.type for t in found.built.rewritten.model.subgraphs[0].tensors}
+    assert {TensorType.INT8, TensorType.INT16 if instead is Spared.INT16X8 else TensorType.FLOAT32} <= types
+
+
+def test_a_bound_on_bytes_holds(order: tuple[Sensitivity, ...]) -> None:
+    least = spared(order, Budget(most_share=0.0, spared=Spared.FLOAT)).size
+    found = spared(order, Budget(most_bytes=least + 4000, spared=Spared.FLOAT))
+    assert found.size <= least + 4000
+
+
+def test_what_cannot_be_kept_is_refused(order: tuple[Sensitivity, ...]) -> None:
+    with pytest.raises(OptionError, match="budget"):
+        spared(order, Budget(least_sqnr=500.0))
+
+
+def test_budgets_in_words() -> None:
+    assert read_budget("sqnr>=35, share<=0.1, spared=float") == Budget(35.0, None, None, 0.1, Spared.FLOAT)
+    assert read_budget("bytes<=2000") == Budget(most_bytes=2000)
+    with pytest.raises(UnknownNameError):
+        read_budget("watts<=3")
+    with pytest.raises(OptionError):
+        read_budget("sqnr>=much")
+    assert replace(read_budget("agreement>=0.5"), least_agreement=None) == Budget()
