@@ -173,3 +173,15 @@ def test_one_wrong_element_is_found_in_every_operator_that_moves_its_input(share
             assert any(o.differs for o in found), (case.id, [o.reason for o in found])
             planted += 1
     assert planted > 40
+
+
+def test_a_result_that_is_moved_by_one_is_a_difference() -> None:
+    """Planners of memory do not begin tensors at any byte; a fault may."""
+    model = moving_chain()
+    values = run(make_plan(model, REFERENCE), random_inputs(model), keep_all=True).values
+    rolled = np.roll(values[2].reshape(-1), 1).reshape(8, 8)
+    dump = Dump("", {**values, 2: rolled, 3: np.maximum(rolled, 0)})
+    for mode in ("isolated", "cumulative"):
+        found = localize(model, dump, REFERENCE, mode)
+        assert not any(o.overwritten for o in found)
+        assert next(o.index for o in found if o.differs) == 1

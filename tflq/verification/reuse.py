@@ -27,6 +27,8 @@ Bytes = NDArray[np.uint8]
 
 #: Shared bytes that matter have to be as various as this, not to be equal by chance.
 _TELLING = 4
+#: Planners of memory begin tensors at multiples of this many bytes at least (tflite-micro; LiteRT takes 64).
+_ALIGNMENT = 16
 #: How many first bytes of a tensor are sought in another, and in how many places all that is shared is then compared.
 _HEAD, _PLACES = 64, 16
 
@@ -45,18 +47,19 @@ def overwritten_by(
     if known is None and _is_believed(model, dump, profile, tensor):
         return None
     suspect = _suspect(mine, known)
-    for other in _later(model, makers, tensor):
-        shared = _shared(mine, dump.tensors[other], suspect) if other in dump.tensors else None
+    last = _last_reader(model, makers, tensor)
+    for other in sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t]):
+        in_place = makers[other] == last
+        shared = _shared(mine, dump.tensors[other], suspect, in_place) if other in dump.tensors else None
         if shared is not None and not _follows(model, dump, profile, tensor, other, shared, computed):
             return other
     return None
 
 
-def _later(model: Model, makers: Mapping[int, int], tensor: int) -> list[int]:
-    """Tensors that may take its place: made by its last reader, in place, or after it."""
+def _last_reader(model: Model, makers: Mapping[int, int], tensor: int) -> int:
+    """The operator from which on its place may be taken: by this one's results in place, by later ones' anyhow."""
     readers = [i for i, o in enumerate(model.subgraphs[0].operators) if tensor in o.inputs]
-    last = max(readers, default=makers.get(tensor, -1) + 1)
-    return sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t])
+    return max(readers, default=makers.get(tensor, -1) + 1)
 
 
 def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
@@ -66,12 +69,13 @@ def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
     return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
 
 
-def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_]) -> slice | None:
-    """Bytes of `theirs` that `mine` has too: laid over each other somehow, all that both have, if telling."""
+def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bool) -> slice | None:
+    """Bytes of `theirs` that `mine` has too: laid over each other as planners do, all that both have, if telling."""
     if theirs.dtype.hasobject:
         return None
     a, b = _bytes(mine), _bytes(theirs)
-    for shift in (*_places(a, b), *(-place for place in _places(b, a))):
+    shifts = (0,) if in_place else (*_places(a, b), *(-place for place in _places(b, a)))
+    for shift in shifts:
         low, high = max(0, -shift), min(len(a), len(b) - shift)
         telling = len(np.unique(a[low:high][suspect[low:high]])) >= _TELLING
         if telling and np.array_equal(a[low:high], b[low + shift : high + shift]):
@@ -81,7 +85,8 @@ def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_]) -> slice | N
 
 def _places(head: Bytes, whole: Bytes) -> list[int]:
     """Where one tensor may start inside another: its first bytes are there, as far as the other reaches."""
-    places = np.flatnonzero(whole == head[0]) if len(head) else np.zeros(0, np.int64)
+    places = np.arange(0, len(whole), _ALIGNMENT)
+    places = places[whole[places] == head[0]] if len(head) else places[:0]
     for step in range(1, min(_HEAD, len(head))):
         beyond = places + step >= len(whole)
         places = places[beyond | (whole[np.where(beyond, 0, places + step)] == head[step])]
