@@ -49,7 +49,9 @@ class Laying:
 
     def __post_init__(self) -> None:
         if limits(self.type)[0] == 0 and self.rule in (RangeRule.SYMMETRIC, RangeRule.UNSIGNED):
-            raise OptionError(f"rule {self.rule.value} needs signed codes", got=self.type.label)
+            raise OptionError(
+                f"rule {self.rule.value} needs signed codes", expected="int8 or int16", got=self.type.label
+            )
 
     @property
     def one_sided(self) -> bool:

@@ -41,11 +41,11 @@ class Points:
         return Range(self.values.min(axis=1), self.values.max(axis=1))
 
     def binned(self, bins: int = 2048) -> Points:
-        """Each row's values gathered in equal bins over its own range: mean value and count of every bin, ascending.
-
-        Bins without values stand at their centre with count 0.
+        """Each row's values gathered in equal bins over its own range, at most one a value: mean value and count of
+        every bin, ascending. Bins without values stand at their centre with count 0.
         """
         rows, whole = len(self.values), self.range
+        bins = max(1, min(bins, self.values.shape[1]))
         width = np.maximum((whole.high - whole.low) / bins, np.finfo(np.float64).tiny)[:, None]
         index = np.minimum(((self.values - whole.low[:, None]) / width).astype(np.int64), bins - 1)
         flat = (index + bins * np.arange(rows)[:, None]).ravel()
