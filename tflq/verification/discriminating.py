@@ -16,7 +16,8 @@ from tflq.ir import CARRIER, Model
 from tflq.profiles import Profile
 from tflq.verification.comparing import unequal
 from tflq.verification.dump import Dump
-from tflq.verification.explain import Explanation, Results, fits, hypotheses, results
+from tflq.verification.explain import Explanation, Results, fits, results
+from tflq.verification.hypotheses import hypotheses
 from tflq.verification.localize import Alone, operator_alone
 from tflq.verification.mistakes import Device
 from tflq.verification.probing import batched, probes, random_values

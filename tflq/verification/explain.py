@@ -1,14 +1,14 @@
 """Why an operator's bits differ: hypotheses are computed, and those that reproduce every bit of the dump are named.
 
 Hypotheses: every profile's kernel and arithmetic, every field of the arithmetic taken from another profile, and the
-library of device mistakes (tflq/verification/mistakes). Those that no input tells apart are one cause with several
-names.
+library of device mistakes (tflq/verification/mistakes). Those that neither the dump's input nor its values in other
+orders tell apart are one cause with several names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from tflq.errors import TflqError
 from tflq.ir import Model
-from tflq.profiles import PROFILES, Profile, by_name
+from tflq.profiles import Profile
 from tflq.verification.comparing import unequal
 from tflq.verification.dump import Dump
+from tflq.verification.hypotheses import device_of, hypotheses
 from tflq.verification.localize import Alone, operator_alone
-from tflq.verification.mistakes import Device, mistakes, reorderings
+from tflq.verification.mistakes import Device, mistakes
 from tflq.verification.placing import places
 from tflq.verification.probing import shuffled
 from tflq.verification.thinning import thinned
@@ -110,7 +111,7 @@ def explain_operator(
     """
     alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     base = alone.run(alone.plan(profile))
-    own = Group(_score(base, alone.got)[0], [("profile", profile.name, _device(profile))])
+    own = Group(_score(base, alone.got)[0], [("profile", profile.name, device_of(profile))])
     elements = sum(value.size for one in (alone, *rest) for value in one.got.values())
     (whole,) = _over([own], rest)
     found: list[Hypothesis] = []
@@ -184,37 +185,6 @@ def separated(group: Group, alone: Alone) -> list[Group]:
         key = tuple(_digest(results(device, other), alone) for other in others)
         parts.setdefault(key, Group(group.matching)).members.append((kind, name, device))
     return list(parts.values())
-
-
-def hypotheses(alone: Alone, profile: Profile) -> Iterator[tuple[str, str, Device]]:
-    """Kind, name and device of every hypothesis, the most probable first."""
-    for kind, other in _profiles(profile):
-        yield kind, other.name, _device(other)
-    for name, device in (*mistakes(alone, profile), *reorderings(alone, profile)):
-        yield "mistake", name, device
-
-
-def _device(profile: Profile) -> Device:
-    return lambda alone: alone.run(alone.plan(profile))
-
-
-def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
-    """Every other profile; the base with one field of another's arithmetic; the other profiles rounding once."""
-    others = [by_name(name) for name in PROFILES if name != base.name]
-    own = base.with_single_rounding()
-    for other in (*others, own):
-        yield "profile", other
-    for axis in fields(base.arithmetic):
-        seen = [getattr(base.arithmetic, axis.name)]
-        for other in (*others, own):
-            value = getattr(other.arithmetic, axis.name)
-            if value not in seen:
-                seen.append(value)
-                wrong: dict[str, Any] = {axis.name: value}
-                changed = replace(base.arithmetic, **wrong)
-                yield "arithmetic", base.derive(f"{axis.name} of {other.name}", arithmetic=changed)
-    for other in others:
-        yield "profile", other.with_single_rounding()
 
 
 def results(device: Device, alone: Alone) -> Results:

@@ -19,7 +19,8 @@ from tflq.verification.comparison import last_makers, results_of
 from tflq.verification.discriminating import Discrimination
 from tflq.verification.dump import Dump
 from tflq.verification.element import ElementTrace, trace_element
-from tflq.verification.explain import Explanation, Hypothesis, explain_operator, hypotheses, results
+from tflq.verification.explain import Explanation, Hypothesis, explain_operator, results
+from tflq.verification.hypotheses import hypotheses
 from tflq.verification.localize import Alone, Located, operator_alone, trusted
 from tflq.verification.samples import localize_samples, most_telling, over_samples
 
