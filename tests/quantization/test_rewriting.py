@@ -15,6 +15,7 @@ from tflq.flatbuf import read, write
 from tflq.ir import Model, SignatureDef, TensorType
 from tflq.lint import lint
 from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
+from tflq.quantization.biases import RAISED, fitted_weights, raised
 from tflq.quantization.floats import FloatModel, prepared
 from tflq.quantization.params import Range, extent
 from tflq.quantization.recipe import Mode, Recipe
@@ -154,7 +155,9 @@ def stages(model: Model, mode: Mode = Mode.INT8) -> tuple[FloatModel, Scheme, As
     plan = scheme(floats, modes_of(floats, mode, {})[0])
     ranges = {t: Range.of(-1.0, 1.0) for t in plan.observed}
     weights = {(m.operator, m.position): extent(floats.constants[m.tensor], m.axis) for m in plan.multiplied}
-    assignment = assign(plan, activation_params(plan, ranges), weight_params(plan, weights), Recipe(mode=mode))
+    activations, spanning = activation_params(plan, ranges), weight_params(plan, weights)
+    fitted = fitted_weights(plan, activations, spanning)
+    assignment = replace(assign(plan, activations, fitted, Recipe(mode=mode)), notes=raised(spanning, fitted))
     return floats, plan, assignment, rewritten(assignment)
 
 
@@ -166,7 +169,7 @@ def test_a_bias_too_great_for_its_type_raises_the_scale_of_its_channel_only() ->
     weights, bias = assignment.constants[0, 1], assignment.constants[0, 2]
     assert weights.params is not None
     assert bias.params is not None
-    assert assignment.notes == {0: "scales of weights raised so that the bias fits its type"}
+    assert assignment.notes == {0: RAISED}
     assert np.abs(bias.codes.astype(np.int64)).max() <= 2**30
     np.testing.assert_allclose(bias.codes * bias.params.scale, 1.0, rtol=2**-14)
     assert weights.params.scale[1] == np.float32(0.5) / np.float32(127)

@@ -11,19 +11,13 @@ from numpy.typing import NDArray
 from tflq.errors import InputError
 from tflq.ir import TensorType
 from tflq.quantization import cells
+from tflq.quantization.biases import bias_params, data_params, mode_of
 from tflq.quantization.operands import Multiplied, own_type
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.recipe import TYPES, Mode, Recipe
 from tflq.quantization.rules import RULES
 from tflq.quantization.scheme import Form, Scheme, Slot
 from tflq.quantization.search.laying import Laying, RangeRule
-
-#: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is
-#: half of what the requantization of 64-bit accumulators takes.
-#: Source: LiteRT 2.3 tflite/converter/utils/quantization (kBiasMax); common.cc MultiplyByQuantizedMultiplier (48 bits).
-BIAS_REACH: Mapping[TensorType | None, int] = {TensorType.INT32: 2**30, TensorType.INT64: 2**46}
-#: Codes that the bias of a channel without weights has, in its own channel's scale.
-BIAS_ALONE = 2**15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +81,7 @@ def weight_params(scheme: Scheme, ranges: Mapping[Slot, Range]) -> dict[Slot, Pa
 
 
 def _weight_params(scheme: Scheme, weights: Multiplied, found: Range) -> Params:
-    model, kind = scheme.model, TYPES[_mode(scheme, weights)].weights
+    model, kind = scheme.model, TYPES[mode_of(scheme, weights)].weights
     stored = model.params.get(weights.tensor)
     if stored is not None and stored.type == kind and (kind == TensorType.UINT8 or not stored.zero_point.any()):
         fits = stored.scale.size == 1 or stored.axis == weights.axis
@@ -99,34 +93,24 @@ def _weight_params(scheme: Scheme, weights: Multiplied, found: Range) -> Params:
     return symmetric(wanted, kind, weights.axis or 0)
 
 
-def _mode(scheme: Scheme, weights: Multiplied) -> Mode:
-    mode = scheme.modes[weights.operator]
-    assert mode is not None  # only integer operators have Multiplied
-    return mode
-
-
 def assign(
     scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], recipe: Recipe,
     codes: Mapping[Slot, Array] | None = None, biases: Mapping[Slot, NDArray[np.float32]] | None = None,
 ) -> Assignment:  # fmt: skip
     """Codes for constants, and the types of the graph's inputs and outputs.
 
-    `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own; both are bound to
-    `weights` as they are, so that a bias which overflows is refused there.
-
-    Raises:
-        InputError: Values need a bias beyond its type, and codes were given.
+    `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own. Under `weights`
+    every bias fits its type: `fitted_weights` sees to that.
     """
     constants = {
         slot: _activation(scheme, slot, None if group is None else activations[group])
         for slot, group in scheme.constants.items()
     }
     constants.update({slot: _stored(scheme, slot, axis, recipe) for slot, axis in scheme.stored.items()})
-    notes: dict[int, str] = {}
     for m in scheme.multiplied:
         slot = (m.operator, m.position)
         given = None if codes is None else codes.get(slot)
-        constants.update(_weights(scheme, m, activations, weights[slot], recipe, given, biases or {}, notes))
+        constants.update(_weights(scheme, m, activations, weights[slot], recipe, given, biases or {}))
     graph = scheme.model.graph
     made: dict[int, Params | None] = {t: activations[group] for t, group in scheme.made.items()}
     outputs = {t: retyped(made[t], recipe.output_type) for t in graph.outputs if t in made}
@@ -149,7 +133,6 @@ def assign(
         outputs={t: params for t, params in outputs.items() if params is not None},
         constants=constants,
         intermediates=inside,
-        notes=notes,
     )
 
 
@@ -215,69 +198,16 @@ def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Con
 
 def _weights(
     scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params], params: Params, recipe: Recipe,
-    codes: Array | None, biases: Mapping[Slot, NDArray[np.float32]], notes: dict[int, str],
+    codes: Array | None, biases: Mapping[Slot, NDArray[np.float32]],
 ) -> dict[Slot, Constant]:  # fmt: skip
     """An operator's weights and bias."""
-    slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), _mode(scheme, m)
+    slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), mode_of(scheme, m)
     values, widened = scheme.model.constants[m.tensor], mode == Mode.WEIGHTS
     if widened and recipe.weights_type == TensorType.FLOAT16:
         return {slot: Constant(values.astype(np.float16), None, widened=True)}
-    if m.bias is None:
-        return {slot: Constant(params.encode(values) if codes is None else codes, params, widened)}
-    bias = biases.get(bias_slot, scheme.model.constants.get(m.bias))
-    if bias is None:
-        raise InputError("a bias is computed", name=scheme.model.graph.tensors[m.bias].name or f"#{m.bias}")
-    data = data_params(scheme, m, activations)
-    if codes is None:
-        fitted = fitting(params, values, bias, data, BIAS_REACH[TYPES[mode].bias])
-        if fitted is not params:
-            notes[m.operator] = "scales of weights raised so that the bias fits its type"
-        params, codes = fitted, fitted.encode(values)
-    unit = bias_params(params, data, TYPES[mode].bias or TensorType.INT32)
-    return {slot: Constant(codes, params), bias_slot: Constant(unit.encode(bias), unit)}
-
-
-def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params]) -> Params:
-    """Parameters of the activations that an operator multiplies its weights with."""
-    position = scheme.model.graph.operators[m.operator].inputs.index(m.data)
-    return activations[scheme.read[m.operator, position]]
-
-
-def fitted_weights(
-    scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
-) -> dict[Slot, Params]:  # fmt: skip
-    """Parameters of all weights under which every constant bias fits its type."""
-    result = dict(weights)
-    for m in scheme.multiplied:
-        bias = None if m.bias is None else scheme.model.constants.get(m.bias)
-        if bias is not None:
-            slot, reach = (m.operator, m.position), BIAS_REACH[TYPES[_mode(scheme, m)].bias]
-            values, data = scheme.model.constants[m.tensor], data_params(scheme, m, activations)
-            result[slot] = fitting(weights[slot], values, bias, data, reach)
-    return result
-
-
-def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:
-    """Parameters of a bias, whose unit is the accumulator's: the float32 product of both scales.
-
-    Source: LiteRT 2.3 kernel_util.cc GetQuantizedConvolutionMultipler, which refuses others.
-    """
-    scale = (weights.scale * data.scale).astype(np.float32)
-    return Params(type_, scale, np.zeros(scale.size, np.int64), 0)
-
-
-def fitting(weights: Params, values: Array, bias: NDArray[np.float32], data: Params, reach: int) -> Params:
-    """`weights` with scales raised where the bias would be greater than `reach` in the accumulator's unit.
-
-    A channel whose weights are all zero takes the scale that gives its bias BIAS_ALONE steps. The same object where
-    nothing changes.
-    """
-    step = data.scale.astype(np.float64)
-    size = np.abs(bias.astype(np.float64).reshape(-1))
-    if weights.scale.size == 1:
-        size = size.max(initial=0.0, keepdims=True)
-    channels = extent(values, weights.axis if weights.scale.size > 1 else None)
-    alone = (channels.low == 0) & (channels.high == 0) & (size > 0)
-    scale = np.where(size > step * weights.scale * reach, size / step / reach, weights.scale)
-    scale = np.where(alone, size / step / BIAS_ALONE, scale).astype(np.float32)
-    return weights if np.array_equal(scale, weights.scale) else replace(weights, scale=scale)
+    made = {slot: Constant(params.encode(values) if codes is None else codes, params, widened)}
+    if m.bias is not None:
+        bias = biases.get(bias_slot, scheme.model.constants[m.bias])
+        unit = bias_params(params, data_params(scheme, m, activations), TYPES[mode].bias or TensorType.INT32)
+        made[bias_slot] = Constant(unit.encode(bias), unit)
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 from tflq.interpreter import make_plan
 from tflq.profiles import by_name
 from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
+from tflq.quantization.biases import fitted_weights, raised
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.observe import Observations, Progress, observe
 from tflq.quantization.observers import Channels
@@ -50,13 +51,15 @@ def build(
             others, _ = modes_of(floats, Mode.INT16X8, refused)
             modes = tuple(others[i] or mode if i in wide else mode for i, mode in enumerate(modes))
         plan = scheme(floats, modes)
-        weights = weight_params(plan, weight_ranges(plan, ranging.weights, samples))
-        ranges = activation_ranges(plan, samples, ranging, weights, progress)
+        spanning = weight_params(plan, weight_ranges(plan, ranging.weights, samples))
+        ranges = activation_ranges(plan, samples, ranging, spanning, progress)
         activations = activation_params(plan, ranges, ranging.rule)
+        weights = fitted_weights(plan, activations, spanning)
         found = Refined(weights)
         if not methods.refining.changes_nothing:
             found = refined(plan, activations, weights, recipe, methods.refining, samples, progress)
         assignment = assign(plan, activations, found.weights, recipe, found.codes, found.biases)
+        assignment = replace(assignment, notes=raised(spanning, weights))
         result = rewritten(assignment)
         refusal = _refusal(result)
         if refusal is None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import CARRIER
-from tflq.quantization.assignment import assign, fitted_weights
+from tflq.quantization.assignment import assign
 from tflq.quantization.compare import codes_of, real
 from tflq.quantization.observe import Progress
 from tflq.quantization.params import Array, Params, limits
@@ -63,7 +63,7 @@ def refined(
 ) -> Refined:  # fmt: skip
     """Refine the weights of all operators that are matrix products and whose weights nothing else reads."""
     known = list(islice(samples, methods.samples))
-    state = Refined(fitted_weights(scheme, activations, weights))
+    state = Refined(weights)
     uses = Counter(t for o in scheme.model.graph.operators for t in o.inputs)
     todo = [
         found
