@@ -17,6 +17,7 @@ from tflq.cli.exits import Exit, exit_of
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
+    "compare": ("tflq.cli.compare", "compare_command"),
     "explain": ("tflq.cli.explain", "explain_command"),
     "fit": ("tflq.cli.fit", "fit_command"),
     "diff": ("tflq.cli.diff", "diff_command"),
@@ -24,6 +25,7 @@ VERBS = {
     "inspect": ("tflq.cli.inspect", "inspect_command"),
     "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),
+    "quantize": ("tflq.cli.quantize", "quantize_command"),
     "record": ("tflq.cli.record", "record_command"),
     "reduce": ("tflq.cli.reduce", "reduce_command"),
     "run": ("tflq.cli.run", "run_command"),
@@ -79,7 +81,7 @@ def _tell(error: BaseException, code: int, *, as_json: bool) -> None:
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="tflq", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Bit-exact execution and verification of .tflite models.
+    """Bit-exact execution, verification and quantization of .tflite models.
 
     Exit codes: 0 same, or done; 1 differs; 2 misuse or bad input; 3 unsupported or incomplete; 4 the runtime failed.
     """

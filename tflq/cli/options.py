@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -57,3 +58,30 @@ def input_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def scaling_options(function: F) -> F:
+    """--mean and --std, handed on together as `scaling`: a Scaling, or None where neither is given."""
+
+    @functools.wraps(function)
+    def scaled(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
+        return function(*words, scaling=_scaling(mean, std), **options)
+
+    for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
+        scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one a channel.")(scaled)
+    return cast(F, scaled)
+
+
+def _scaling(mean: str | None, std: str | None) -> Any:
+    if mean is None and std is None:
+        return None
+    from tflq.quantization.calibration import Scaling
+
+    return Scaling.of(_numbers(mean or "0", "--mean"), _numbers(std or "1", "--std"))
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no number or list like 0.5,0.5,0.5", param_hint=option) from None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflq.api.files import Source, load, save
 from tflq.errors import CalibrationError, TflqError
 from tflq.ir import Model, TensorType
+from tflq.quantization.budget import within_budget
 from tflq.quantization.building import Built, build
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.checking import Check, check
@@ -18,7 +19,8 @@ from tflq.quantization.observe import Observations, Progress, observe, outlying
 from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.recipe_files import read_recipe
 from tflq.quantization.runner import Sample
-from tflq.quantization.selection import Ranked, parted, ranked
+from tflq.quantization.selection import Ranked, judged, parted, ranked
+from tflq.quantization.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.stamp import stamped
 from tflq.verification.cutting import operators_named
 
@@ -37,16 +39,21 @@ class Report:
     """How a model was made, and how good it is.
 
     `ranking` holds all configurations that were tried, the one that was taken first. `comparison` is with the float
-    model, on the samples that were held back if there are. `kept_float` says why operators of the float model stayed
-    as they are, `notes` what was changed to make values of others fit. `outlying` are samples far greater than the rest.
+    model, on the `held_back` samples, or where that is 0 on those that the model was fitted to. `kept_float` says why
+    operators of the float model stayed as they are, `notes` what was changed to make values of others fit, `spared`
+    what the budget had others compute in. `sensitivities` are empty where nobody asked for them and there is no budget.
+    `outlying` are samples far beyond the rest.
     """
 
     recipe: Recipe
     ranking: tuple[Ranked, ...]
     comparison: Comparison
+    held_back: int
     check: Check
     kept_float: tuple[Remark, ...]
     notes: tuple[Remark, ...]
+    spared: tuple[Remark, ...]
+    sensitivities: tuple[Sensitivity, ...]
     outlying: tuple[int, ...]
 
 
@@ -64,18 +71,20 @@ class Result:
 
 def quantize(
     model: Source | Model, calibration: CalibrationSource | Calibration,
-    recipe: Recipe | str | os.PathLike[str] = "balanced", progress: Progress | None = None,
+    recipe: Recipe | str | os.PathLike[str] = "balanced", progress: Progress | None = None, *,
+    sensitivity: bool = False,
 ) -> Result:  # fmt: skip
     """Quantize a float model.
 
     `model` is a path, the bytes of a file or a Model; `calibration` a path or an iterable of samples, each a list of
     arrays in input order or a dict by name, batch dimension included; `recipe` a preset's name, the path of a recipe or
     a Recipe. Where a recipe has several candidates, a quarter of the samples is held back, and the candidate whose
-    model does best on it is taken.
+    model does best on it is taken. `sensitivity` asks for a report of what each operator alone costs.
 
     Raises:
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
+        OptionError: The recipe's budget cannot be kept.
     """
     source = load(model)
     wanted = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
@@ -86,18 +95,27 @@ def quantize(
     kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in asked}
     fitting, judging = (samples, samples) if len(wanted.candidates) == 1 else parted(samples)
     built, ranking = _best(source, floats, fitting, judging, wanted, kept, progress)
-    comparison = ranking[0].comparison
-    assert comparison is not None  # the first has a model
+    methods = ranking[0].methods
+    found: tuple[Sensitivity, ...] = ()
+    spared: dict[int, str] = {}
+    if sensitivity or wanted.budget is not None:
+        found = sensitivities(source, floats, fitting, judging, wanted, methods, progress)
+    if wanted.budget is not None:
+        attempt = within_budget(source, floats, fitting, judging, wanted, methods, kept, found, progress)
+        built, spared = attempt.built, dict.fromkeys(attempt.spared, wanted.budget.spared.value)
     result = stamped(built.rewritten.model, wanted)
+    comparison = compare_models(source, result, judging)
     report = Report(
-        wanted, ranking, comparison, check(result, source, judging), _remarks(floats, built.kept_float),
-        _remarks(floats, built.assignment.notes), outlying_samples,
+        wanted, ranking, comparison, 0 if judging is samples else comparison.samples,
+        check(result, source, judging), _remarks(floats, built.kept_float),
+        _remarks(floats, built.assignment.notes), _remarks(floats, spared),
+        tuple(replace(s, operator=floats.origins[s.operator]) for s in found), outlying_samples,
     )  # fmt: skip
     return Result(result, report)
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
-    """Samples whose inputs go far beyond the others'; looking for them refuses what cannot be used before work begins."""
+    """Samples whose inputs go far beyond the others'. Looking for them refuses bad samples before work begins."""
     graph = model.subgraphs[0]
     inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
     seen = observe(model, samples, Observations.begin(inputs))
@@ -127,7 +145,7 @@ def _best(
             failure = error
             tried.append(Ranked(methods, None, str(error)))
             continue
-        tried.append(Ranked(methods, compare_models(source, models[methods].rewritten.model, judging)))
+        tried.append(Ranked(methods, judged(floats, models[methods].rewritten, judging)))
     ranking = ranked(tried)
     if failure is not None and not models:
         raise failure

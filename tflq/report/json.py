@@ -34,7 +34,7 @@ def verify_document(report: Report) -> dict[str, Any]:
         "verdict": report.verdict.value,
         "model": _model(report.model),
         "profile": report.profile,
-        "against": _runtime(report.against),
+        "against": runtime_document(report.against),
         "golden": report.golden or None,
         "mode": report.mode,
         "inputs": asdict(report.inputs),
@@ -81,7 +81,7 @@ def record_document(model: ModelFacts, golden: Golden, path: str) -> dict[str, A
         "schema": RECORD,
         "model": _model(model),
         "golden": path,
-        "runtime": _runtime(golden.runtime),
+        "runtime": runtime_document(golden.runtime),
         "inputs": asdict(golden.inputs),
         "samples": len(golden.observations),
         "tensors": golden.tensors,
@@ -134,7 +134,8 @@ def _model(facts: ModelFacts) -> dict[str, Any]:
     return {"path": facts.path or None, "size": facts.size, "sha256": facts.sha256}
 
 
-def _runtime(runtime: Any) -> dict[str, Any]:
+def runtime_document(runtime: Any) -> dict[str, Any]:
+    """What ran: a description, or what a golden file holds of it."""
     return dict(asdict(runtime) if is_dataclass(runtime) and not isinstance(runtime, type) else runtime)
 
 

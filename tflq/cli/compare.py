@@ -1,0 +1,59 @@
+"""`tflq compare`: how near a quantized model is to the float one, made by anyone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.options import json_option, scaling_options
+from tflq.cli.output import say, say_document
+
+
+@click.command("compare")
+@click.argument("reference", metavar="FLOAT", type=click.Path())
+@click.argument("other", metavar="INT8", type=click.Path())
+@click.option(
+    "--data",
+    required=True,
+    metavar="PATH",
+    type=click.Path(),
+    help="Inputs: an .npz, .npy or folder of arrays or images.",
+)  # fmt: skip
+@click.option(
+    "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
+)
+@scaling_options
+@click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
+@click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@json_option
+def compare_command(
+    reference: str, other: str, data: str, labels: str | None, scaling: Any, all_tensors: bool, html: str | None,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that flip.
+
+    FLOAT and INT8 are any two models with the same inputs and outputs, whoever made them. Tensors are matched by their
+    names. Exit code 0 whatever is found.
+    """
+    from tflq.quantization.calibration import Calibration
+    from tflq.quantization.compare import compare
+    from tflq.quantization.labels import read_labels
+    from tflq.report import compare as report
+    from tflq.verification.source import subject
+
+    first, second = subject(reference), subject(other)
+    samples = Calibration(first.model, data, scaling)
+    found = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
+    if html is not None:
+        from tflq.cli.files import write_text
+        from tflq.report.html.compare import compare_page
+
+        write_text(html, compare_page(first.facts, second.facts, found))
+    if as_json:
+        say_document(report.compare_document(first.facts, second.facts, found))
+    else:
+        command = report.next_step(reference, other, found)
+        say(report.compare_lines(first.facts, second.facts, found, all_tensors=all_tensors, next_command=command))
+    return Exit.SAME

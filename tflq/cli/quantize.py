@@ -1,0 +1,120 @@
+"""`tflq quantize`: a float model and calibration data to an integer model that is verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflq.cli.exits import Exit, exit_of
+from tflq.cli.options import json_option, model_argument, scaling_options
+from tflq.cli.output import say, say_document
+
+if TYPE_CHECKING:
+    from tflq.quantization.checking import Check
+    from tflq.quantization.recipe import Recipe
+
+
+@click.command("quantize")
+@model_argument
+@click.option(
+    "--calibration", required=True, metavar="PATH", type=click.Path(),
+    help="Typical inputs: an .npz, .npy or folder of arrays or images.",
+)  # fmt: skip
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The model to write.")
+@click.option("-f", "--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--recipe", default="balanced", show_default=True, metavar="NAME|FILE", help="fast, balanced, best or a file."
+)
+@click.option("--mode", metavar="MODE", help="int8, int16x8, uint8, dynamic or weights. [default: the recipe's]")
+@click.option("--input-type", metavar="TYPE", help="Of inputs, e.g. float32. [default: the recipe's, else the mode's]")
+@click.option("--output-type", metavar="TYPE", help="Of outputs. [default: the recipe's, else the mode's]")
+@click.option(
+    "--keep-float", multiple=True, metavar="OP",
+    help="Leave it in float: an index, tensor name, type or FIRST..LAST; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--budget", metavar="BOUNDS",
+    help="Make the most sensitive operators less coarse: sqnr>=DB, agreement>=SHARE, bytes<=N, share<=SHARE of the "
+    "multiply-accumulates, spared=int16x8 or float; several with commas.",
+)  # fmt: skip
+@click.option("--sensitivity", is_flag=True, help="Also tell what each operator costs alone.")
+@scaling_options
+@click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@json_option
+def quantize_command(
+    model: str, calibration: str, output: str, force: bool, recipe: str, mode: str | None, input_type: str | None,
+    output_type: str | None, keep_float: tuple[str, ...], budget: str | None, sensitivity: bool, scaling: Any,
+    html: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
+
+    The file is written whatever the verification says. Exit code 0: the same bits in LiteRT, or LiteRT is not
+    installed; 5: but for float operators that are close as promised; 1: other bits; 3: not all could be compared; 4:
+    LiteRT refuses the model.
+    """
+    from tflq.quantization.calibration import Calibration
+    from tflq.quantization.pipeline import quantize
+    from tflq.report.progress import progress_bar
+    from tflq.report.quantize import Making, quantize_lines
+    from tflq.verification.source import subject
+
+    _check_output(output, force)
+    wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
+    source = subject(model)
+    with progress_bar() as progress:
+        samples = Calibration(source.model, calibration, scaling)
+        result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity)
+    result.save(output)
+    making = Making(source.facts, subject(output).facts, calibration, result)
+    if html is not None:
+        from tflq.cli.files import write_text
+        from tflq.report.html.quantize import quantize_page
+
+        write_text(html, quantize_page(making))
+    if as_json:
+        from tflq.report.quantize_document import quantize_document
+
+        say_document(quantize_document(making))
+    else:
+        say(quantize_lines(making))
+    return _exit(result.report.check)
+
+
+def _check_output(path: str, force: bool) -> None:
+    """Refuse what cannot be written before minutes of work."""
+    from tflq.errors import FileAccessError
+
+    if Path(path).exists() and not force:
+        raise FileAccessError(path, "exists already; --force replaces it")
+    if not Path(path).resolve().parent.is_dir():
+        raise FileAccessError(path, "there is no such folder")
+
+
+def _recipe(source: str, keep_float: tuple[str, ...], budget: str | None, **words: str | None) -> Recipe:
+    """The recipe with what the options say in place of its own; more operators stay in float."""
+    from dataclasses import replace
+
+    from tflq.quantization.recipe_files import read_budget, read_recipe
+
+    recipe = read_recipe(source)
+    changed: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
+    if budget is not None:
+        changed["budget"] = read_budget(budget)
+    return replace(recipe, keep_float=(*recipe.keep_float, *keep_float), **changed)
+
+
+def _exit(check: Check) -> int:
+    from tflq.errors import RuntimeMissing
+    from tflq.verification import Verdict
+
+    if check.report is None:
+        error = check.error
+        return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error) or Exit.MISUSE
+    return {
+        Verdict.SAME: Exit.SAME,
+        Verdict.CLOSE: Exit.CLOSE,
+        Verdict.DIFFERS: Exit.DIFFERS,
+        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
+    }[check.report.verdict]
