@@ -121,8 +121,8 @@ def test_a_first_batch_lays_the_bins_and_the_rest_counts_at_their_ends() -> None
     assert held.counts[0] == 1
     assert held.counts[-1] == 2
     assert held.counts.sum() == 6
-    assert held.sums[-1] == 300
-    assert ends(held.range) == (-50, 200)
+    assert held.sums[-1] == 2 * high
+    assert ends(held.range) == (low, high)
     with pytest.raises(InputError, match="same bins"):
         held.merge(Histogram.within(Range.of(0.0, 1.0), 64).update(first))
 
@@ -161,6 +161,19 @@ def test_a_few_wild_samples_do_not_decide(observer: Any) -> None:
     batches = np.split(x, 20)
     ours = square_error(usual, after(observer, batches).range)
     assert ours < 0.05 * square_error(usual, after(MinMax(), batches).range)
+
+
+def test_a_first_batch_keeps_later_outliers_from_deciding() -> None:
+    x = np.random.default_rng(6).normal(size=(200, 100)).astype(np.float32)
+    x[[70, 130], 5] = 5000, -4000
+    usual, laying = np.delete(x, [70, 130], axis=0), Laying(RangeRule.NUDGE, TensorType.INT8)
+    seen = {margin: after(Histogram(margin=margin), np.split(x, 20)) for margin in (None, 0.25)}
+    lost = {
+        margin: square_error(usual, search_range(Points.of_histogram(h), laying, Objective.L2, Grid()))
+        for margin, h in seen.items()
+    }
+    assert lost[0.25] < 1e-3 * square_error(usual, after(MinMax(), [x]).range)
+    assert lost[0.25] < 0.1 * lost[None]
 
 
 def test_relative_counts_add_up_to_noise_to_signal_ratios() -> None:

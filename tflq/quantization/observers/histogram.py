@@ -28,7 +28,7 @@ class Histogram:
     """Bin i counts the values in [(first + i) * 2^exponent, (first + i + 1) * 2^exponent) and holds their sum.
 
     With `margin` None the bins widen until they hold everything. Else they are laid over the first batch's range,
-    widened on both sides by `margin` of its width, and stay: what falls beside counts in the end bins.
+    widened on both sides by `margin` of its width, and stay: what falls beside counts as if it lay at their ends.
 
     `relative` lets each value count 1 / (mean square of its sample), so that square errors add up to noise-to-signal
     ratios of samples: large samples do not outweigh small ones. Then counts are no integers.
@@ -46,14 +46,22 @@ class Histogram:
 
     @staticmethod
     def within(wanted: Range, bins: int = 4096) -> Histogram:
-        """An empty histogram over a whole tensor's range; what falls beside will count in the end bins."""
+        """An empty histogram over a whole tensor's range; what falls beside will count as at its ends."""
         exponent, first = _grid(float(wanted.low[0]), float(wanted.high[0]), bins)
         return Histogram(bins, 0.0, False, exponent, first, np.zeros(bins), np.zeros(bins))
 
     @property
     def range(self) -> Range:
-        """From the least to the greatest value seen, those beside the bins too."""
-        return Range.of(self.low, self.high) if self.low <= self.high else Range.of(0.0, 0.0)
+        """From the least to the greatest value seen, as far as the bins reach."""
+        if self.low > self.high:
+            return Range.of(0.0, 0.0)
+        low, high = self._edges
+        return Range.of(max(self.low, low), min(self.high, high))
+
+    @property
+    def _edges(self) -> tuple[float, float]:
+        """Where the first bin begins and the last one ends."""
+        return math.ldexp(self.first, self.exponent), math.ldexp(self.first + self.bins, self.exponent)
 
     def update(self, samples: Array) -> Histogram:
         """With the samples counted."""
@@ -111,6 +119,7 @@ class Histogram:
         return replace(self, counts=np.zeros_like(self.counts), sums=np.zeros_like(self.sums))
 
     def _counting(self, samples: Reals) -> Histogram:
+        samples = np.clip(samples, *self._edges)
         index = np.floor(samples * math.ldexp(1.0, -self.exponent)) - self.first
         index = _clipped(index, self.bins).astype(np.int64).ravel()
         weights = _relative_weights(samples) if self.relative else None
