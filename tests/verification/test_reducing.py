@@ -13,11 +13,13 @@ from tflq.api.files import load, save
 from tflq.errors import InputError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, TensorSpec
+from tflq.ir.schema import enum
 from tflq.profiles import PROFILES
 from tflq.verification.cutting import cut
 from tflq.verification.dump import Dump
 from tflq.verification.golden import load_golden
 from tflq.verification.reduction import Check, Reduced, outputs_of, reduce_check, reduce_dump
+from tflq.verification.tapping import single_operator
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = PROFILES["litert-ref"]
@@ -78,6 +80,30 @@ def test_operators_of_all_kinds_are_narrowed(name: str, most: int) -> None:
     assert found.got is not None
     assert found.expected[0].size <= most
     assert np.count_nonzero(found.expected[0] != found.got[0]) == 1
+    (live,) = loads_in_litert(found)
+    assert np.array_equal(live, found.expected[0])
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (0, -1), (-1, 0), (-1, -1), (0, 3)])
+@pytest.mark.parametrize("index", [3, 7])
+def test_a_fault_at_the_border_keeps_its_padding(index: int, corner: tuple[int, int]) -> None:
+    """DEPTHWISE_CONV_2D with padding SAME, of stride 1 and 2."""
+    model = load(GOLDEN)
+    dump = dump_with_fault(model, index)
+    graph = model.subgraphs[0]
+    operator = graph.operators[index]
+    made = outputs_of(single_operator(model, index)[0], REFERENCE, (dump.tensors[operator.inputs[0]],))[0]
+    faulty = made.copy()
+    faulty[0, corner[0], corner[1], 5] ^= 1
+    found = reduce_dump(model, REFERENCE, Dump("", {**dump.tensors, operator.outputs[0]: faulty}))
+    assert found.operators == (index,)
+    assert found.got is not None
+    assert found.expected[0].size <= 16
+    assert np.count_nonzero(found.expected[0] != found.got[0]) == 1
+    record = found.model.subgraphs[0].operators[0].options
+    assert record is not None
+    over_the_edge = index == 3 or -1 in corner  # of stride 2, this padding is at the end only
+    assert record["padding"] == enum("Padding")["SAME" if over_the_edge else "VALID"]
     (live,) = loads_in_litert(found)
     assert np.array_equal(live, found.expected[0])
 

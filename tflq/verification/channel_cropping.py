@@ -50,6 +50,8 @@ def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) 
         window = window_of(model, operator, sample[0], box, weights.shape[1:3])
         if window is not None:
             yield from _one_channel(without_padding(model), sample[0], places, (box[0], *window), box)
+        for read, made in edge_of(model, operator, sample[0], box, weights.shape[1:3]):
+            yield from _one_channel(model, sample[0], places, (box[0], *read), (box[0], *made, box[-1]))
     one_row = name != "FULLY_CONNECTED" or sample[0].ndim == len(box) == 2
     first = box[0] if one_row else slice(None)
     whole = (slice(None),) * (len(box) - 2)
@@ -77,6 +79,40 @@ def window_of(
             return None
         ranges.append(slice(start, stop))
     return tuple(ranges)
+
+
+def edge_of(
+    model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]
+) -> Iterator[tuple[Selection, Selection]]:  # fmt: skip
+    """Input and output ranges around the box for which padding SAME pads what it padded before.
+
+    On the other side of the range it pads, too, where there was data: elements that read it come out otherwise.
+    """
+    graph, options = model.subgraphs[0], operator.options
+    if options is None or len(box) != 4 or int(options["padding"]) != enum("Padding")["SAME"]:
+        return
+    output = graph.tensors[operator.outputs[0]].shape
+    ranges = []
+    for axis, side in ((1, "h"), (2, "w")):
+        reach = (kernel[axis - 1] - 1) * int(options.get(f"dilation_{side}_factor", 1)) + 1
+        ranges.append(_same_padding(box[axis], x.shape[axis], output[axis], int(options[f"stride_{side}"]), reach))
+    if all(found is not None for found in ranges):
+        read, made = (tuple(found[k] for found in ranges if found is not None) for k in (0, 1))
+        yield read, made
+
+
+def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int) -> tuple[slice, slice] | None:
+    """The shortest range of `extent` elements, and the outputs that it makes, in which the box reads what it read."""
+    before = max((outputs - 1) * stride + reach - extent, 0) // 2
+    first, last = max(box.start * stride - before, 0), min((box.stop - 1) * stride - before + reach, extent)
+    for size in range(last - first, extent + 1):
+        made = -(-size // stride)
+        shift = max((made - 1) * stride + reach - size, 0) // 2 - before
+        for start in range(max(box.stop - made, 0), min(box.start, outputs - made) + 1):
+            at = start * stride + shift
+            if 0 <= at <= first and last <= at + size <= extent:
+                return slice(at, at + size), slice(start, start + made)
+    return None
 
 
 def without_padding(model: Model) -> Model:

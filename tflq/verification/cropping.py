@@ -1,6 +1,6 @@
 """One operator narrowed to a box of its output: smaller shapes, the same arithmetic inside the box.
 
-Windows that reach over an edge are left as they are, since what an implementation does there may be what is looked for.
+Windows that reach over an edge keep it, since what an implementation does there may be what is looked for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tflq.verification.channel_cropping import (
     Sample,
     Selection,
     channel_narrowings,
+    edge_of,
     window_of,
     with_shape,
     without_padding,
@@ -60,6 +61,8 @@ def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> I
     window = window_of(model, operator, sample[0], box, kernel)
     if window is not None:
         yield from _part(without_padding(model), operator, sample, (box[0], *window, box[3]), box)
+    for read, made in edge_of(model, operator, sample[0], box, kernel):
+        yield from _part(model, operator, sample, (box[0], *read, box[3]), (box[0], *made, box[3]))
     whole = (box[0], slice(None), slice(None), box[3])
     yield from _part(model, operator, sample, whole, whole)
 

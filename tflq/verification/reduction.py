@@ -13,7 +13,7 @@ from tflq.errors import InputError, TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import Profile
-from tflq.verification.comparing import difference
+from tflq.verification.comparing import difference, unequal
 from tflq.verification.cropping import narrowings
 from tflq.verification.cutting import compacted, cut
 from tflq.verification.dump import Dump
@@ -67,7 +67,10 @@ def _whole(alone: Alone, profile: Profile) -> Reduced:
 
 
 def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
-    """Narrowed to a differing element, where the profile gives the same bits there as in the whole operator."""
+    """Narrowed to a differing element, where the profile gives the same bits there as in the whole operator.
+
+    Elements beside it that the cut changed are given as the profile computes them.
+    """
     if len(found.expected) != 1 or found.got is None or found.expected[0].shape != found.got[0].shape:
         return found
     expected, got = found.expected[0], found.got[0]
@@ -75,12 +78,21 @@ def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
     for element in _elements(expected, got):
         for model, sample, selection in narrowings(found.model, found.sample, _box(element)):
             result = _outputs_or_none(model, profile, sample)
-            same = result is not None and difference(expected[selection], result[0]).same
-            if same and result is not None and result[0].size < best.expected[0].size:
-                best = Reduced(compacted(model), found.operators, sample, result, (got[selection],))
+            if result is None or result[0].size >= best.expected[0].size:
+                continue
+            device = _device_of(expected[selection], got[selection], result[0])
+            if device is not None and not difference(result[0], device).same:
+                best = Reduced(compacted(model), found.operators, sample, result, (device,))
         if best.expected[0].size == 1:
             break
     return best
+
+
+def _device_of(expected: Array, got: Array, result: Array) -> Array | None:
+    """What the device gives of a part: `got` where the profile's `result` is the whole's, else the result."""
+    if (result.shape, result.dtype) != (expected.shape, expected.dtype):
+        return None
+    return np.where(unequal(expected, result), result, got)
 
 
 def _elements(expected: Array, got: Array) -> list[tuple[int, ...]]:
