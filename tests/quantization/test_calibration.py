@@ -59,6 +59,11 @@ def named_npz(folder: Path) -> Path:
     return folder / "rows.npz"
 
 
+def by_columns(folder: Path) -> Path:
+    np.save(folder / "rows.npy", np.asfortranarray(ROWS))
+    return folder / "rows.npy"
+
+
 def numbered_npz(folder: Path) -> Path:
     np.savez(folder / "rows.npz", **{f"s{k}_in0": row[None] for k, row in enumerate(ROWS)})
     return folder / "rows.npz"
@@ -78,7 +83,7 @@ def folder_of_archives(folder: Path) -> Path:
 
 
 SOURCES: list[Callable[[Path], Any]] = [
-    saved_npy, saved_npz, named_npz, numbered_npz, folder_of_arrays, folder_of_archives,
+    saved_npy, by_columns, saved_npz, named_npz, numbered_npz, folder_of_arrays, folder_of_archives,
     lambda _: ROWS,
     lambda _: {"t0": ROWS},
     lambda _: [[row[None]] for row in ROWS],

@@ -57,7 +57,9 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _rows(file: IO[bytes]) -> Iterator[Array]:
-    """The rows of an array in NumPy's format, version 1 or 2; nothing is ever unpickled."""
+    """The rows of an array in NumPy's format, version 1 or 2; nothing is ever unpickled. An array that is stored column
+    by column is read whole.
+    """
     version = np.lib.format.read_magic(file)
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = header(file)
@@ -65,11 +67,16 @@ def _rows(file: IO[bytes]) -> Iterator[Array]:
         raise ValueError("holds Python objects")
     if not shape:
         raise ValueError("has no rows: a single number")
-    if fortran and len(shape) > 1:
-        raise ValueError("is stored column by column; save it in C order")
-    size = prod(shape[1:]) * dtype.itemsize
+    if fortran:
+        yield from _array(file, dtype, shape[::-1]).T
+        return
     for _ in range(shape[0]):
-        data = file.read(size)
-        if len(data) != size:
-            raise EOFError("ends within a row")
-        yield np.frombuffer(data, dtype).reshape(shape[1:])
+        yield _array(file, dtype, shape[1:])
+
+
+def _array(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    size = prod(shape) * dtype.itemsize
+    data = file.read(size)
+    if len(data) != size:
+        raise EOFError("ends within a row")
+    return np.frombuffer(data, dtype).reshape(shape)
