@@ -282,3 +282,16 @@ def test_callers_get_the_types_they_ask_for_even_where_an_operator_stays_float(m
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [kind, kind]
     graph = quantized(model, mode).subgraphs[0]
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [TensorType.FLOAT32] * 2
+
+
+def test_what_an_integer_kernel_would_abort_on_stays_in_float() -> None:
+    g = FloatGraph(9)
+    x = g.op("MUL", [g.given(1, 6), g.constant([1000.0])], WITHOUT_OPTIONS)[0]
+    y = g.op("ADD", [x, g.constant([1.0])], WITHOUT_OPTIONS)[0]
+    g.op("GREATER", [x, y], {}, ("bool",))
+    g.op("SUM", [y, g.constant([1], "int32")], {"keep_dims": False})
+    model = completed(g)
+    for mode, kept in ((Mode.INT8, {2}), (Mode.INT16X8, {3})):
+        built = min_max(model, samples(model, 0), Recipe(mode=mode))
+        assert set(built.kept_float) == kept
+        assert all("does not take it" in reason for reason in built.kept_float.values())

@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-import numpy as np
-
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
-from tflq.ir.schema import enum
+from tflq.ir import Model, Operator, Record, TensorSpec, TensorType
 from tflq.quantization.assignment import Assignment, Constant
+from tflq.quantization.draft import Draft
 from tflq.quantization.floats import FloatModel, stored_params
-from tflq.quantization.params import Array, Params
+from tflq.quantization.params import Params
 from tflq.quantization.recipe import Mode
 from tflq.quantization.rules import READS_SHAPES
 from tflq.quantization.scheme import Slot
@@ -56,16 +54,11 @@ class _Writing:
         self._assignment = assignment
         self._source: FloatModel = assignment.scheme.model
         self._model = self._source.model
-        self._tensors: list[TensorSpec] = []
-        self._operators: list[Operator] = []
-        self._origins: list[int] = []
-        self._codes: list[OperatorCode] = []
-        self._buffers: list[Buffer] = [Buffer()]
-        self._stored: dict[bytes, int] = {}  # bytes -> buffer
+        self._draft = Draft(self._model)
         self._made: dict[int, int] = {}  # float model's tensor -> new tensor
         self._converted: dict[tuple[int, object], int] = {}  # (float model's tensor, form) -> new tensor
         self._constants: dict[object, int] = {}
-        self._names: set[str] = set()
+        self._stored: set[int] = set()  # constants of the float model that are here in one form at least
         self._inputs = tuple(self._original(t) for t in self._source.graph.inputs)
 
     def operator(self, index: int) -> None:
@@ -82,37 +75,21 @@ class _Writing:
             code = replace(code, version=max(code.version, self._version(code.name, options, inputs, outputs)))
         intermediates = self._intermediates(index, old)
         new = replace(old, inputs=inputs, outputs=outputs, options=options, intermediates=intermediates)
-        self._append(new, code, index)
+        self._draft.append(new, code, index)
 
     def result(self) -> Rewritten:
         """The model, its outputs converted to what callers get."""
         outputs = tuple(self._output(t) for t in self._source.graph.outputs)
         given = dict(zip(self._source.graph.inputs, self._inputs, strict=True))
         taken = dict(zip(self._source.graph.outputs, outputs, strict=True))
-        graph = replace(
-            self._source.graph,
-            tensors=tuple(self._tensors),
-            inputs=self._inputs,
-            outputs=outputs,
-            operators=tuple(self._operators),
-        )
         signatures = self._model.signature_defs
         if signatures is not None:
             signatures = tuple(
                 s if s.subgraph_index else replace(s, inputs=_moved(s.inputs, given), outputs=_moved(s.outputs, taken))
                 for s in signatures
             )
-        others = tuple(self._elsewhere(g) for g in self._model.subgraphs[1:])
-        model = replace(
-            self._model,
-            operator_codes=tuple(self._codes),
-            subgraphs=(graph, *others),
-            buffers=tuple(self._buffers),
-            signature_defs=signatures,
-            metadata=self._metadata(),
-            metadata_buffer=None,
-        )
-        return Rewritten(model, tuple(self._origins), MappingProxyType(self._made))
+        model = replace(self._draft.finished(self._inputs, outputs), signature_defs=signatures)
+        return Rewritten(model, tuple(self._draft.origins), MappingProxyType(self._made))
 
     def _operand(self, slot: Slot, tensor: int) -> int:
         if self._source.op(slot[0]) in READS_SHAPES:
@@ -153,11 +130,13 @@ class _Writing:
         spec = self._source.graph.tensors[tensor]
         kind = TensorType.FLOAT32 if made is None else made.type
         if wanted is None:
-            result = self._tensor(_typed(spec, None, "" if tensor in self._source.codes else "_dequantized"))
-            self._insert("DEQUANTIZE", home, result, dequantize_version(kind, 1))
+            name = spec.name if tensor in self._source.codes else self._draft.named(f"{spec.name or ''}_dequantized")
+            result = self._draft.tensor(_in_type(spec, None, name))
+            self._draft.convert("DEQUANTIZE", home, result, dequantize_version(kind, 1))
         else:
-            result = self._tensor(_typed(spec, wanted, f"_{wanted.type.label}"))
-            self._insert("QUANTIZE", home, result, quantize_version(kind, wanted.type))
+            name = self._draft.named(f"{spec.name or ''}_{wanted.type.label}")
+            result = self._draft.tensor(_in_type(spec, wanted, name))
+            self._draft.convert("QUANTIZE", home, result, quantize_version(kind, wanted.type))
         return result
 
     def _dissolved(self, index: int, operator: Operator) -> bool:
@@ -174,15 +153,19 @@ class _Writing:
 
     def _constant(self, tensor: int, constant: Constant) -> int:
         params = constant.params
-        key = (constant.codes.tobytes(), constant.codes.shape, None if params is None else params.key, constant.widened)
+        buffer, shape = self._draft.buffer(constant.codes), constant.codes.shape
+        key = (buffer, shape, None if params is None else params.key, constant.widened)
         if key not in self._constants:
-            spec = replace(self._source.graph.tensors[tensor], buffer=self._buffer(constant.codes), sparsity=None)
-            stored = self._tensor(_stored(spec, params))
+            spec = self._source.graph.tensors[tensor]
+            name = spec.name if tensor not in self._stored else self._draft.named(spec.name or "")
+            self._stored.add(tensor)
+            kind = TensorType.FLOAT16 if params is None else params.type
+            form = replace(_in_type(spec, params, name), type=kind, buffer=buffer, sparsity=None)
+            stored = self._draft.tensor(form)
             if constant.widened:
-                wide = self._tensor(_typed(spec, None, "_dequantized"))
+                wide = self._draft.tensor(_in_type(spec, None, self._draft.named(f"{spec.name or ''}_dequantized")))
                 channels = 1 if params is None else params.scale.size
-                kind = TensorType.FLOAT16 if params is None else params.type
-                self._insert("DEQUANTIZE", stored, wide, dequantize_version(kind, channels))
+                self._draft.convert("DEQUANTIZE", stored, wide, dequantize_version(kind, channels))
                 stored = wide
             self._constants[key] = stored
         return self._constants[key]
@@ -194,8 +177,9 @@ class _Writing:
         if tensor not in self._made:
             spec = self._source.graph.tensors[tensor]
             params = self._assignment.made.get(tensor)
-            spec = replace(spec, buffer=self._copied(spec) if tensor in self._source.constants else 0)
-            self._made[tensor] = self._tensor(spec if params is None else _stored(spec, params))
+            spec = spec if params is None else _in_type(spec, params, spec.name)
+            buffer = self._draft.copied(spec.buffer) if tensor in self._source.constants else 0
+            self._made[tensor] = self._draft.tensor(replace(spec, buffer=buffer))
         return self._made[tensor]
 
     def _intermediates(self, index: int, operator: Operator) -> tuple[int, ...] | None:
@@ -205,62 +189,16 @@ class _Writing:
         name = self._source.graph.tensors[operator.outputs[0]].name
         inside = enumerate(self._assignment.intermediates[index])
         return tuple(
-            self._tensor(TensorSpec(f"{name}_intermediate_{i}", p.type, (), quantization=p.quantization))
+            self._draft.tensor(TensorSpec(f"{name}_intermediate_{i}", p.type, (), quantization=p.quantization))
             for i, p in inside
         )
 
-    def _tensor(self, spec: TensorSpec) -> int:
-        name = spec.name or ""
-        if name in self._names:
-            name = next(n for i in range(1, len(self._names) + 2) if (n := f"{spec.name}_{i}") not in self._names)
-        self._names.add(name)
-        self._tensors.append(replace(spec, name=name))
-        return len(self._tensors) - 1
-
-    def _buffer(self, values: Array) -> int:
-        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        key = data.tobytes()
-        if key not in self._stored:
-            self._buffers.append(Buffer(data))
-            self._stored[key] = len(self._buffers) - 1
-        return self._stored[key]
-
-    def _insert(self, name: str, source: int, result: int, version: int) -> None:
-        code = OperatorCode(enum("BuiltinOperator")[name], name, version)
-        self._append(Operator(0, (source,), (result,), Record(f"{name.capitalize()}Options")), code, -1)
-
-    def _append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
-        self._operators.append(replace(operator, opcode_index=self._code(code)))
-        self._origins.append(origin)
-
-    def _elsewhere(self, graph: Subgraph) -> Subgraph:
-        """Another subgraph, as it is."""
-        tensors = tuple(replace(t, buffer=self._copied(t)) for t in graph.tensors)
-        codes = self._model.operator_codes
-        operators = tuple(replace(o, opcode_index=self._code(codes[o.opcode_index])) for o in graph.operators)
-        return replace(graph, tensors=tensors, operators=operators)
-
-    def _copied(self, spec: TensorSpec) -> int:
-        data = self._model.buffers[spec.buffer].data
-        return 0 if data is None else self._buffer(data)
-
-    def _metadata(self) -> tuple[tuple[str | None, int], ...] | None:
-        """What the file says about itself, but for the version that its operators need, which are others now."""
-        kept = [(name, b) for name, b in self._model.metadata or () if name != "min_runtime_version"]
-        data = [(name, self._model.buffers[buffer].data) for name, buffer in kept]
-        return tuple((name, 0 if d is None else self._buffer(d)) for name, d in data) or None
-
-    def _code(self, code: OperatorCode) -> int:
-        if code not in self._codes:
-            self._codes.append(code)
-        return self._codes.index(code)
-
     def _version(self, op: str, options: Record | None, inputs: Sequence[int], outputs: Sequence[int]) -> int:
-        specs = [None if t < 0 else self._tensors[t] for t in inputs]
+        specs = [None if t < 0 else self._draft.tensors[t] for t in inputs]
         types = [None if s is None else TensorType(s.type) for s in specs]
         scales = [s.quantization.scale for s in specs if s is not None and s.quantization is not None]
         version = needed(op, types, per_channel=any(scale.size > 1 for scale in scales[1:]))
-        made = self._tensors[outputs[0]].quantization
+        made = self._draft.tensors[outputs[0]].quantization
         if op == "MUL" and made is not None and len(scales) == 2:
             product = float(scales[0][0]) * float(scales[1][0]) / float(made.scale[0])
             version = max(version, MUL_BY_ONE_OR_MORE if product >= 1 else 1)
@@ -271,15 +209,11 @@ def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[
     return tuple((name, new.get(tensor, tensor)) for name, tensor in pairs)
 
 
-def _typed(spec: TensorSpec, params: Params | None, suffix: str) -> TensorSpec:
-    """A computed tensor of the same shape in another form."""
-    return replace(_stored(spec, params, TensorType.FLOAT32), name=f"{spec.name}{suffix}", buffer=0)
-
-
-def _stored(spec: TensorSpec, params: Params | None, otherwise: TensorType = TensorType.FLOAT16) -> TensorSpec:
+def _in_type(spec: TensorSpec, params: Params | None, name: str | None) -> TensorSpec:
+    """A tensor of the same shape with those parameters, or with float32 values; without a buffer."""
     if params is None:
-        return replace(spec, type=otherwise, quantization=None)
-    return replace(spec, type=params.type, quantization=params.quantization)
+        return replace(spec, name=name, type=TensorType.FLOAT32, quantization=None, buffer=0)
+    return replace(spec, name=name, type=params.type, quantization=params.quantization, buffer=0)
 
 
 def _options(options: Record | None, mode: Mode) -> Record | None:

@@ -1,0 +1,96 @@
+"""A model while it is written: tensors, constants stored once, operators with their codes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
+from tflq.ir.schema import enum
+from tflq.quantization.params import Array
+
+
+class Draft:
+    """The first subgraph and the tables of a model that grow together; other subgraphs are taken over from `model`."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.tensors: list[TensorSpec] = []
+        self.operators: list[Operator] = []
+        self.origins: list[int] = []  # for each operator where it comes from, -1 where it is new
+        self._codes: list[OperatorCode] = []
+        self._buffers: list[Buffer] = [Buffer()]
+        self._stored: dict[bytes, int] = {}  # digest of a buffer's bytes -> its number
+        self._names = {t.name for t in model.subgraphs[0].tensors}
+
+    def tensor(self, spec: TensorSpec) -> int:
+        """Add a tensor; its number."""
+        self.tensors.append(spec)
+        return len(self.tensors) - 1
+
+    def named(self, name: str) -> str:
+        """`name`, or with a number after it where that is taken already."""
+        candidate, count = name, 0
+        while candidate in self._names:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._names.add(candidate)
+        return candidate
+
+    def buffer(self, values: Array | None) -> int:
+        """The number of the buffer that holds those values; 0 for None."""
+        if values is None:
+            return 0
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        key = sha256(data.data).digest()
+        if key not in self._stored:
+            self._buffers.append(Buffer(data))
+            self._stored[key] = len(self._buffers) - 1
+        return self._stored[key]
+
+    def copied(self, buffer: int) -> int:
+        """The number that a buffer of the model has here."""
+        return self.buffer(self._model.buffers[buffer].data)
+
+    def append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
+        """Add an operator of that code."""
+        self.operators.append(replace(operator, opcode_index=self._code(code)))
+        self.origins.append(origin)
+
+    def convert(self, name: str, source: int, result: int, version: int) -> None:
+        """Add a QUANTIZE or DEQUANTIZE."""
+        code = OperatorCode(enum("BuiltinOperator")[name], name, version)
+        self.append(Operator(0, (source,), (result,), Record(f"{name.capitalize()}Options")), code, -1)
+
+    def finished(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Model:
+        """The model; what it says about itself stays, but for the runtime version that its operators needed."""
+        first, *others = self._model.subgraphs
+        first = replace(
+            first, tensors=tuple(self.tensors), inputs=inputs, outputs=outputs, operators=tuple(self.operators)
+        )
+        subgraphs = (first, *map(self._taken_over, others))
+        kept = [(name, b) for name, b in self._model.metadata or () if name != "min_runtime_version"]
+        metadata = tuple((name, self.copied(buffer)) for name, buffer in kept) or None
+        return replace(
+            self._model,
+            operator_codes=tuple(self._codes),
+            subgraphs=subgraphs,
+            buffers=tuple(self._buffers),
+            metadata=metadata,
+            metadata_buffer=None,
+        )
+
+    def _taken_over(self, graph: Subgraph) -> Subgraph:
+        codes = self._model.operator_codes
+        return replace(
+            graph,
+            tensors=tuple(replace(t, buffer=self.copied(t.buffer)) for t in graph.tensors),
+            operators=tuple(replace(o, opcode_index=self._code(codes[o.opcode_index])) for o in graph.operators),
+        )
+
+    def _code(self, code: OperatorCode) -> int:
+        if code not in self._codes:
+            self._codes.append(code)
+        return self._codes.index(code)
