@@ -29,6 +29,7 @@ from tflq.verification.mistakes.layouts import mistaken_layouts, reorderings
 from tflq.verification.mistakes.requantizing import mistaken_profiles, mistaken_stages, stages_made
 from tflq.verification.mistakes.taps import mistaken_taps
 from tflq.verification.mistakes.tensors import mistaken_models
+from tflq.verification.mistakes.unchecked import unchecked
 
 __all__ = ["Device", "mistakes", "reorderings"]
 
@@ -39,7 +40,7 @@ def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
     What they make at one place of an image hangs on what lies around that place, wherever the image ends.
     """
     for name, model in mistaken_models(alone.model):
-        yield name, _of_model(profile, model)
+        yield name, _of_model(unchecked(profile), model)
     plan = alone.plan(profile)
     for name, wrong in mistaken_profiles(profile, alone.model):
         yield name, _of_profile(wrong)
@@ -53,7 +54,7 @@ def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
     yield from mistaken_taps(alone, profile)
     yield from mistaken_averages(alone, profile)
     yield from mistaken_floats(alone, profile)
-    yield from mistaken_layouts(alone, profile)
+    yield from mistaken_layouts(alone, unchecked(profile))
 
 
 def _of_profile(profile: Profile) -> Device:
