@@ -213,7 +213,8 @@ class _Grouping:
         """Let inputs and outputs that only float operators touch have a form for callers who want codes."""
         data = next((TYPES[mode].data for mode in self._modes if mode is not None), None)
         for tensor in (*self._model.graph.inputs, *self._model.graph.outputs):
-            if data is not None and tensor not in self._made and self._model.is_float(tensor):
+            touched = tensor in self._made or tensor in self._model.constants
+            if data is not None and not touched and self._model.is_float(tensor):
                 self._edges[tensor] = self._new((tensor, data))
 
     def _may_share(self, form: Form) -> bool:
