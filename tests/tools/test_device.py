@@ -63,8 +63,8 @@ def test_recorded_outputs_are_reproduced(runtime: str) -> None:
             values = {t: recorded[f"s0_in{i}"] for i, t in enumerate(inputs)}
             np.testing.assert_array_equal(compute(site, device, values), recorded["s0_out0"], f"{runtime} {path.stem}")
             seen[site.op] += 1
-    assert sum(seen.values()) >= 50
-    assert len(seen) >= 8
+    assert sum(seen.values()) >= 40
+    assert len(seen) >= 7
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)

@@ -114,12 +114,21 @@ FLOATING: dict[str, Callable[[Reals], Any]] = {
 }
 
 
+def _exactly(total: Ints, factors: Any) -> Ints:
+    """The exact products with float32 multipliers, 24 bits and a power of two, rounded once, half up."""
+    fraction, exponent = np.frexp(factors)
+    right = 24 - exponent.astype(np.int64)
+    return (total * np.ldexp(fraction, 24).astype(np.int64) + (np.int64(1) << (right - 1))) >> right
+
+
 def scaled(total: Any, reals: Reals, rounding: str, mantissa_bits: int = 31) -> Ints:
     """Accumulators (int32; int64 for "sixteen bits") in LSB of the output, by one multiplier or one a channel."""
     total = np.asarray(total, np.int64)
     if rounding == "float32 half even":
         product = total.astype(np.float32) * reals.astype(np.float32)
         return np.rint(np.clip(product, -(2.0**30), 2.0**30)).astype(np.int64)
+    if rounding == "float32 half up":
+        return _exactly(total, reals.astype(np.float32))
     if rounding in FLOATING:
         return FLOATING[rounding](total.astype(np.float64) * reals).astype(np.int64)
     mantissa, exponent = _fixed(reals, mantissa_bits)
