@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tflq.api.files import Source, load, save
-from tflq.errors import CalibrationError, TflqError
 from tflq.ir import Model, TensorType
 from tflq.quantization.budget import within_budget
-from tflq.quantization.building import Built, build
+from tflq.quantization.building import build
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.checking import Check, check
 from tflq.quantization.compare import Comparison, compare_models
 from tflq.quantization.floats import FloatModel, prepared
 from tflq.quantization.observe import Observations, Progress, observe, outlying
-from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.recipe import TYPES, Methods, Recipe
 from tflq.quantization.recipe_files import read_recipe
 from tflq.quantization.runner import Sample
-from tflq.quantization.selection import Ranked, judged, parted, ranked
+from tflq.quantization.search.methods import Ranging
+from tflq.quantization.selection import Ranked, chosen, parted
 from tflq.quantization.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.stamp import stamped
 from tflq.verification.cutting import operators_named
@@ -78,8 +78,8 @@ def quantize(
 
     `model` is a path, the bytes of a file or a Model; `calibration` a path or an iterable of samples, each a list of
     arrays in input order or a dict by name, batch dimension included; `recipe` a preset's name, the path of a recipe or
-    a Recipe. Where a recipe has several candidates, a quarter of the samples is held back, and the candidate whose
-    model does best on it is taken. `sensitivity` asks for a report of what each operator alone costs.
+    a Recipe. Where a recipe has several candidates, the one that does best on samples that it was not fitted to is
+    taken, and fitted to all. `sensitivity` asks for a report of what each operator alone costs.
 
     Raises:
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
@@ -93,9 +93,9 @@ def quantize(
     outlying_samples = _outlying(source, samples)
     asked = operators_named(source, wanted.keep_float)
     kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in asked}
-    fitting, judging = (samples, samples) if len(wanted.candidates) == 1 else parted(samples)
-    built, ranking = _best(source, floats, fitting, judging, wanted, kept, progress)
+    ranking = chosen(floats, samples, replace(wanted, candidates=distinct(wanted)), kept, progress)
     methods = ranking[0].methods
+    fitting, judging = parted(samples) if wanted.budget is not None else (samples, samples)
     found: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
     if sensitivity or wanted.budget is not None:
@@ -103,6 +103,8 @@ def quantize(
     if wanted.budget is not None:
         attempt = within_budget(source, floats, fitting, judging, wanted, methods, kept, found, progress)
         built, spared = attempt.built, dict.fromkeys(attempt.spared, wanted.budget.spared.value)
+    else:
+        built = build(floats, samples, wanted, methods, kept, progress)
     result = stamped(built.rewritten.model, wanted)
     comparison = compare_models(source, result, judging)
     report = Report(
@@ -112,6 +114,15 @@ def quantize(
         tuple(replace(s, operator=floats.origins[s.operator]) for s in found), outlying_samples,
     )  # fmt: skip
     return Result(result, report)
+
+
+def distinct(recipe: Recipe) -> tuple[Methods, ...]:
+    """The recipe's candidates without those that its mode cannot tell apart: where activations stay float, nothing
+    hangs on their ranges.
+    """
+    if TYPES[recipe.mode].data is not None:
+        return recipe.candidates
+    return tuple(dict.fromkeys(replace(m, ranging=Ranging(weights=m.ranging.weights)) for m in recipe.candidates))
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
@@ -124,29 +135,3 @@ def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
 
 def _remarks(floats: FloatModel, texts: Mapping[int, str]) -> tuple[Remark, ...]:
     return tuple(Remark(floats.origins[i], floats.op(i), text) for i, text in sorted(texts.items()))
-
-
-def _best(
-    source: Model, floats: FloatModel, fitting: Iterable[Sample], judging: Iterable[Sample], recipe: Recipe,
-    kept: Mapping[int, str], progress: Progress | None,
-) -> tuple[Built, tuple[Ranked, ...]]:  # fmt: skip
-    """The best candidate carried out, and the ranking of all; where all fail, the last one's error."""
-    models: dict[Methods, Built] = {}
-    tried = []
-    failure: TflqError | None = None
-    for number, methods in enumerate(recipe.candidates):
-        if progress is not None:
-            progress("configurations", number, len(recipe.candidates))
-        try:
-            models[methods] = build(floats, fitting, recipe, methods, kept, progress)
-        except CalibrationError:
-            raise
-        except TflqError as error:
-            failure = error
-            tried.append(Ranked(methods, None, str(error)))
-            continue
-        tried.append(Ranked(methods, judged(floats, models[methods].rewritten, judging)))
-    ranking = ranked(tried)
-    if failure is not None and not models:
-        raise failure
-    return models[ranking[0].methods], ranking

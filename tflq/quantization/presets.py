@@ -49,7 +49,7 @@ _BEST = (
 PRESETS: Mapping[str, Recipe] = MappingProxyType(
     {
         "fast": Recipe(candidates=_FAST),
-        "balanced": Recipe(candidates=_BALANCED),
-        "best": Recipe(candidates=_BEST),
+        "balanced": Recipe(candidates=_BALANCED, turns=2),
+        "best": Recipe(candidates=_BEST, turns=4),
     }
 )

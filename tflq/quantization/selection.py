@@ -5,21 +5,26 @@ output: the scores that the last SOFTMAX reads, where there is one, so that its 
 output itself. The mean KL divergence between the float model's distribution and the candidate's ranks, as far as these
 samples can tell: candidates that are behind by less than the standard error of the difference are even, and of those
 the one with the best signal-to-noise ratio is taken. Outputs that are no distribution are ranked by the ratio alone.
+
+A quarter of the samples is held back and judged by; with more turns, other quarters are, too, so that all samples count.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, tee
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import CalibrationError, TflqError
+from tflq.quantization.building import build
 from tflq.quantization.compare import codes_of, real
 from tflq.quantization.floats import FloatModel
-from tflq.quantization.recipe import Methods
+from tflq.quantization.observe import Progress
+from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.rewrite import Rewritten
 from tflq.quantization.runner import Runner, Sample
 
@@ -27,8 +32,8 @@ Reals = NDArray[np.float64]
 
 #: Divergences that differ by less than this share, or by so many nats, count as even, however sure the difference.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
-#: Every so many samples, one is held back.
-EVERY = 4
+#: One of so many samples is held back; the turns in which another is.
+TURNS = 4
 #: So few samples that none are held back: they are judged by what they were fitted to.
 FEW = 8
 
@@ -93,6 +98,18 @@ def judged(floats: FloatModel, built: Rewritten, samples: Iterable[Sample]) -> S
     return Score(np.array(divergences) if beta is not None else None, signal, noise, same, count)
 
 
+def joined(scores: Sequence[Score]) -> Score:
+    """Of all their samples together."""
+    divergences = [s.divergences for s in scores if s.divergences is not None]
+    return Score(
+        np.concatenate(divergences) if divergences else None,
+        sum(s.signal for s in scores),
+        sum(s.noise for s in scores),
+        sum(s.same for s in scores),
+        sum(s.samples for s in scores),
+    )
+
+
 def _scores(floats: FloatModel) -> tuple[int, float | None]:
     """The tensor that decides the first output, and the factor of the SOFTMAX that reads it (None: no such)."""
     output = floats.graph.outputs[0]
@@ -136,17 +153,46 @@ def _even(candidate: Ranked, best: Ranked) -> bool:
 
 
 class Part:
-    """Those of re-iterable samples that are held back for judging, or the others."""
+    """Those of re-iterable samples that are held back for judging, or the others; `turn` says which quarter that is."""
 
-    def __init__(self, samples: Iterable[Sample], *, held_back: bool) -> None:
-        self._samples, self._held_back = samples, held_back
+    def __init__(self, samples: Iterable[Sample], turn: int, *, held_back: bool) -> None:
+        self._samples, self._turn, self._held_back = samples, turn, held_back
 
     def __iter__(self) -> Iterator[Sample]:
-        return (s for i, s in enumerate(self._samples) if (i % EVERY == EVERY - 1) == self._held_back)
+        return (s for i, s in enumerate(self._samples) if ((i + self._turn) % TURNS == TURNS - 1) == self._held_back)
 
 
-def parted(samples: Iterable[Sample]) -> tuple[Iterable[Sample], Iterable[Sample]]:
-    """Samples to fit to, and samples to judge by; both are all of them where there are few."""
+def parted(samples: Iterable[Sample], turn: int = 0) -> tuple[Iterable[Sample], Iterable[Sample]]:
+    """Samples to fit to, and a quarter to judge by; both are all of them where there are few."""
     if sum(1 for _ in islice(samples, FEW)) < FEW:
         return samples, samples
-    return Part(samples, held_back=False), Part(samples, held_back=True)
+    return Part(samples, turn, held_back=False), Part(samples, turn, held_back=True)
+
+
+def chosen(
+    floats: FloatModel, samples: Iterable[Sample], recipe: Recipe, kept: Mapping[int, str],
+    progress: Progress | None = None,
+) -> tuple[Ranked, ...]:  # fmt: skip
+    """All candidates of the recipe, the best first. One that fails is told of; where all fail, the last one's error.
+
+    A single candidate is not judged.
+    """
+    if len(recipe.candidates) == 1:
+        return (Ranked(recipe.candidates[0], None),)
+    parts = [parted(samples, turn) for turn in range(recipe.turns)]
+    tried: list[Ranked] = []
+    failure: TflqError | None = None
+    for number, methods in enumerate(recipe.candidates):
+        if progress is not None:
+            progress("configurations", number, len(recipe.candidates))
+        try:
+            built = ((build(floats, fitting, recipe, methods, kept), judging) for fitting, judging in parts)
+            tried.append(Ranked(methods, joined([judged(floats, b.rewritten, judging) for b, judging in built])))
+        except CalibrationError:
+            raise
+        except TflqError as error:
+            failure = error
+            tried.append(Ranked(methods, None, str(error)))
+    if failure is not None and all(candidate.score is None for candidate in tried):
+        raise failure
+    return ranked(tried)
