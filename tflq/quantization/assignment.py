@@ -15,7 +15,6 @@ from tflq.quantization.biases import bias_params, data_params, mode_of
 from tflq.quantization.operands import Multiplied, own_type
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.recipe import TYPES, Mode, Recipe
-from tflq.quantization.rules import RULES
 from tflq.quantization.scheme import Form, Scheme, Slot
 from tflq.quantization.search.laying import Laying, RangeRule
 
@@ -182,7 +181,8 @@ def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Pa
     if stored is not None and stored.type == kind and stored.scale.size == 1:
         return stored
     own = model.ranges.get(tensor) or extent(model.constants[tensor])
-    return symmetric(own, kind) if op in cells.CELLS or position in RULES[op].narrow else asymmetric(own, kind)
+    narrowed = mode is not None and kind != TYPES[mode].data
+    return symmetric(own, kind) if op in cells.CELLS or narrowed else asymmetric(own, kind)
 
 
 def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Constant:

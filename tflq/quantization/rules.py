@@ -127,6 +127,15 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 
+#: (operator, type of data) of kernels whose results are wrong, and how.
+#: Source: reduce.cc EvalSum, QuantizedMeanOrSum.
+BROKEN: Mapping[tuple[str, TensorType], str] = MappingProxyType(
+    {
+        ("SUM", TensorType.INT8): "LiteRT's reference kernel reads int8 codes as uint8",
+        ("SUM", TensorType.INT16): "LiteRT's kernel reads and writes int16 codes as uint8",
+    }
+)
+
 #: (operator, output type) -> scale and zero point that its kernel computes with, whatever the file says.
 #: Source: activations.cc SoftmaxPrepare, SigmoidPrepare, TanhPrepare, LogSoftmaxPrepare; l2norm.cc Prepare.
 FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(

@@ -17,7 +17,7 @@ from tflq.quantization.cells import CELLS
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.operands import Multiplied, multiplied, operand_types, own_type, stored_weights
 from tflq.quantization.recipe import TYPES, Mode
-from tflq.quantization.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, tied_inputs
+from tflq.quantization.rules import BROKEN, CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, tied_inputs
 from tflq.quantization.versions import needed
 
 #: An operand: (operator, input position).
@@ -87,6 +87,8 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
         return "its bias is computed"
     if op in CELLS and mode == Mode.INT8 and (reason := cells.refusal(model, index)):
         return reason
+    if types.data is not None and (op, types.data) in BROKEN:
+        return BROKEN[op, types.data]
     inputs, outputs = operand_types(model, index, mode)
     if mode == Mode.WEIGHTS or find(by_name(KERNELS).kernels, op, needed(op, inputs), inputs, outputs) is not None:
         return None
