@@ -97,9 +97,9 @@ class Recipe:
 
     `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None stands for the mode's own
     type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
-    make, or ranges FIRST..LAST of these. `candidates` are tried in turn, each judged on a quarter of the samples that it
-    was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a `budget`,
-    operators of the best one are made less coarse.
+    make, or ranges FIRST..LAST of these. `candidates` are tried one after another, each judged on a quarter of the
+    samples that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With
+    a `budget`, operators of the best one are made less coarse.
     """
 
     mode: Mode = Mode.INT8

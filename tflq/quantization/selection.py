@@ -6,7 +6,8 @@ output itself. The mean KL divergence between the float model's distribution and
 samples can tell: candidates that are behind by less than the standard error of the difference are even, and of those
 the one with the best signal-to-noise ratio is taken. Outputs that are no distribution are ranked by the ratio alone.
 
-A quarter of the samples is held back and judged by; with more turns, other quarters are, too, so that all samples count.
+A quarter of the samples is held back and judged by; with more turns, other quarters are, too, so that all samples
+count.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ Reals = NDArray[np.float64]
 EVEN, NEGLIGIBLE = 0.02, 1e-4
 #: One of so many samples is held back; the turns in which another is.
 TURNS = 4
+#: How many candidates are judged in more than one turn.
+FINALISTS = 6
 #: So few samples that none are held back: they are judged by what they were fitted to.
 FEW = 8
 
@@ -175,24 +178,46 @@ def chosen(
 ) -> tuple[Ranked, ...]:  # fmt: skip
     """All candidates of the recipe, the best first. One that fails is told of; where all fail, the last one's error.
 
-    A single candidate is not judged.
+    All are judged in the first turn, the best FINALISTS of them in the others. A single candidate is not judged.
     """
     if len(recipe.candidates) == 1:
         return (Ranked(recipe.candidates[0], None),)
-    parts = [parted(samples, turn) for turn in range(recipe.turns)]
-    tried: list[Ranked] = []
-    failure: TflqError | None = None
-    for number, methods in enumerate(recipe.candidates):
-        if progress is not None:
-            progress("configurations", number, len(recipe.candidates))
-        try:
-            built = ((build(floats, fitting, recipe, methods, kept), judging) for fitting, judging in parts)
-            tried.append(Ranked(methods, joined([judged(floats, b.rewritten, judging) for b, judging in built])))
-        except CalibrationError:
-            raise
-        except TflqError as error:
-            failure = error
-            tried.append(Ranked(methods, None, str(error)))
-    if failure is not None and all(candidate.score is None for candidate in tried):
-        raise failure
-    return ranked(tried)
+    trying = _Trying(floats, samples, recipe, kept, progress)
+    first = ranked([trying.judged(methods, range(1)) for methods in recipe.candidates])
+    if first[0].score is None and trying.failure is not None:
+        raise trying.failure
+    if recipe.turns == 1:
+        return first
+    finalists = [trying.judged(c.methods, range(1, recipe.turns), c.score) for c in first[:FINALISTS]]
+    return (*ranked(finalists), *first[FINALISTS:])
+
+
+class _Trying:
+    """Candidates carried out and judged."""
+
+    def __init__(
+        self, floats: FloatModel, samples: Iterable[Sample], recipe: Recipe, kept: Mapping[int, str],
+        progress: Progress | None,
+    ) -> None:  # fmt: skip
+        self._floats, self._recipe, self._kept, self._progress = floats, recipe, kept, progress
+        self._parts = [parted(samples, turn) for turn in range(recipe.turns)]
+        self._work = len(recipe.candidates) + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
+        self._done = 0
+        self.failure: TflqError | None = None
+
+    def judged(self, methods: Methods, turns: range, before: Score | None = None) -> Ranked:
+        """A candidate's score over these turns, and those before."""
+        scores = [] if before is None else [before]
+        for fitting, judging in (self._parts[turn] for turn in turns):
+            if self._progress is not None:
+                self._progress("configurations", self._done, self._work)
+            self._done += 1
+            try:
+                built = build(self._floats, fitting, self._recipe, methods, self._kept)
+            except CalibrationError:
+                raise
+            except TflqError as error:
+                self.failure = error
+                return Ranked(methods, None, str(error))
+            scores.append(judged(self._floats, built.rewritten, judging))
+        return Ranked(methods, joined(scores))
