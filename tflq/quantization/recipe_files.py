@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from difflib import SequenceMatcher
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -24,7 +25,7 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     """A preset by its name, or the recipe in a JSON or YAML file.
 
     Raises:
-        UnknownNameError: It is neither a preset nor a file, or a field is unknown.
+        UnknownNameError: It is neither a preset nor a file, or a field is unknown: those that there are, nearest first.
         OptionError: A value does not suit its field.
     """
     if isinstance(source, str) and source in PRESETS:
@@ -146,7 +147,8 @@ def _record(kind: Any, given: Any, place: str) -> Any:
     types = get_type_hints(kind)
     for name in given:
         if name not in types:
-            raise UnknownNameError("field", f"{place}.{name}", tuple(f"{place}.{known}" for known in types))
+            nearest = sorted(types, key=lambda known: -SequenceMatcher(None, str(name), known).ratio())
+            raise UnknownNameError("field", f"{place}.{name}", tuple(f"{place}.{known}" for known in nearest))
     missing = [f.name for f in fields(kind) if f.default is f.default_factory is MISSING and f.name not in given]
     if missing:
         raise OptionError(f"{place}: {missing[0]} is missing")

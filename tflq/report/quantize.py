@@ -10,11 +10,11 @@ from shlex import quote
 from tflq.errors import RuntimeMissing
 from tflq.ir import TensorSpec
 from tflq.quantization.checking import Check
-from tflq.quantization.compare import DAMAGED
+from tflq.quantization.compare import DAMAGED, wilson
 from tflq.quantization.pipeline import Remark, Report, Result
 from tflq.quantization.presets import PRESETS
 from tflq.quantization.recipe import Mode
-from tflq.quantization.selection import Ranked
+from tflq.quantization.selection import FEW, Ranked
 from tflq.quantization.sensitivity import Sensitivity
 from tflq.report.compare import COLUMNS as TENSOR_COLUMNS
 from tflq.report.compare import agreement_texts, decibels, more_text, quality_text, samples_text, tensor_row, worst
@@ -54,12 +54,13 @@ def quantize_lines(making: Making) -> Iterator[Line]:
     report = making.report
     yield Line(f"{making.made.path}: {headline(making)}", "strong")
     yield Line(check_text(report.check), check_style(report.check))
-    yield Line(quality_text(report.comparison) + f" over {samples_text(report.comparison.samples)}")
-    yield from map(Line, agreement_texts(report.comparison.agreement))
     yield Line("")
     yield Line(why_text(report))
     yield from _indented(table(COLUMNS, map(ranking_row, report.ranking)))
+    yield from map(Line, estimate_texts(report))
     yield Line("")
+    yield Line(fit_text(report))
+    yield from map(Line, agreement_texts(report.comparison.agreement))
     found = worst(report.comparison, WORST)
     if found:
         yield Line("Where most is lost:")
@@ -90,12 +91,33 @@ def why_text(report: Report) -> str:
     if len(report.ranking) == 1:
         return "The only configuration of the recipe:"
     by = "dB" if math.isnan(report.ranking[0].divergence) else "divergence, those that are even by dB"
-    judged = samples_text(report.held_back) + " held back" if report.held_back else "the samples that it was fitted to"
-    return f"The best of {len(report.ranking)} configurations by {by}, on {judged}:"
+    few = report.comparison.samples < FEW and not report.held_back
+    judged = "on the samples that they were fitted to" if few else "on samples that they were not fitted to"
+    return f"The best of {len(report.ranking)} configurations by {by}, {judged}:"
+
+
+def estimate_texts(report: Report) -> Iterator[str]:
+    """What to expect of samples that nothing was fitted to."""
+    score = report.ranking[0].score
+    if score is None:
+        return
+    text = f"Expect of other samples: scores {decibels(report.ranking[0].sqnr)}"
+    if score.divergences is not None:
+        low, high = wilson(score.same, score.samples)
+        text += f", same top-1 in {score.same / score.samples:.1%} (95 % confidence {low:.1%} to {high:.1%})"
+    yield text
+
+
+def fit_text(report: Report) -> str:
+    """The outputs of the model as it was written."""
+    which = "held back" if report.held_back else "fitted to"
+    return f"As written: {quality_text(report.comparison)} over the {samples_text(report.comparison.samples)} {which}"
 
 
 def ranking_row(candidate: Ranked) -> list[str]:
-    """Figures of a configuration on the samples that judge, and what it is."""
+    """Figures of a configuration on the samples that judge it, and what it is."""
+    if candidate.score is None and not candidate.error:
+        return ["", "", "", methods_text(candidate.methods)]
     if candidate.score is None:
         return ["failed", "", "", f"{methods_text(candidate.methods)}: {candidate.error}"]
     same = "" if math.isnan(candidate.agreement) else f"{candidate.agreement:.1%}"

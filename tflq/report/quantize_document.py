@@ -41,6 +41,7 @@ def _ranked(candidate: Ranked) -> dict[str, Any]:
     return {
         "methods": plain(candidate.methods),
         "sqnr": None if candidate.score is None else candidate.sqnr,
+        "samples": None if candidate.score is None else candidate.score.samples,
         "divergence": _known(candidate.divergence),
         "agreement": _known(candidate.agreement),
         "error": candidate.error or None,

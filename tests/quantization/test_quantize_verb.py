@@ -1,0 +1,253 @@
+"""`tflq quantize` and `tflq compare`: exit codes, lines, documents, pages, and what bad input is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import suites
+from click.testing import CliRunner, Result
+from float_graphs import FloatGraph
+
+from tflq.api.files import load, save
+from tflq.cli.main import cli
+from tflq.ir.schema import data_text
+
+GOLDEN = suites.ROOT / "golden" / "models"
+FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))
+SHAPE = (8, 8, 1)
+
+
+def tflq(*words: object) -> Result:
+    return CliRunner().invoke(cli, list(map(str, words)))
+
+
+def document(kind: str, result: Result) -> dict[str, Any]:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    found: dict[str, Any] = json.loads(result.stdout)
+    jsonschema.validate(found, json.loads(data_text(f"{kind}.schema.json")))
+    return found
+
+
+def images(count: int) -> np.ndarray:
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        return (file["images"][:count] / np.float32(16)).astype(np.float32).reshape(-1, *SHAPE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Calibration rows, labels, and what `tflq quantize` makes of the float model."""
+    home = tmp_path_factory.mktemp("quantize")
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        np.savez(home / "rows.npz", x=images(24), y=file["labels"][:24])
+    words = ["--calibration", home / "rows.npz", "--recipe", "fast", "-o", home / "int8.tflite"]
+    result = tflq("quantize", FLOAT, *words, "--sensitivity", "--html", home / "page.html", "--json")
+    assert result.exit_code == 0, result.output
+    (home / "report.json").write_text(result.stdout)
+    return home
+
+
+def test_the_document_says_what_was_made(folder: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    found = json.loads((folder / "report.json").read_text())
+    for kind, part in (("quantize", found), ("recipe", found["recipe"])):
+        jsonschema.validate(part, json.loads(data_text(f"{kind}.schema.json")))
+    assert found["output"]["size"] == (folder / "int8.tflite").stat().st_size
+    assert found["comparison"]["samples"] == 24
+    assert len(found["ranking"]) == len(found["recipe"]["candidates"])
+    assert {s["operator"] for s in found["sensitivities"]} <= set(range(len(load(FLOAT).subgraphs[0].operators)))
+    if found["check"]["reason"] is None:
+        assert (found["check"]["verdict"], found["check"]["differing"]) == ("same", 0)
+
+
+def test_the_model_has_int8_edges_and_no_float_operator(folder: Path) -> None:
+    graph = load(folder / "int8.tflite").subgraphs[0]
+    assert {graph.tensors[t].type.label for t in (*graph.inputs, *graph.outputs)} == {"int8"}
+    assert all(graph.tensors[t].type.label != "float32" for o in graph.operators for t in o.outputs)
+
+
+def test_the_page_stands_alone(folder: Path) -> None:
+    page = (folder / "page.html").read_text()
+    sections = re.findall(r'<section id="(\w+)"', page)
+    assert sections == ["choice", "outputs", "tensors", "sensitivity", "next", "recipe"]
+    assert not re.search(r'(src|href)="(?!data:)|@import|url\(', page)
+    assert page.count("<svg") == 3
+
+
+def test_the_first_screen(folder: Path) -> None:
+    out = folder / "screen.tflite"
+    result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out)
+    assert result.exit_code == 0
+    first = result.stdout.splitlines()
+    assert first[0].startswith(f"{out}: int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
+    assert "The best of 5 configurations" in result.stdout
+    assert first[-1] == f"Next: tflq compare {FLOAT} {out} --data {folder / 'rows.npz'}"
+
+
+def test_options_replace_what_the_recipe_says(folder: Path) -> None:
+    out = folder / "mixed.tflite"
+    words = ["--mode", "int16x8", "--input-type", "float32", "--keep-float", "SOFTMAX", "--json"]
+    result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out, *words)
+    found = document("quantize", result)
+    assert found["recipe"]["mode"] == "int16x8"
+    assert [(o["op"], o["text"]) for o in found["kept_float"]] == [("SOFTMAX", "asked for")]
+    model = load(out)
+    graph = model.subgraphs[0]
+    assert graph.tensors[graph.inputs[0]].type.label == "float32"
+    kinds = {model.operator_codes[o.opcode_index].name: graph.tensors[o.outputs[0]].type.label for o in graph.operators}
+    assert (kinds["SOFTMAX"], kinds["CONV_2D"]) == ("float32", "int16")
+
+
+def test_a_budget_spares_the_most_sensitive(folder: Path) -> None:
+    out = folder / "budget.tflite"
+    words = ["--budget", "sqnr>=60, spared=float", "--json"]
+    result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out, *words)
+    found = document("quantize", result)
+    assert result.exit_code in (0, 5)
+    assert found["comparison"]["sqnr"] >= 60
+    spared = {o["index"] for o in found["spared"]}
+    assert spared == {s["operator"] for s in found["sensitivities"][: len(spared)]}
+    assert spared == {o["index"] for o in found["kept_float"]}
+
+
+def test_an_operator_without_an_integer_kernel_stays_in_float_and_is_named(tmp_path: Path) -> None:
+    graph = FloatGraph(1)
+    made = graph.unary("RELU", graph.unary("COS", graph.unary("RELU", graph.given(1, 4))))
+    save(graph.model([made]), tmp_path / "m.tflite")
+    np.save(tmp_path / "rows.npy", np.linspace(-1, 1, 40, dtype=np.float32).reshape(10, 4))
+    words = ["--calibration", tmp_path / "rows.npy", "--recipe", "fast", "-o", tmp_path / "out.tflite"]
+    result = tflq("quantize", tmp_path / "m.tflite", *words)
+    assert result.exit_code in (0, 5)
+    assert "stays in float: 1 COS (LiteRT has no integer kernel for it)" in result.stdout
+
+
+def saved(folder: Path, rows: Any) -> Path:
+    np.save(folder / "bad.npy", rows)
+    return folder / "bad.npy"
+
+
+def with_nan(count: int, sample: int) -> np.ndarray:
+    rows = images(count)
+    rows[sample, 2, 3, 0] = np.nan
+    return rows
+
+
+BAD_DATA: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
+    "shape": (lambda: np.zeros((3, 7, 8, 1), np.float32), {"sample": 0}, "shape does not match"),
+    "nan": (lambda: with_nan(9, 5), {"sample": 5}, "holds nan at [0, 2, 3, 0]"),
+    "integers": (lambda: np.ones((3, *SHAPE), np.uint8), {"sample": 0}, "mean and std"),
+    "empty": (lambda: np.zeros((0, *SHAPE), np.float32), {"sample": None}, "there are no samples"),
+    "zero": (lambda: np.zeros((9, *SHAPE), np.float32), {"sample": None}, "is 0 in all samples"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_bad_samples_are_told_by_tensor_and_number(name: str, tmp_path: Path) -> None:
+    make, facts, message = BAD_DATA[name]
+    words = ["quantize", FLOAT, "--calibration", saved(tmp_path, make()), "-o", tmp_path / "out.tflite"]
+    found = document("error", tflq(*words, "--json"))
+    assert (found["kind"], found["exit_code"]) == ("CalibrationError", 2)
+    assert message in found["message"]
+    assert found["facts"]["sample"] == facts["sample"]
+    if name != "empty":
+        assert found["facts"]["name"] == load(FLOAT).subgraphs[0].tensors[load(FLOAT).subgraphs[0].inputs[0]].name
+    assert not (tmp_path / "out.tflite").exists()
+
+
+def test_activations_that_never_change_are_no_error(tmp_path: Path) -> None:
+    rows = np.repeat(images(1), 9, axis=0)
+    words = ["--calibration", saved(tmp_path, rows), "--recipe", "fast", "-o", tmp_path / "out.tflite"]
+    assert tflq("quantize", FLOAT, *words).exit_code == 0
+
+
+def test_samples_far_beyond_the_others_are_pointed_out(tmp_path: Path) -> None:
+    rows = images(12)
+    rows[7] *= 100
+    words = ["--calibration", saved(tmp_path, rows), "--recipe", "fast", "-o", tmp_path / "out.tflite"]
+    assert "more than ten times the median: 7" in tflq("quantize", FLOAT, *words).stdout
+
+
+def test_mean_and_std_say_what_stored_numbers_stand_for(tmp_path: Path) -> None:
+    floats = images(9)
+    save_as = {"floats": floats, "integers": np.round(floats * 16 + 3).astype(np.uint8)}
+    made = []
+    for name, rows in save_as.items():
+        np.save(tmp_path / f"{name}.npy", rows)
+        scaling = ["--mean", "3", "--std", "16"] if name == "integers" else []
+        words = ["--calibration", tmp_path / f"{name}.npy", "--recipe", "fast", "-o", tmp_path / f"{name}.tflite"]
+        assert tflq("quantize", FLOAT, *words, *scaling).exit_code == 0
+        made.append((tmp_path / f"{name}.tflite").read_bytes())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--recipe", "fastest"], "no preset 'fastest'; there are: fast"),
+        (["--recipe", "no-such.json"], "No such file"),
+        (["--mode", "int4"], "no mode 'int4'"),
+        (["--input-type", "int32"], "no input_type 'int32'"),
+        (["--keep-float", "nobody"], "'nobody'"),
+        (["--budget", "sqnr>35"], "no bound 'sqnr>35'"),
+        (["--mean", "a"], "'a' is no number"),
+        (["--std", "0"], "std not 0"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_misuse_is_told_before_work_begins(words: list[str], message: str, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "-o", out, *words)
+    assert (result.exit_code, out.exists()) == (2, False)
+    assert message in result.stderr
+
+
+def test_a_file_is_replaced_only_on_demand(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    out.write_bytes(b"mine")
+    words = ["quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out]
+    result = tflq(*words)
+    assert (result.exit_code, out.read_bytes()) == (2, b"mine")
+    assert "--force" in result.stderr
+    assert tflq(*words, "-f").exit_code == 0
+    assert out.read_bytes() == (folder / "int8.tflite").read_bytes()
+
+
+def test_compare_takes_any_pair(folder: Path, tmp_path: Path) -> None:
+    words = ["compare", FLOAT, INT8, "--data", folder / "rows.npz"]
+    found = document("compare", tflq(*words, "--json"))
+    assert (found["reference"]["path"], found["comparison"]["samples"]) == (str(FLOAT), 24)
+    assert found["comparison"]["agreement"]["accuracy"] is None
+    result = tflq(*words, "--labels", folder / "rows.npz", "--all", "--html", tmp_path / "page.html")
+    assert (result.exit_code, "accuracy" in result.stdout) == (0, True)
+    page = (tmp_path / "page.html").read_text()
+    assert re.findall(r'<section id="(\w+)"', page)[:2] == ["outputs", "tensors"]
+    assert "<svg" in page
+
+
+def test_compare_takes_two_integer_models(folder: Path, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).integers(-128, 128, (4, *SHAPE), np.int8)
+    words = ["compare", INT8, folder / "int8.tflite", "--data", saved(tmp_path, rows)]
+    found = document("compare", tflq(*words, "--json"))
+    assert (found["comparison"]["samples"], found["comparison"]["unmatched"]) == (4, 0)
+    same = document("compare", tflq("compare", INT8, INT8, "--data", saved(tmp_path, rows), "--json"))
+    assert same["comparison"]["sqnr"] == "Infinity"
+
+
+@pytest.mark.parametrize("labels", ["1 2 3", "1 " * 25, "a b", ""])
+def test_labels_are_one_a_sample(labels: str, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text(labels)
+    words = ["--data", folder / "rows.npz", "--labels", tmp_path / "labels.txt"]
+    result = tflq("compare", FLOAT, INT8, *words)
+    assert result.exit_code == 2
+    assert "labels" in result.stderr
+
+
+def test_models_with_other_inputs_cannot_be_compared(folder: Path) -> None:
+    result = tflq("compare", FLOAT, GOLDEN / "digits_autoencoder_int8.tflite", "--data", folder / "rows.npz")
+    assert result.exit_code == 2
+    assert "inputs" in result.stderr or "outputs" in result.stderr
