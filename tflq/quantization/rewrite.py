@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tflq.ir import Model, Operator, Record, TensorSpec, TensorType
+import numpy as np
+
+from tflq.ir import Model, Operator, OperatorCode, Record, TensorSpec, TensorType
+from tflq.ir.schema import enum
 from tflq.quantization.assignment import Assignment, Constant
 from tflq.quantization.draft import Draft
 from tflq.quantization.floats import FloatModel, stored_params
-from tflq.quantization.params import Params
-from tflq.quantization.recipe import Mode
+from tflq.quantization.params import Params, Range, asymmetric
+from tflq.quantization.recipe import TYPES, Mode
 from tflq.quantization.rules import READS_SHAPES
 from tflq.quantization.scheme import Slot
 from tflq.quantization.versions import (
@@ -24,6 +27,12 @@ from tflq.quantization.versions import (
     needed,
     quantize_version,
     structure_version,
+)
+
+#: The integer kernel of NEG negates codes, whatever their scales; MUL by -1 does what is meant.
+NEG_AS_MUL = (
+    OperatorCode(enum("BuiltinOperator")["MUL"], "MUL"),
+    Record("MulOptions", MappingProxyType({"fused_activation_function": 0})),
 )
 
 #: Pairs of types that QUANTIZE does not convert: they go by way of float32.
@@ -58,6 +67,7 @@ class _Writing:
         self._made: dict[int, int] = {}  # float model's tensor -> new tensor
         self._converted: dict[tuple[int, object], int] = {}  # (float model's tensor, form) -> new tensor
         self._constants: dict[object, int] = {}
+        self._minus_ones: dict[TensorType, int] = {}
         self._stored: set[int] = set()  # constants of the float model that are here in one form at least
         self._inputs = tuple(self._original(t) for t in self._source.graph.inputs)
 
@@ -71,6 +81,9 @@ class _Writing:
         code = self._model.operator_codes[old.opcode_index]
         mode = self._assignment.scheme.modes[index]
         options = old.options if mode is None else _options(old.options, mode)
+        data = None if mode is None else TYPES[mode].data
+        if code.name == "NEG" and data is not None:
+            code, options, inputs = *NEG_AS_MUL, (*inputs, self._minus_one(data))
         if mode is not None:
             code = replace(code, version=max(code.version, self._version(code.name, options, inputs, outputs)))
         intermediates = self._intermediates(index, old)
@@ -169,6 +182,15 @@ class _Writing:
                 stored = wide
             self._constants[key] = stored
         return self._constants[key]
+
+    def _minus_one(self, type_: TensorType) -> int:
+        """The number -1 as a constant; one for each type."""
+        if type_ not in self._minus_ones:
+            params = asymmetric(Range.of(-1.0, 0.0), type_)
+            buffer = self._draft.buffer(params.encode(np.full((), -1.0)))
+            spec = TensorSpec(self._draft.named("minus_one"), type_, (), buffer, params.quantization)
+            self._minus_ones[type_] = self._draft.tensor(spec)
+        return self._minus_ones[type_]
 
     def _original(self, tensor: int) -> int:
         """The new tensor of one that is computed, given or kept from run to run, or of a constant as it is."""
