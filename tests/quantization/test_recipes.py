@@ -1,0 +1,178 @@
+"""Recipes as documents: they come back as they were, mistakes are named, and equal ones make equal files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from float_graphs import random_graph, samples
+
+import tflq
+from tflq.errors import FileAccessError, InputError, OptionError, UnknownNameError
+from tflq.ir import TensorType
+from tflq.ir.schema import data_text
+from tflq.quantization.presets import PRESETS
+from tflq.quantization.recipe import Budget, Methods, Mode, Recipe, Spared
+from tflq.quantization.recipe_files import digest, document_of, read_budget, read_recipe, recipe_from
+from tflq.quantization.refine.methods import BiasCorrection, Refining, Rounding
+from tflq.quantization.search.choices import Order, Solving, Target, Watch
+from tflq.quantization.search.laying import RangeRule
+from tflq.quantization.search.methods import Ranging, Search
+from tflq.quantization.search.objectives import Objective
+
+EVERY_FIELD = Recipe(
+    mode=Mode.UINT8,
+    input_type=TensorType.FLOAT32,
+    output_type=TensorType.INT8,
+    keep_float=("3", "SOFTMAX"),
+    budget=Budget(30.0, 0.99, 100_000, 0.25, Spared.FLOAT),
+    turns=3,
+    candidates=(
+        Methods(),
+        Methods(
+            0.25,
+            Ranging(
+                Watch.PERCENTILE, RangeRule.EXTEND, Search(Objective.COSINE, Solving.OCTAV),
+                Search(target=Target.OUTPUT), Order.ONLINE, True,
+            ),
+            Refining(Rounding.ADAROUND, BiasCorrection.ANALYTIC, True, True, 7),
+        ),
+    ),
+)  # fmt: skip
+ALL = {**PRESETS, "every field": EVERY_FIELD}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("kind", ["json", "yaml", "yml"])
+def test_a_recipe_comes_back_from_a_file(name: str, kind: str, tmp_path: Path) -> None:
+    document = document_of(ALL[name])
+    path = tmp_path / f"recipe.{kind}"
+    path.write_text(json.dumps(document) if kind == "json" else yaml.safe_dump(document))
+    assert read_recipe(path) == ALL[name]
+    assert digest(read_recipe(str(path))) == digest(ALL[name])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_recipe_follows_its_schema(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    schema = json.loads(data_text("recipe.schema.json"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document_of(ALL[name]), schema)
+
+
+def words(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from words(item)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Mode, Spared, Watch, RangeRule, Objective, Solving, Target, Order, Rounding, BiasCorrection],
+    ids=lambda kind: kind.__name__,
+)
+def test_the_schema_knows_every_word(kind: type[Enum]) -> None:
+    assert {member.value for member in kind} <= set(words(json.loads(data_text("recipe.schema.json"))))
+
+
+def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text("mode: int16x8\ncandidates:\n- ranging: {watch: relative, activations: {}}\n")
+    expected = Recipe(Mode.INT16X8, candidates=(Methods(ranging=Ranging(Watch.RELATIVE, activations=Search())),))
+    assert read_recipe(tmp_path / "r.yaml") == expected
+
+
+def test_words_may_stand_for_values_in_python() -> None:
+    assert Recipe("int16x8", "float32") == Recipe(Mode.INT16X8, TensorType.FLOAT32)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("document", "first"),
+    [
+        ({"moed": "int8"}, "recipe.mode"),
+        ({"keepfloat": []}, "recipe.keep_float"),
+        ({"candidates": [{"rangeing": {}}]}, "recipe.candidates[0].ranging"),
+        ({"candidates": [{}, {"refining": {"roundig": "gptq"}}]}, "recipe.candidates[1].refining.rounding"),
+    ],
+)
+def test_an_unknown_field_is_answered_by_the_nearest_one(document: dict[str, Any], first: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        recipe_from(document)
+    assert caught.value.known[0] == first
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"mode": "int4"}, "'int4'; there are: int8"),
+        ({"mode": 8}, "no recipe.mode '8'"),
+        ({"input_type": "string"}, "no input_type 'string'"),
+        ({"turns": 5}, "1 to 4, got 5"),
+        ({"turns": True}, "recipe.turns: expected int, got True"),
+        ({"candidates": []}, "needs a candidate"),
+        ({"candidates": {}}, "recipe.candidates: expected a list"),
+        ({"candidates": [7]}, "recipe.candidates[0]: expected fields and values"),
+        ({"candidates": [{"equalize": "much"}]}, "recipe.candidates[0].equalize: expected float"),
+        ({"schema": "tflq/recipe/2"}, "this version reads 'tflq/recipe/1'"),
+        ([], "a mapping of fields"),
+    ],
+)
+def test_a_value_that_does_not_suit_its_field_is_named(document: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("[", r"\[").replace("]", r"\]")):
+        recipe_from(document)
+
+
+def test_files_that_are_no_recipes(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text("{")
+    (tmp_path / "r.yaml").write_text("a: [")
+    with pytest.raises(InputError, match="is no JSON"):
+        read_recipe(tmp_path / "r.json")
+    with pytest.raises(InputError, match="is no YAML"):
+        read_recipe(tmp_path / "r.yaml")
+    with pytest.raises(FileAccessError):
+        read_recipe(tmp_path / "nothing.json")
+    with pytest.raises(UnknownNameError, match="fast, balanced, best"):
+        read_recipe("fats")
+
+
+def test_a_budget_in_words() -> None:
+    assert read_budget("sqnr>=35, agreement>=0.99,bytes<=2000 , share<=.1, spared=float") == Budget(
+        35.0, 0.99, 2000, 0.1, Spared.FLOAT
+    )
+    for wrong in ("sqnr>=much", "bytes<=1.5", "spared=double"):
+        with pytest.raises((OptionError, UnknownNameError)):
+            read_budget(wrong)
+
+
+def test_digests_tell_recipes_apart() -> None:
+    changed = [
+        EVERY_FIELD, replace(EVERY_FIELD, mode=Mode.INT8), replace(EVERY_FIELD, turns=1),
+        replace(EVERY_FIELD, budget=None), replace(EVERY_FIELD, candidates=EVERY_FIELD.candidates[1:]),
+    ]  # fmt: skip
+    assert len({digest(recipe) for recipe in changed}) == len(changed)
+
+
+@pytest.mark.parametrize("preset", ["fast", "balanced"])
+def test_the_same_recipe_and_data_make_the_same_bytes_and_the_file_says_which(preset: str, tmp_path: Path) -> None:
+    model = random_graph(3)
+    given = samples(model, 3)
+    first = tflq.quantize(model, given, preset)
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(document_of(PRESETS[preset])))
+    again = tflq.quantize(model, given, path)
+    assert first.save(tmp_path / "first.tflite") == again.save(tmp_path / "again.tflite")
+    stored = tflq.load(tmp_path / "first.tflite")
+    entry = dict(stored.metadata or ())["tflq_quantization"]
+    said = json.loads(np.asarray(stored.buffers[entry].data).tobytes())
+    assert said == {"recipe": digest(PRESETS[preset]), "tflq": tflq.__version__}
