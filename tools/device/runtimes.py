@@ -22,6 +22,8 @@ RUNTIMES = (
     "tflite-2.14-ref-arm64", "tflite-2.14-opt-arm64", "tf-1.15-ref", "tf-1.15-opt", "litert-ref+single-rounding",
 )  # fmt: skip
 
+#: Activations that runtimes take, where they do not take all.
+_KNOWN_TYPES = {"tflm": ("int8", "int16"), "tf-1.15-ref": ("uint8",), "tf-1.15-opt": ("int8", "uint8")}
 #: Runtimes whose FULLY_CONNECTED multiplies in float64.
 _IN_FLOAT64 = ("litert-ref", "litert-ref-arm64", "spec", "litert-ref+single-rounding")
 #: Runtimes that round 8-bit matrix products in another way than twice: how, by the type; with one column half up twice.
@@ -38,7 +40,7 @@ _EIGHT_AT_A_TIME = ("litert-opt", "litert-opt-arm64", "tflite-2.14-opt-arm64")
 def as_computed_by(runtime: str, site: Site) -> Device | None:
     """The device that is that runtime; None where its arithmetic for the operator is not written down here."""
     eight = site.type in ("int8", "uint8")
-    if (runtime == "tflm" and site.type == "uint8") or (runtime.startswith("tf-1.15") and not eight):
+    if site.type not in _KNOWN_TYPES.get(runtime, (site.type,)):
         return None
     if "xnnpack" in runtime and eight:
         return _xnnpack(runtime, site)
