@@ -121,6 +121,7 @@ class FloatGraph:
 #: Options tables that are not named after their operator.
 _TABLES = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
+    "MATRIX_SET_DIAG": "MatrixSetDiagOptions", "ONE_HOT": "OneHotOptions", "GATHER_ND": "GatherNdOptions",
     "AVERAGE_POOL_2D": "Pool2DOptions", "MAX_POOL_2D": "Pool2DOptions", "CONV_2D": "Conv2DOptions",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "BATCH_MATMUL": "BatchMatMulOptions", "MEAN": "ReducerOptions",
     "SUM": "ReducerOptions", "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions",
@@ -304,6 +305,58 @@ _NO_MASKS = {
 }  # fmt: skip
 
 
+def copying(g: FloatGraph) -> None:
+    """One of the rarer operators that copy values, or fill up with others."""
+    x = g.pick()
+    shape, rank = g.shape(x), len(g.shape(x))
+    if not rank:
+        return
+    zeros, whole = g.constant([0] * rank, "int32"), g.constant(shape, "int32")
+    value = g.constant(np.float32(g.random.normal()))
+    first = g.constant([[0] * rank], "int32")
+    half = [(shape[-1] + 1) // 2, shape[-1] // 2]
+    pads = g.constant([[0, 0]] * (rank - 1) + [[1, 0]], "int32")
+    sides = {"block": g.constant([1, 1], "int32"), "pads": g.constant([[1, 0], [0, 1]], "int32")}
+    moves: dict[str, Callable[[], Any]] = {
+        "MIRROR_PAD": lambda: g.op("MIRROR_PAD", [x, pads], {"mode": 0}) if shape[-1] > 1 else None,
+        "BROADCAST_TO": lambda: g.op("BROADCAST_TO", [x, g.constant([2, *shape], "int32")], {}, version=2),
+        "SPLIT_V": lambda: (
+            g.op(
+                "SPLIT_V",
+                [x, g.constant(half, "int32"), g.constant(rank - 1, "int32")],
+                {"num_splits": 2},
+                ["float32"] * 2,
+            )
+            if shape[-1] > 1
+            else None
+        ),
+        "GATHER_ND": lambda: g.op("GATHER_ND", [x, g.constant([[0], [shape[0] - 1]], "int32")], {}),
+        "EMBEDDING_LOOKUP": lambda: g.op("EMBEDDING_LOOKUP", [g.constant([1, 0], "int32"), g.weights(3, 5)], None),
+        "DYNAMIC_UPDATE_SLICE": lambda: g.op("DYNAMIC_UPDATE_SLICE", [x, g.unary("TANH", x), zeros], {}),
+        "SPARSE_TO_DENSE": lambda: g.op(
+            "SPARSE_TO_DENSE", [first, whole, g.constant([0.5]), value], {"validate_indices": False}
+        ),
+        "ONE_HOT": lambda: g.op(
+            "ONE_HOT",
+            [g.constant([0, 2], "int32"), g.constant(3, "int32"), value, g.constant(np.float32(-0.5))],
+            {"axis": -1},
+        ),
+        "FILL": lambda: g.op("FILL", [whole, value], {}),
+        "SQUEEZE": lambda: g.op("SQUEEZE", [x], {"squeeze_dims": None}),
+        "SPACE_TO_BATCH_ND": lambda: g.op("SPACE_TO_BATCH_ND", [image(g), sides["block"], sides["pads"]], {}),
+        "REDUCE_PROD": lambda: g.op("REDUCE_PROD", [g.unary("TANH", x), g.constant([0], "int32")], {"keep_dims": True}),
+        "RELU_0_TO_1": lambda: g.op("RELU_0_TO_1", [x], None),
+        "MATRIX_SET_DIAG": lambda: (
+            g.op("MATRIX_SET_DIAG", [x, g.constant(g.random.normal(0, 1, _diagonal(shape)))], {}) if rank > 1 else None
+        ),
+    }
+    moves[str(g.random.choice(list(moves)))]()
+
+
+def _diagonal(shape: Shape) -> Shape:
+    return (*shape[:-2], min(shape[-2:]))
+
+
 def resizing(g: FloatGraph) -> None:
     x = image(g)
     _, height, width, depth = g.shape(x)
@@ -393,7 +446,7 @@ def image(g: FloatGraph) -> int:
 STEPS: tuple[Callable[[FloatGraph], None], ...] = (
     convolution, depthwise, transposed_convolution, dense, matrix_product, pointwise, pointwise, positive, arithmetic,
     arithmetic, pooling, reduction, normalization, parametric, moving, moving, resizing, splitting, joining, joining,
-    choosing, memory, floating,
+    choosing, memory, copying, floating,
 )  # fmt: skip
 
 
