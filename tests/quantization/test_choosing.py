@@ -1,0 +1,108 @@
+"""Which candidate is taken, and on which samples it is judged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from float_graphs import random_graph, samples
+
+import tflq
+from tflq.errors import TflqError
+from tflq.quantization.pipeline import distinct
+from tflq.quantization.recipe import Methods, Mode, Recipe
+from tflq.quantization.refine.methods import Refining, Rounding
+from tflq.quantization.search.choices import Watch
+from tflq.quantization.search.methods import Ranging, Search
+from tflq.quantization.selection import FEW, Ranked, Score, joined, parted, ranked
+
+
+def candidate(name: float, divergences: Any, decibels: float = 30.0) -> Ranked:
+    """A candidate that `equalize` names."""
+    known = None if divergences is None else np.array(divergences, np.float64)
+    return Ranked(Methods(name), Score(known, 1.0, 10 ** (-decibels / 10), 3, 4))
+
+
+def order(*given: Ranked) -> list[float | None]:
+    return [c.methods.equalize for c in ranked(given)]
+
+
+CLEAR = np.array([0.5, 0.6, 0.5, 0.6])
+
+
+def test_the_least_divergence_goes_first_where_samples_can_tell() -> None:
+    worse, best, worst = candidate(0.1, CLEAR * 2, 40), candidate(0.2, CLEAR, 20), candidate(0.3, CLEAR * 3, 60)
+    assert order(worse, best, worst) == [0.2, 0.1, 0.3]
+
+
+def test_those_that_samples_cannot_tell_apart_go_by_decibels() -> None:
+    noisy = candidate(0.1, [0.1, 1.4, 0.2, 0.9], 35)  # behind on average, by less than its standard error
+    assert order(candidate(0.2, CLEAR, 20), noisy, candidate(0.3, CLEAR * 1.001, 30)) == [0.1, 0.3, 0.2]
+
+
+def test_outputs_that_are_no_distribution_go_by_decibels() -> None:
+    assert order(candidate(0.1, None, 10), candidate(0.2, None, 40), candidate(0.3, None, 25)) == [0.2, 0.3, 0.1]
+
+
+def test_failures_are_last() -> None:
+    failed = Ranked(Methods(0.9), None, "no kernel")
+    assert order(failed, candidate(0.1, CLEAR), failed)[0] == 0.1
+    assert order(failed, candidate(0.1, None, -20.0))[-1] == 0.9
+    assert math.isnan(failed.divergence)
+    assert failed.sqnr == -math.inf
+
+
+def test_scores_of_parts_are_those_of_the_whole() -> None:
+    whole = joined([Score(np.array([1.0, 2.0]), 3.0, 1.0, 1, 2), Score(np.array([4.0]), 5.0, 2.0, 1, 1)])
+    assert whole.divergences is not None
+    assert whole.divergences.tolist() == [1, 2, 4]
+    assert (whole.signal, whole.noise, whole.same, whole.samples) == (8, 3, 2, 3)
+
+
+@pytest.mark.parametrize("count", [FEW, 30])
+def test_every_sample_judges_in_one_turn_and_is_fitted_to_in_the_others(count: int) -> None:
+    given = [{0: np.array([k])} for k in range(count)]
+    judging: list[int] = []
+    for turn in range(4):
+        fit, judge = ([int(s[0][0]) for s in part] for part in parted(given, turn))
+        assert sorted(fit + judge) == list(range(count))
+        judging += judge
+    assert sorted(judging) == list(range(count))
+
+
+def test_few_samples_are_fitted_to_and_judge() -> None:
+    given = [{0: np.array([k])} for k in range(FEW - 1)]
+    assert [list(part) for part in parted(given)] == [given, given]
+
+
+def test_modes_with_float_activations_try_no_ranges_of_them() -> None:
+    searching = Methods(ranging=Ranging(Watch.RELATIVE, activations=Search(), weights=Search()))
+    rounding = Methods(refining=Refining(Rounding.GPTQ))
+    recipe = Recipe(candidates=(Methods(), Methods(ranging=Ranging(Watch.MOVING_AVERAGE)), searching, rounding))
+    assert distinct(recipe) == recipe.candidates
+    assert distinct(replace(recipe, mode=Mode.DYNAMIC)) == (
+        Methods(), Methods(ranging=Ranging(weights=Search())), rounding,
+    )  # fmt: skip
+
+
+def test_a_candidate_that_cannot_be_carried_out_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tflq.quantization import selection
+
+    real = selection.build
+
+    def build(floats: Any, given: Any, recipe: Recipe, methods: Methods, *rest: Any) -> Any:
+        if methods.equalize is None:
+            raise TflqError("not this one")
+        return real(floats, given, recipe, methods, *rest)
+
+    monkeypatch.setattr(selection, "build", build)
+    model = random_graph(3)
+    given = samples(model, 3)
+    report = tflq.quantize(model, given, Recipe(candidates=(Methods(), Methods(0.5), Methods(0.25)))).report
+    assert [c.methods.equalize for c in report.ranking][-1] is None
+    assert report.ranking[-1].error == "not this one"
+    with pytest.raises(TflqError, match="not this one"):
+        tflq.quantize(model, given, Recipe(candidates=(Methods(), Methods(ranging=Ranging(Watch.PERCENTILE)))))

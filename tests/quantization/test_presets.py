@@ -1,0 +1,47 @@
+"""Every preset in every mode: what it makes loads in LiteRT, with the very bits that tflq gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import suites
+
+import tflq
+from tflq.quantization.presets import PRESETS
+from tflq.quantization.recipe import TYPES, Mode
+from tflq.verification import Verdict
+
+GOLDEN = suites.ROOT / "golden" / "models"
+FLOAT = GOLDEN / "digits_autoencoder_float.tflite"
+
+
+def rows(count: int) -> list[np.ndarray]:
+    graph = tflq.load(FLOAT).subgraphs[0]
+    shape = graph.tensors[graph.inputs[0]].shape
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        return list((file["images"][:count] / np.float32(16)).astype(np.float32).reshape(count, *shape))
+
+
+@pytest.mark.parametrize("mode", Mode, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_litert_gives_the_same_bits(preset: str, mode: Mode) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    result = tflq.quantize(FLOAT, rows(8), replace(PRESETS[preset], mode=mode))
+    found = result.report
+    assert found.check.error is None
+    assert found.check.report is not None
+    assert found.check.report.verdict == Verdict.SAME
+    assert not [candidate.error for candidate in found.ranking if candidate.error]
+    assert not found.kept_float
+    graph, data = result.model.subgraphs[0], TYPES[mode].data
+    assert graph.tensors[graph.inputs[0]].type.label == ("float32" if data is None else data.label)
+    assert found.comparison.sqnr > 25
+
+
+def test_presets_go_from_few_configurations_to_many() -> None:
+    fast, balanced, best = (PRESETS[name].candidates for name in ("fast", "balanced", "best"))
+    assert len(fast) < len(balanced) < len(best)
+    for candidates in (fast, balanced, best):
+        assert len(set(candidates)) == len(candidates)

@@ -1,0 +1,118 @@
+"""`tflq.quantize` and `tflq.compare` as Python users call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import suites
+from float_graphs import FloatGraph
+
+import tflq
+from tflq.errors import CalibrationError, FormatError, UnknownNameError
+from tflq.ir import Model, SignatureDef
+
+GOLDEN = suites.ROOT / "golden" / "models" / "digits_autoencoder_float.tflite"
+RECIPE = tflq.Recipe()
+
+
+def rows(count: int = 9) -> np.ndarray:
+    with np.load(GOLDEN.parent / "digits_test.npz") as file:
+        scaled = (file["images"][:count] / np.float32(16)).astype(np.float32)
+    graph = tflq.load(GOLDEN).subgraphs[0]
+    return scaled.reshape(count, *graph.tensors[graph.inputs[0]].shape)
+
+
+def bytes_of(model: Any, calibration: Any, folder: Path) -> bytes:
+    return tflq.quantize(model, calibration, RECIPE).save(folder / "out.tflite")
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "path": lambda: GOLDEN,
+    "string": lambda: str(GOLDEN),
+    "bytes": GOLDEN.read_bytes,
+    "Model": lambda: tflq.load(GOLDEN),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_is_a_path_bytes_or_a_model(kind: str, tmp_path: Path) -> None:
+    assert bytes_of(MODELS[kind](), list(rows()), tmp_path) == bytes_of(GOLDEN, list(rows()), tmp_path)
+
+
+def npz(folder: Path) -> Path:
+    np.savez(folder / "x.npz", x=rows()[:, 0])
+    return folder / "x.npz"
+
+
+def name_of_input() -> str:
+    graph = tflq.load(GOLDEN).subgraphs[0]
+    return graph.tensors[graph.inputs[0]].name or ""
+
+
+CALIBRATIONS: dict[str, Callable[[Path], Any]] = {
+    "lists": lambda _: [[row] for row in rows()],
+    "a generator": lambda _: ([row] for row in rows()),
+    "a function": lambda _: lambda: ([row] for row in rows()),
+    "dicts by tensor name": lambda _: [{name_of_input(): row} for row in rows()],
+    "an npz": npz,
+    "the path of an npz as a string": lambda folder: str(npz(folder)),
+    "stacked rows": lambda _: rows()[:, 0],
+}
+
+
+@pytest.mark.parametrize("kind", CALIBRATIONS)
+def test_calibration_is_any_iterable_of_samples_or_a_file(kind: str, tmp_path: Path) -> None:
+    made = bytes_of(GOLDEN, CALIBRATIONS[kind](tmp_path), tmp_path)
+    assert made == bytes_of(GOLDEN, [[row] for row in rows()], tmp_path)
+
+
+def two_inputs() -> Model:
+    graph = FloatGraph(0)
+    a, b = graph.given(1, 4), graph.given(1, 4)
+    made = graph.op("MUL", [a, b], {"fused_activation_function": 0})[0]
+    signature = SignatureDef("serving_default", (("right", b), ("left", a)), (("product", made),))
+    return replace(graph.model([made]), signature_defs=(signature,))
+
+
+def test_inputs_go_by_the_names_of_the_signature(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(0, 1, (9, 2, 1, 4)).astype(np.float32)
+    x[:, 1] *= 50
+    by_name = [{"right": b, "left": a} for a, b in x]
+    in_order = [[a, b] for a, b in x]
+    assert bytes_of(two_inputs(), by_name, tmp_path) == bytes_of(two_inputs(), in_order, tmp_path)
+    model = tflq.load(tmp_path / "out.tflite")
+    assert [name for name, _ in (model.signature_defs or ())[0].inputs] == ["right", "left"]
+    with pytest.raises(CalibrationError, match=r"sample 1, middle: there is no input of that name"):
+        tflq.quantize(two_inputs(), [by_name[0], {"middle": x[1, 0], "left": x[1, 1]}], RECIPE)
+
+
+def test_a_result_has_a_model_a_report_and_is_saved(tmp_path: Path) -> None:
+    result = tflq.quantize(GOLDEN, list(rows()), recipe="fast")
+    assert result.save(tmp_path / "m.tflite") == (tmp_path / "m.tflite").read_bytes()
+    assert [t.type for t in tflq.load(tmp_path / "m.tflite").subgraphs[0].tensors] == [
+        t.type for t in result.model.subgraphs[0].tensors
+    ]
+    assert result.report.ranking[0].sqnr == max(c.sqnr for c in result.report.ranking)
+    again = tflq.compare(GOLDEN, tmp_path / "m.tflite", list(rows()))
+    assert again.sqnr == result.report.comparison.sqnr
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[str, int, int]] = []
+    tflq.quantize(GOLDEN, list(rows()), "fast", lambda *words: told.append(words))
+    configurations = [(done, total) for what, done, total in told if what == "configurations"]
+    assert configurations == [(k, 5) for k in range(5)]
+
+
+def test_what_cannot_be_a_model_or_a_recipe_is_refused() -> None:
+    with pytest.raises(FormatError):
+        tflq.quantize(b"no model", list(rows()))
+    with pytest.raises(UnknownNameError, match="balanced"):
+        tflq.quantize(GOLDEN, list(rows()), "quick")
+    with pytest.raises(TypeError, match="a path, the bytes of a model or a Model"):
+        tflq.quantize(7, list(rows()))  # type: ignore[arg-type]
