@@ -108,8 +108,10 @@ def as_codes(values: np.ndarray, details: dict) -> np.ndarray:
 def judge(model: str, reference: np.ndarray, got: np.ndarray, truth: np.ndarray) -> tuple[float, float, float | None]:
     """Metric, standard error of its difference to float's, agreement with float."""
     if model == "fm_unet":
-        quality, before = (-10 * np.log10(np.mean((y - truth) ** 2, axis=(1, 2, 3))) for y in (got, reference))
-        return float(quality.mean()), float((quality - before).std(ddof=1) / np.sqrt(len(got))), None
+        errors, before = (np.mean((y - truth) ** 2, axis=(1, 2, 3)) for y in (got, reference))
+        slope = 10 / np.log(10) / errors.mean()  # of the PSNR over all images in their mean squared error
+        error = slope * (errors - before).std(ddof=1) / np.sqrt(len(got))
+        return float(-10 * np.log10(errors.mean())), float(error), None
     top, before = got.argmax(1), reference.argmax(1)
     gain = (top == truth).astype(float) - (before == truth)
     error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
