@@ -15,6 +15,7 @@ from float_graphs import FloatGraph
 import tflq
 from tflq.errors import CalibrationError, FormatError, UnknownNameError
 from tflq.ir import Model, SignatureDef
+from tflq.quantization.presets import PRESETS
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_autoencoder_float.tflite"
 RECIPE = tflq.Recipe()
@@ -106,7 +107,8 @@ def test_progress_is_told() -> None:
     told: list[tuple[str, int, int]] = []
     tflq.quantize(GOLDEN, list(rows()), "fast", lambda *words: told.append(words))
     configurations = [(done, total) for what, done, total in told if what == "configurations"]
-    assert configurations == [(k, 5) for k in range(5)]
+    count = len(PRESETS["fast"].candidates)
+    assert configurations == [(k, count) for k in range(count)]
 
 
 def test_what_cannot_be_a_model_or_a_recipe_is_refused() -> None:

@@ -17,6 +17,7 @@ from float_graphs import FloatGraph
 from tflq.api.files import load, save
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
+from tflq.quantization.presets import PRESETS
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))
@@ -85,7 +86,7 @@ def test_the_first_screen(folder: Path) -> None:
     assert result.exit_code == 0
     first = result.stdout.splitlines()
     assert first[0].startswith(f"{out}: int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
-    assert "The best of 5 configurations" in result.stdout
+    assert f"The best of {len(PRESETS['fast'].candidates)} configurations" in result.stdout
     assert first[-1] == f"Next: tflq compare {FLOAT} {out} --data {folder / 'rows.npz'}"
 
 
