@@ -43,6 +43,11 @@ class FloatGraph:
         self.computed.append(self.inputs[-1])
         return self.inputs[-1]
 
+    def given_integers(self, *shape: int) -> int:
+        """An input of the graph that holds indices."""
+        self.inputs.append(self._tensor(shape, "int32"))
+        return self.inputs[-1]
+
     def constant(self, values: Any, type_: str = "float32") -> int:
         """A constant tensor."""
         array = np.asarray(values, type_)

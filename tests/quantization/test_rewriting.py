@@ -49,7 +49,7 @@ def run(model: Model, inputs: dict[int, Array]) -> list[Array]:
 
 def codes(value: Array, detail: Any) -> Array:
     kind = detail["dtype"]
-    if kind == np.float32:
+    if value.dtype == kind:
         return value
     scale, zero_point = detail["quantization"]
     limits = np.iinfo(kind)
@@ -327,3 +327,23 @@ def test_one_operator_alone_is_close_to_its_float_form(step: Callable[[FloatGrap
                 for want, got in zip(run(model, sample), run(result, sample), strict=True):
                     away, reach = np.abs(want - got).max(initial=0), np.abs(want).max(initial=1e-6)
                     assert away <= SLACK[mode] * reach, (seed, mode, names(model), away / reach)
+
+
+@pytest.mark.parametrize(
+    ("op", "modes"), [("EMBEDDING_LOOKUP", (Mode.DYNAMIC, Mode.WEIGHTS)), ("GATHER", (Mode.WEIGHTS,))]
+)
+def test_tables_of_rows_are_stored_in_eight_bits_with_a_scale_for_each(op: str, modes: tuple[Mode, ...]) -> None:
+    g = FloatGraph(10)
+    rows, table = g.given_integers(3), g.weights(5, 4)
+    if op == "GATHER":
+        g.op(op, [table, rows], {"axis": 0, "batch_dims": 0})
+    else:
+        g.op(op, [rows, table])
+    model = completed(g)
+    given = [{model.subgraphs[0].inputs[0]: np.array([4, 0, 2], np.int32)}]
+    for mode in (Mode.DYNAMIC, Mode.WEIGHTS):
+        result = min_max(model, given, Recipe(mode=mode)).rewritten.model
+        stored = [t for t in result.subgraphs[0].tensors if t.type == TensorType.INT8]
+        assert [None if t.quantization is None else t.quantization.scale.size for t in stored] == [5] * (mode in modes)
+        want, got = run(model, given[0])[0], run(result, given[0])[0]
+        assert np.abs(want - got).max() <= 0.005 * np.abs(want).max()

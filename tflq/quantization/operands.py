@@ -12,6 +12,7 @@ from tflq.quantization.cells import CELLS
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.recipe import TYPES, Mode
 from tflq.quantization.rules import RULES, TABLES, Weights
+from tflq.quantization.versions import HYBRID
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int |
     """
     op, inputs = model.op(index), model.graph.operators[index].inputs
     wanted: dict[int, int | None] = {}
-    if TYPES[mode].data is None and op in TABLES:
+    if op in TABLES and (mode == Mode.WEIGHTS or (mode == Mode.DYNAMIC and op in HYBRID)):
         wanted = {TABLES[op]: 0}
     elif mode == Mode.DYNAMIC and op in CELLS:
         wanted = dict.fromkeys((*cells.MATRICES, *SINGLE.peepholes))
