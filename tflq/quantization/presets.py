@@ -29,17 +29,20 @@ _LEARNED = Refining(Rounding.ADAROUND, BiasCorrection.EMPIRICAL)
 _FAST = (
     Methods(None, _EXTREMES),
     *(Methods(_EQUAL, ranging) for ranging in (_EXTREMES, _TYPICAL, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, ranging, _CORRECTED) for ranging in (_EXTREMES, _RELATIVE)),
 )
 _BALANCED = (
     *_FAST,
     *(Methods(_EQUAL, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
     *(Methods(_EQUAL, ranging, _ROUNDED) for ranging in (_TYPICAL, _RELATIVE)),
-    Methods(None, _LEAST_NOISE, _MATCHED),
+    Methods(_EQUAL, replace(_RELATIVE, weights=_WEIGHTS_TOO), _CORRECTED),
 )
 _BEST = (
     *_BALANCED,
-    *(Methods(_EQUAL, ranging, _CORRECTED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
-    *(Methods(_EQUAL, replace(ranging, weights=_WEIGHTS_TOO), _CORRECTED) for ranging in (_EXTREMES, _RELATIVE)),
+    Methods(_EQUAL, _LEAST_NOISE, _CORRECTED),
+    Methods(_EQUAL, replace(_EXTREMES, weights=_WEIGHTS_TOO), _CORRECTED),
+    Methods(_EQUAL, replace(_LEAST_NOISE, weights=_WEIGHTS_TOO), _BOTH),
+    Methods(None, _LEAST_NOISE, _MATCHED),
     *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
     *(Methods(None, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE)),
     Methods(None, _TYPICAL, _ROUNDED),
