@@ -15,7 +15,7 @@ from tflq.quantization.params import Range
 class Percentile:
     """The quantiles that leave `outside` of all values beyond either end, taken from a histogram that holds them all.
 
-    Source: Wu et al. 2020 (arXiv:2004.09602), section 5.2.
+    Source: Wu et al. 2020 (arXiv:2004.09602).
     """
 
     outside: float = 1e-4
