@@ -126,6 +126,7 @@ class FloatGraph:
 #: Options tables that are not named after their operator.
 _TABLES = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
+    "MATRIX_DIAG": "MatrixDiagOptions", "SCATTER_ND": "ScatterNdOptions",
     "MATRIX_SET_DIAG": "MatrixSetDiagOptions", "ONE_HOT": "OneHotOptions", "GATHER_ND": "GatherNdOptions",
     "AVERAGE_POOL_2D": "Pool2DOptions", "MAX_POOL_2D": "Pool2DOptions", "CONV_2D": "Conv2DOptions",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "BATCH_MATMUL": "BatchMatMulOptions", "MEAN": "ReducerOptions",
@@ -345,6 +346,12 @@ def copying(g: FloatGraph) -> None:
             "ONE_HOT",
             [g.constant([0, 2], "int32"), g.constant(3, "int32"), value, g.constant(np.float32(-0.5))],
             {"axis": -1},
+        ),
+        "MATRIX_DIAG": lambda: g.op("MATRIX_DIAG", [x], {}) if rank < 4 else None,
+        "SCATTER_ND": lambda: (
+            g.op("SCATTER_ND", [g.constant([[2]], "int32"), x, g.constant([4, *shape[1:]], "int32")], {})
+            if shape[0] == 1
+            else None
         ),
         "FILL": lambda: g.op("FILL", [whole, value], {}),
         "SQUEEZE": lambda: g.op("SQUEEZE", [x], {"squeeze_dims": None}),

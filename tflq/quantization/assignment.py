@@ -63,13 +63,13 @@ def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range], rule
         return Params.of(group[1], *scheme.fixed[group])
     prescribed = scheme.model.ranges
     members = [t for t in scheme.members[group] if t in prescribed]
-    if members:
+    if members and group not in scheme.centred:
         return asymmetric(hull(prescribed[t] for t in members), group[1])
     wanted = [ranges[t] for t in scheme.members[group] if t in ranges]
     if not wanted:
         name = scheme.model.graph.tensors[group[0]].name or f"#{group[0]}"
         raise InputError("no calibration sample reached it", name=name)
-    return Laying(rule, group[1]).params(hull(wanted))
+    return symmetric(hull(wanted), group[1]) if group in scheme.centred else Laying(rule, group[1]).params(hull(wanted))
 
 
 def weight_params(scheme: Scheme, ranges: Mapping[Slot, Range]) -> dict[Slot, Params]:

@@ -32,12 +32,13 @@ class Rule:
 
     `tied` are the inputs whose codes become output codes, so that scale and zero point must be equal (None: none, an
     empty tuple: all of them). `weights` are all that may be constants of another kind. `narrow` are inputs that have 8
-    bits and zero point 0 where data have 16.
+    bits and zero point 0 where data have 16. `fills` says that the kernel writes code 0 for the value 0.
     """
 
     tied: tuple[int, ...] | None = None
     weights: Weights | None = None
     narrow: tuple[int, ...] = ()
+    fills: bool = False
 
 
 FREE, MOVES, JOINS = Rule(), Rule(tied=(0,)), Rule(tied=())
@@ -73,7 +74,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "PRELU": Rule(narrow=(1,)),
         **dict.fromkeys(("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"), FREE),  # see cells.py
         "DYNAMIC_UPDATE_SLICE": Rule(tied=(0, 1)),
+        "MATRIX_DIAG": Rule(tied=(0,), fills=True),
         "MATRIX_SET_DIAG": Rule(tied=(0, 1)),
+        "SCATTER_ND": Rule(tied=(1,), fills=True),
         "PADV2": Rule(tied=(0, 2)),
         "SELECT": Rule(tied=(1, 2)),
         "SELECT_V2": Rule(tied=(1, 2)),
@@ -106,12 +109,10 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
             "its integer kernel computes with codes as they are, without a scale",
         ),
         **dict.fromkeys(
-            (
-                "DILATE", "MATRIX_DIAG", "SCATTER_ND", "STABLEHLO_GATHER", "STABLEHLO_PAD", "STABLEHLO_SCATTER",
-                "WHERE",
-            ),
-            "its integer kernel takes code 0 for the value 0",
+            ("DILATE", "STABLEHLO_GATHER", "STABLEHLO_PAD", "STABLEHLO_SCATTER"),
+            "its integer kernel copies codes as they are, without a scale",
         ),
+        "WHERE": "values near 0 could become 0, and the output's shape hangs on which do",
         "UNIQUE": "values that differ could share a code, and the output's shape hangs on which do",
         **dict.fromkeys(
             (

@@ -35,10 +35,11 @@ class Scheme:
 
     A group is named by one of its forms. `made` gives the group of each tensor that an integer operator makes, or that
     the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group must
-    hold; `fixed` scale and zero point of groups that an operator decides. `constants` are slots of constants that are
-    read as activations: with their group, or None where their own range decides. `stored` are those that are weights,
-    but searched for no better range, with the dimension of their channels. `cells` are LSTMs on integer activations.
-    `edges` are float inputs and outputs of the graph that no integer operator reads or makes.
+    hold; `fixed` scale and zero point of groups that an operator decides; groups of `centred` have zero point 0.
+    `constants` are slots of constants that are read as activations: with their group, or None where their own range
+    decides. `stored` are those that are weights, but searched for no better range, with the dimension of their
+    channels. `cells` are LSTMs on integer activations. `edges` are float inputs and outputs of the graph that no
+    integer operator reads or makes.
     """
 
     model: FloatModel
@@ -47,6 +48,7 @@ class Scheme:
     read: Mapping[Slot, Form]
     members: Mapping[Form, tuple[int, ...]]
     fixed: Mapping[Form, tuple[float, int]]
+    centred: frozenset[Form]
     constants: Mapping[Slot, Form | None]
     multiplied: tuple[Multiplied, ...]
     stored: Mapping[Slot, int | None]
@@ -87,6 +89,8 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
         return "its bias is computed"
     if op in CELLS and mode == Mode.INT8 and (reason := cells.refusal(model, index)):
         return reason
+    if types.data == TensorType.UINT8 and RULES[op].fills:
+        return "its kernel writes code 0 for the value 0, which uint8 activations cannot all have"
     if types.data is not None and (op, types.data) in BROKEN:
         return BROKEN[op, types.data]
     inputs, outputs = operand_types(model, index, mode)
@@ -125,6 +129,7 @@ class _Grouping:
         self._model, self._modes = model, modes
         self._parent: dict[Form, Form] = {}
         self._fixed: dict[Form, tuple[float, int]] = {}
+        self._centred: set[Form] = set()
         self._made: dict[int, Form] = {}
         self._read: dict[Slot, Form] = {}
         self._constants: dict[Slot, Form | None] = {}
@@ -150,6 +155,7 @@ class _Grouping:
             read={slot: self._root(form) for slot, form in self._read.items()},
             members={root: tuple(sorted(tensors)) for root, tensors in members.items()},
             fixed=self._fixed,
+            centred=frozenset(map(self._root, self._centred)),
             constants={slot: None if form is None else self._root(form) for slot, form in self._constants.items()},
             multiplied=tuple(self._multiplied),
             stored=self._stored,
@@ -178,6 +184,8 @@ class _Grouping:
             if (op, data) in FIXED:
                 self._fixed[form] = FIXED[op, data]
             self._made[form[0]] = self._new(form)
+            if RULES[op].fills:
+                self._centred.add(form)
         for first, second in pairwise(outputs):
             self._union(first, second)
         activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
@@ -233,8 +241,11 @@ class _Grouping:
                 self._made.setdefault(tensor, form)
 
     def _compatible(self, one: Form, other: Form) -> bool:
-        fixed = [self._fixed.get(self._root(self._new(form))) for form in (one, other)]
-        return None in fixed or fixed[0] == fixed[1]
+        roots = [self._root(self._new(form)) for form in (one, other)]
+        fixed = [self._fixed[root] for root in roots if root in self._fixed]
+        if self._centred.intersection((one, other)) and any(zero_point for _, zero_point in fixed):
+            return False
+        return len(fixed) < 2 or fixed[0] == fixed[1]
 
     def _new(self, form: Form) -> Form:
         """A form, with the parameters that the file prescribes for its tensor unless an operator fixes others."""
