@@ -10,10 +10,9 @@ import tflq
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import TensorType
 from tflq.quantization.budget import Attempt, within_budget
-from tflq.quantization.floats import prepared
+from tflq.quantization.floats import prepared, with_constants
 from tflq.quantization.recipe import Budget, Methods, Recipe, Spared
 from tflq.quantization.recipe_files import read_budget
-from tflq.quantization.refine.equalize import with_constants
 from tflq.quantization.runner import Sample
 from tflq.quantization.sensitivity import Sensitivity, sensitivities
 

@@ -62,6 +62,17 @@ def prepared(model: Model) -> FloatModel:
     return folding.result()
 
 
+def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel:
+    """The model with other values in some of its float constants."""
+    tensors, buffers = list(model.graph.tensors), list(model.model.buffers)
+    for tensor, array in values.items():
+        buffers.append(Buffer(np.ascontiguousarray(array, np.float32).reshape(-1).view(np.uint8)))
+        tensors[tensor] = replace(tensors[tensor], buffer=len(buffers) - 1)
+    graph = replace(model.graph, tensors=tuple(tensors))
+    changed = replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:]), buffers=tuple(buffers))
+    return replace(model, model=changed, constants={**model.constants, **values})
+
+
 class _Folding:
     """A model while its operators are taken over, one by one."""
 

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from tflq.interpreter import Plan, make_plan
 from tflq.profiles import by_name
-from tflq.quantization.floats import FloatModel
+from tflq.quantization.floats import FloatModel, with_constants
 from tflq.quantization.observe import Observations
 from tflq.quantization.observers import Histogram, Kept, Observer, Percentile, Reservoir
 from tflq.quantization.operands import Multiplied
 from tflq.quantization.params import Params, Range, hull
 from tflq.quantization.ranging.layers import Layer, layer_of
 from tflq.quantization.ranging.losses import data_loss
-from tflq.quantization.refine.equalize import with_constants
 from tflq.quantization.scheme import KERNELS, Form, Scheme, Slot
 from tflq.quantization.search.choices import OBSERVERS, SOLVERS, Target
 from tflq.quantization.search.laying import Laying

@@ -15,13 +15,11 @@ ranges of the producer's weights for a); Xiao et al. 2023, "SmoothQuant" (foldin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Buffer
-from tflq.quantization.floats import FloatModel
+from tflq.quantization.floats import FloatModel, with_constants
 from tflq.quantization.params import Array
 from tflq.quantization.refine.groups import Group, channel_groups
 
@@ -80,14 +78,3 @@ def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
             by = s[factor.channels] ** factor.sign
             changed[factor.constant] = (values.astype(np.float64) * by.reshape(shape)).astype(np.float32)
     return with_constants(model, changed)
-
-
-def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel:
-    """The model with other values in some of its float constants."""
-    tensors, buffers = list(model.graph.tensors), list(model.model.buffers)
-    for tensor, array in values.items():
-        buffers.append(Buffer(np.ascontiguousarray(array, np.float32).reshape(-1).view(np.uint8)))
-        tensors[tensor] = replace(tensors[tensor], buffer=len(buffers) - 1)
-    graph = replace(model.graph, tensors=tuple(tensors))
-    changed = replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:]), buffers=tuple(buffers))
-    return replace(model, model=changed, constants={**model.constants, **values})
