@@ -174,6 +174,77 @@ def hybrid_conv(rng: np.random.Generator, type_: str) -> Model:
     return build("CONV_2D", inputs, [T("float32", (2, 6, 5, o))], ("Conv2DOptions", options), 5), [x]
 
 
+def matmul(rng: np.random.Generator, type_: str) -> Model:
+    """int8 only: uint8 has no BATCH_MATMUL."""
+    rows, k, n, adjoint = *(int(v) for v in rng.integers(1, 20, 3)), bool(rng.random() < 0.5)
+    x = tensor(rng, "int8", (3, 1, rows, k))
+    y = T("int8", (2, n, k) if adjoint else (2, k, n), scale(rng), 0)
+    out = output(rng, x, y, (3, 2, rows, n), k)
+    return build("BATCH_MATMUL", [x, y], [out], ("BatchMatMulOptions", {"adj_x": False, "adj_y": adjoint}), 4), [x, y]
+
+
+def hybrid_matmul(rng: np.random.Generator, type_: str) -> Model:
+    rows, k, n, adjoint = *(int(v) for v in rng.integers(1, 20, 3)), bool(rng.random() < 0.5)
+    shape = (k, rows) if adjoint else (rows, k)
+    x = T("float32", (3, 1, *shape))
+    y = T("int8", (2, k, n), scale(rng), 0, value=codes(rng, "int8", (2, k, n)))
+    options = {"adj_x": adjoint, "adj_y": False, "asymmetric_quantize_inputs": bool(rng.random() < 0.5)}
+    return build("BATCH_MATMUL", [x, y], [T("float32", (3, 2, rows, n))], ("BatchMatMulOptions", options), 4), [x]
+
+
+def hybrid_transposed(rng: np.random.Generator, type_: str) -> Model:
+    c, o, step = int(rng.integers(1, 6)), int(rng.integers(1, 12)), int(rng.integers(1, 4))
+    shape = (2, 4 * step, 3 * step, o)
+    x, w = T("float32", (2, 4, 3, c)), filters(rng, "int8", (o, 3, 3, c), 0)
+    size = T("int32", (4,), value=np.array(shape, np.int32))
+    added = T("float32", (o,), value=rng.standard_normal(o).astype(np.float32))
+    options = {"padding": 0, "stride_w": step, "stride_h": step, "fused_activation_function": activation(rng)}
+    return build("TRANSPOSE_CONV", [size, w, x, added], [T("float32", shape)], ("TransposeConvOptions", options), 5), [
+        x
+    ]
+
+
+#: Where float arithmetic has edges: zeros, subnormals, the smallest normal numbers, infinities, NaN.
+EDGES = np.array(
+    [0, -0.0, 1e-45, -1e-45, 1e-40, -1e-40, 2**-126, -(2**-126), 1.5e-38, 1e-20, 0.1, -0.5, 2, -2.5, 3e38, np.inf,
+     -np.inf, np.nan], np.float32,
+)  # fmt: skip
+FUSING = ("ADD", "SUB", "MUL", "DIV")
+POINTWISE: dict[str, tuple[str, dict[str, Any]] | None] = {
+    **{op: (f"{op.title()}Options", {}) for op in FUSING},
+    "LEAKY_RELU": ("LeakyReluOptions", {"alpha": 0.3}),
+    **dict.fromkeys(("SQUARED_DIFFERENCE", "NEG", "FLOOR", "CEIL", "SQUARE", "RELU", "RELU6", "RELU_N1_TO_1")),
+}
+
+
+@pytest.mark.parametrize(("op", "function"), [(op, f) for op in POINTWISE for f in range(4 if op in FUSING else 1)])
+def test_edges_of_floats(op: str, function: int) -> None:
+    options = POINTWISE[op]
+    if options and function:
+        options = (options[0], {"fused_activation_function": function})
+    pair = np.meshgrid(EDGES, EDGES) if op in (*FUSING, "SQUARED_DIFFERENCE") else [EDGES]
+    operands = [T("float32", pair[0].shape) for _ in pair]
+    model = build(op, operands, [T("float32", pair[0].shape)], options, 1)
+    assert_same(run(model, pair, "litert-xnnpack"), litert(model, pair, "BUILTIN"), f"{op} {function}")
+
+
+def test_prelu_at_the_edges_of_floats() -> None:
+    x, slope = T("float32", (len(EDGES), 1)), T("float32", (1,), value=np.array([0.3], np.float32))
+    model = build("PRELU", [x, slope], [x], None, 1)
+    assert_same(run(model, [EDGES[:, None]], "litert-xnnpack"), litert(model, [EDGES[:, None]], "BUILTIN"), "PRELU")
+
+
+def test_a_computed_output_shape_is_left_to_the_kernels_below() -> None:
+    """A TRANSPOSE_CONV whose output shape is fed is not delegated: its codes are those of litert-opt."""
+    rng = np.random.default_rng(3)
+    x, w = tensor(rng, "uint8", (2, 3, 6, 8)), filters(rng, "uint8", (3, 3, 1, 8), 0)
+    y = output(rng, x, w, (2, 3, 6, 3), 24)
+    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "fused_activation_function": 0}
+    model = build("TRANSPOSE_CONV", [T("int32", (4,)), w, x], [y], ("TransposeConvOptions", options), 1)
+    inputs = [np.array(y.shape, np.int32), codes(rng, "uint8", (2, 3, 6, 8))]
+    assert_same(run(model, inputs, "litert-xnnpack"), litert(model, inputs, "BUILTIN"), "TRANSPOSE_CONV")
+
+
 MAKERS: dict[str, Callable[[np.random.Generator, str], Model]] = {
     "CONV_2D": conv,
     "DEPTHWISE_CONV_2D": depthwise,
@@ -191,6 +262,9 @@ MAKERS: dict[str, Callable[[np.random.Generator, str], Model]] = {
     "RESIZE_BILINEAR": resize,
     "FULLY_CONNECTED hybrid": hybrid_dense,
     "CONV_2D hybrid": hybrid_conv,
+    "BATCH_MATMUL": matmul,
+    "BATCH_MATMUL hybrid": hybrid_matmul,
+    "TRANSPOSE_CONV hybrid": hybrid_transposed,
 }
 
 

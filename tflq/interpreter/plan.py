@@ -79,7 +79,9 @@ class Step:
 
 
 def _with_value(operand: Operand, value: Array, reveal: bool) -> Operand:
-    return replace(operand, shape=value.shape, value=value if reveal or operand.is_constant else None)
+    if operand.is_constant:
+        return replace(operand, shape=value.shape, value=value)
+    return replace(operand, shape=value.shape, value=value if reveal else None, is_revealed=reveal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,8 +31,8 @@ SCALES_ELSEWHERE = ("BlockwiseQuantization", "MultiAxisQuantization")
 class Operand:
     """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
 
-    `sparsity` says how the file stores a constant sparsely; its `value` is dense all the same. `block_scales` are the
-    scales of blocks that lie in a tensor of their own, flat.
+    Such a value is revealed. `sparsity` says how the file stores a constant sparsely; its `value` is dense all the
+    same. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
     """
 
     index: int
@@ -44,6 +44,7 @@ class Operand:
     is_variable: bool = False
     sparsity: Record | None = None
     block_scales: Array | None = None
+    is_revealed: bool = False
 
     @property
     def scale(self) -> np.float32:
@@ -60,7 +61,7 @@ class Operand:
     @property
     def is_constant(self) -> bool:
         """Whether the model file holds its data."""
-        return self.value is not None
+        return self.value is not None and not self.is_revealed
 
     @property
     def is_quantized(self) -> bool:

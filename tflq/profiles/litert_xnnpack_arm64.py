@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.xnnpack.registry import xnnpack_over
+from tflq.kernels.xnnpack.registry import ONLY_SEEN_ON_X86, xnnpack_over
 from tflq.numerics.dynamic_range_float32 import rescale_apart
 from tflq.numerics.float32_stages import ExactHalfUp
 from tflq.profiles.litert_opt_arm64 import LITERT_OPT_ARM64
@@ -24,5 +24,7 @@ LITERT_XNNPACK_ARM64 = LITERT_OPT_ARM64.derive(
         xnnpack_product=ExactHalfUp.of,
         xnnpack_rescale=rescale_apart,
     ),
-    kernels=xnnpack_over(LITERT_OPT_ARM64.kernels, leaving=("conv_2d_hybrid",)),
+    kernels=xnnpack_over(
+        LITERT_OPT_ARM64.kernels, leaving=("conv_2d_hybrid", "elementwise"), doubtful=ONLY_SEEN_ON_X86
+    ),
 ).measured()

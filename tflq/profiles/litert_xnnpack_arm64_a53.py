@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.xnnpack.registry import xnnpack_over
+from tflq.kernels.xnnpack.registry import ONLY_SEEN_ON_X86, xnnpack_over
 from tflq.numerics.dynamic_range_float32 import rescale_fused
 from tflq.numerics.float32_stages import ShortHalfUp
 from tflq.profiles.litert_opt_arm64 import LITERT_OPT_ARM64
@@ -19,5 +19,5 @@ LITERT_XNNPACK_ARM64_A53 = LITERT_XNNPACK_ARM64.derive(
     arithmetic=replace(
         LITERT_XNNPACK_ARM64.arithmetic, xnnpack_uint8_gemm=ShortHalfUp.of, xnnpack_rescale=rescale_fused
     ),
-    kernels=xnnpack_over(LITERT_OPT_ARM64.kernels),
+    kernels=xnnpack_over(LITERT_OPT_ARM64.kernels, leaving=("elementwise",), doubtful=ONLY_SEEN_ON_X86),
 ).measured()

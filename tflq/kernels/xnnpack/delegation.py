@@ -1,7 +1,7 @@
 """Which operators XNNPACK takes: the rule of each is stated once, in its file; what it leaves runs as without it.
 
-Conditions that several operators share are here. They see what prepare sees: whether an operand is constant in the
-file cannot be told where the operator's shape follows from it, and then it counts as constant.
+Conditions that several operators share are here. Operands that an operator's shape follows from must be constant in the
+file for all of them.
 Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph::VisitNode and what these call.
 """
 
@@ -37,7 +37,8 @@ class Delegate:
         session = any(row.session for row in base.get(self.kernel.op, ()) if row.types == self.kernel.types)
 
         def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-            row = self.kernel if self.takes(node) else without(node, base, self.kernel.sparse)
+            static = all(node.input(position).is_constant for position in self.kernel.shape_operands)
+            row = self.kernel if static and self.takes(node) else without(node, base, self.kernel.sparse)
             made = row.prepare(node, arithmetic)
             return ignoring_session(made) if session and not row.session else made
 
@@ -76,24 +77,30 @@ def has_floats_only(row: Kernel) -> bool:
 class Delegation(Mapping[str, tuple[Kernel, ...]]):
     """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES.
 
-    Float rows of the operators in `unclaimed` are the reference's, with results that are not claimed to be equal.
+    Float rows of the operators in `unclaimed` are the reference's, with results that are not claimed to be equal; nor
+    are those of the files in `doubtful`.
     """
 
     def __init__(
-        self, package: str, files: Mapping[str, str], base: KernelTable, unclaimed: Collection[str] = ()
+        self, package: str, files: Mapping[str, str], base: KernelTable, unclaimed: Collection[str] = (),
+        doubtful: Collection[str] = (),
     ) -> None:  # fmt: skip
-        self._package, self._base = package, base
+        self._package, self._base, self._doubtful = package, base, frozenset(doubtful)
         self._files = {**dict.fromkeys((op for op in unclaimed if op in base), ""), **files}
         self._unclaimed = frozenset(unclaimed)
         self._loaded: dict[str, tuple[Kernel, ...]] = {}
 
     def __getitem__(self, op: str) -> tuple[Kernel, ...]:
         if op not in self._loaded:
-            modules = [import_module(f"{self._package}.{name}") for name in self._files[op].split()]
-            rows = [row.over(self._base) for module in modules for row in module.DELEGATES if row.kernel.op == op]
+            rows = [row for name in self._files[op].split() for row in self._rows(op, name)]
             floats = [row for row in REFERENCE.get(op, ()) if op in self._unclaimed and has_floats_only(row)]
             self._loaded[op] = (*rows, *(replace(row, exactness=UNCLAIMED) for row in floats))
         return self._loaded[op]
+
+    def _rows(self, op: str, name: str) -> list[Kernel]:
+        module = import_module(f"{self._package}.{name}")
+        rows = [row.over(self._base) for row in module.DELEGATES if row.kernel.op == op]
+        return [replace(row, exactness=UNCLAIMED) for row in rows] if name in self._doubtful else rows
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)

@@ -21,11 +21,12 @@ def takes(node: Node) -> bool:
     return (
         is_quantized(x) and is_quantized(y) and has_filter_scales(w, 0) and w.is_constant
         and (bias is None or (has_bias_scales(bias) and bias.is_constant and has_shape(bias, 1, 1)))
-        and has_shape(x, 4) and has_shape(w, 4) and _filter_fits(node)
+        and has_shape(x, 4) and has_shape(w, 4) and filter_fits(node)
     )  # fmt: skip
 
 
-def _filter_fits(node: Node) -> bool:
+def filter_fits(node: Node) -> bool:
+    """Whether steps (SAME) or output (VALID) leave room for the filter. Source: CalculateTransposeConvPaddings."""
     w, wanted = node.input(1), [int(n) for n in node.constant(0).reshape(-1)]
     if len(wanted) != 4:
         return False

@@ -1,0 +1,47 @@
+"""BATCH_MATMUL of int8 codes by XNNPACK: the reference's sums, scaled by a float32 multiplier.
+
+Operands, options and refusals: tflq/kernels/reference/batch_matmul.py. Empty operands are refused where it is taken.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitBatchMatMulNode; XNNPACK's batch_matrix_multiply_nc_qs8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.reference.batch_matmul import prepare_quantized
+from tflq.kernels.xnnpack.delegation import Delegate, has_filter_scales, is_quantized
+from tflq.kernels.xnnpack.scaling import gemm
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def takes(node: Node) -> bool:
+    """One scale for each operand, along dimension 0 but for y, whose zero point is 0."""
+    x, y = node.input(0), node.input(1)
+    return (
+        is_quantized(x) and is_quantized(node.outputs[0]) and has_filter_scales(y, columns_of(node))
+        and y.quantization is not None and len(y.quantization.scale) == 1 and y.zero_point == 0
+    )  # fmt: skip
+
+
+def columns_of(node: Node) -> int:
+    """The dimension of y that numbers the output's columns."""
+    return len(node.input(1).shape) - (2 if node.options["adj_y"] else 1)
+
+
+def check_sizes(node: Node, *operands: Operand) -> None:
+    """XNNPACK's operators take no empty dimensions, and the original does not prepare a model with one."""
+    for operand in operands:
+        node.check(min(operand.shape) > 0, "empty, which XNNPACK does not take", operand, got=operand.shape)
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference has it but for scaling: scale(x) * scale(y), then / scale(out), each rounded to float32."""
+    x, y, out = node.input(0), node.input(1), node.outputs[0]
+    made = prepare_quantized(node, arithmetic)
+    check_sizes(node, x, y)
+    pipeline = replace(made.data.pipeline, stage=gemm(arithmetic, x)(x.scale * y.scale / out.scale))
+    return replace(made, data=replace(made.data, pipeline=pipeline))
+
+
+DELEGATES = (Delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare, (1, 4)), takes),)

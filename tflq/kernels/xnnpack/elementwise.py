@@ -1,0 +1,146 @@
+"""Element by element operators of float32 by XNNPACK on x86-64.
+
+XNNPACK reads subnormal numbers as zeros of their sign and writes zeros where a result, rounded, would be subnormal.
+Where no activation is fused nothing is clamped: infinities stay.
+Operands, options and refusals: the files of tflq/kernels/reference.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitBinaryNode, VisitUnaryNode; XNNPACK's f32 vbinary, vclamp, vlrelu, vprelu,
+vrnd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.activation import limits
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference.registry import REFERENCE
+from tflq.kernels.xnnpack.delegation import Delegate, has_shape, without
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
+
+#: Float32 operands, subnormals read as zeros, to the exact result or to its value in float64.
+Function = Callable[..., Array]
+
+#: The fused activations that XNNPACK has: none, RELU, RELU_N1_TO_1, RELU6.
+_ACTIVATIONS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    function: Function
+    low: np.float32 | None  # of the clamp
+    high: np.float32 | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlopeData:
+    """Constants of LEAKY_RELU; PRELU's slope is an operand."""
+
+    alpha: np.float32 | None
+
+
+def takes(node: Node) -> bool:
+    """Floats of ranks that XNNPACK knows, none empty, and an activation that it has."""
+    present = [operand for operand in node.inputs if operand is not None]
+    return (
+        all(operand.type == TensorType.FLOAT32 and has_shape(operand) for operand in present)
+        and int(node.options.get("fused_activation_function", 0)) <= _ACTIVATIONS
+    )
+
+
+def takes_constant_slope(node: Node) -> bool:
+    """As `takes`; the slope must be constant."""
+    return takes(node) and node.input(1).is_constant
+
+
+def _shapes_of(node: Node, arithmetic: Arithmetic) -> Prepared:
+    return without(node, REFERENCE, ()).prepare(node, arithmetic)
+
+
+def computing(function: Function) -> Callable[[Node, Arithmetic], Prepared]:
+    """The prepare of an operator that computes `function` and clamps to the fused activation."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return Prepared(_shapes_of(node, arithmetic).shapes, _data(function, *limits(node)), evaluate)
+
+    return prepare
+
+
+def clamping(low: float, high: float | None) -> Callable[[Node, Arithmetic], Prepared]:
+    """The prepare of an operator that is a clamp."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return Prepared(_shapes_of(node, arithmetic).shapes, _data(np.positive, low, high), evaluate)
+
+    return prepare
+
+
+def _data(function: Function, low: float | None, high: float | None) -> OpData:
+    return OpData(function, None if low is None else np.float32(low), None if high is None else np.float32(high))
+
+
+def evaluate(data: OpData, *inputs: Array) -> Array:
+    """Rounding: once, then tiny results to zero. NaN passes the clamp, and so does -0 at a limit of 0."""
+    with np.errstate(all="ignore"):
+        out = to_normal_float32(data.function(*(subnormals_as_zeros(x).astype(np.float64) for x in inputs)))
+    if data.low is not None:
+        out = np.where(data.low > out, data.low, out)
+    if data.high is not None:
+        out = np.where(data.high < out, data.high, out)
+    return out
+
+
+def prepare_slope(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The slope is float32."""
+    alpha = node.options.get("alpha")
+    data = SlopeData(None if alpha is None else np.float32(alpha))
+    return Prepared(_shapes_of(node, arithmetic).shapes, data, eval_slope)
+
+
+def eval_slope(data: SlopeData, x: Array, slope: Array | None = None) -> Array:
+    """Rounding: once. Numbers that are not below zero, subnormals among them, are copied."""
+    read = subnormals_as_zeros(x)
+    alpha = subnormals_as_zeros(np.asarray(data.alpha if slope is None else slope, np.float32))
+    with np.errstate(all="ignore"):
+        return np.where(read < 0, to_normal_float32(read.astype(np.float64) * alpha), x)
+
+
+def _subtracted_from_zero(x: Array) -> Array:
+    return np.asarray(0 - x)
+
+
+def _squared_difference(x: Array, y: Array) -> Array:
+    return np.asarray(to_normal_float32(x - y).astype(np.float64) ** 2)
+
+
+_BINARY: dict[str, Function] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
+           "SQUARED_DIFFERENCE": _squared_difference}  # fmt: skip
+_UNARY: dict[str, Function] = {"NEG": _subtracted_from_zero, "FLOOR": np.floor, "CEIL": np.ceil, "SQUARE": np.square}
+_CLAMPS: dict[str, tuple[float, float | None]] = {"RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
+
+#: Whatever the reference has: versions are looked up there.
+_VERSIONS = (1, 16)
+
+_PREPARES: dict[str, Callable[[Node, Arithmetic], Prepared]] = {
+    **{op: computing(function) for op, function in _UNARY.items()},
+    **{op: clamping(*ends) for op, ends in _CLAMPS.items()},
+    "LEAKY_RELU": prepare_slope,
+}
+
+DELEGATES = (
+    *(
+        Delegate(Kernel(op, "float32 float32 -> float32", computing(function), _VERSIONS), takes)
+        for op, function in _BINARY.items()
+    ),
+    *(
+        Delegate(Kernel(op, "float32 -> float32", prepare, _VERSIONS), takes)
+        for op, prepare in _PREPARES.items()
+    ),
+    Delegate(Kernel("PRELU", "float32 float32 -> float32", prepare_slope, _VERSIONS), takes_constant_slope),
+)  # fmt: skip
