@@ -44,13 +44,20 @@ class FileAccessError(TflqError, OSError):
 
 
 class FormatError(TflqError, ValueError):
-    """The bytes are no valid file. `offset` is a byte position in it, or None."""
+    """The bytes are no valid file. `offset` is a byte position in it, or None; `path` the file's, where it has one."""
 
-    def __init__(self, reason: str, *, offset: int | None = None, table: str = "", field: str = "") -> None:
-        self.reason, self.offset, self.table, self.field = reason, offset, table, field
+    def __init__(
+        self, reason: str, *, offset: int | None = None, table: str = "", field: str = "", path: str = ""
+    ) -> None:  # fmt: skip
+        self.reason, self.offset, self.table, self.field, self.path = reason, offset, table, field, path
         place = ".".join(part for part in (table, field) if part)
         where = ", ".join(part for part in (f"byte {offset}" if offset is not None else "", place) if part)
-        super().__init__(f"{reason} (at {where})" if where else reason)
+        text = f"{reason} (at {where})" if where else reason
+        super().__init__(f"{path}: {text}" if path else text)
+
+    def of(self, path: str) -> FormatError:
+        """The same error, of the file at `path`."""
+        return type(self)(self.reason, offset=self.offset, table=self.table, field=self.field, path=path)
 
 
 class LimitError(FormatError):

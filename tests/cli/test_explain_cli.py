@@ -73,3 +73,12 @@ def test_all_samples_are_looked_at_or_one() -> None:
     assert elements["all"] == elements["0"] + elements["1"]
     assert CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", "2"]).exit_code == 2
     assert CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", "x"]).exit_code == 2
+
+
+def test_what_is_no_dump_is_told_what_is_one(tmp_path: Path) -> None:
+    told = CliRunner().invoke(cli, ["explain", MODEL, "--dump", MODEL])
+    assert told.exit_code == 2
+    assert "is no dump" in told.stderr and ".npz" in told.stderr
+    empty = CliRunner().invoke(cli, ["explain", MODEL, "--dump", str(tmp_path)])
+    assert empty.exit_code == 2
+    assert "indices such as 't0', got nothing" in empty.stderr

@@ -66,8 +66,21 @@ def test_a_check_that_always_differs_leaves_one_operator(tmp_path: Path) -> None
 
 
 def test_a_check_that_never_differs_is_refused(tmp_path: Path) -> None:
-    command = f"{shlex.quote(sys.executable)} -c 'raise SystemExit(0)'"
+    command = f"{shlex.quote(sys.executable)} -c 'raise SystemExit(0)' {{model}}"
     assert tflq("reduce", MODEL, "--check", command, "-o", tmp_path / "small").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("-c 'raise SystemExit(1)'", "names no {model}"),
+        ("""-c 'raise SystemExit("no such board")' {model} ; exit 3""", "got 3 (no such board)"),
+    ],
+)
+def test_a_check_that_cannot_work_is_refused(tmp_path: Path, ending: str, said: str) -> None:
+    result = tflq("reduce", MODEL, "--check", f"{shlex.quote(sys.executable)} {ending}", "-o", tmp_path / "small")
+    assert result.exit_code == 2
+    assert said in result.stderr
 
 
 def test_dump_or_check_is_needed(tmp_path: Path) -> None:

@@ -40,6 +40,19 @@ def test_extract_refuses_an_unknown_operator(tmp_path: Path) -> None:
     assert not (tmp_path / "part.tflite").exists()
 
 
+def test_extract_refuses_a_range_that_runs_backwards(tmp_path: Path) -> None:
+    result = tflq("extract", MODEL, "3..1", "-o", tmp_path / "part.tflite")
+    assert (result.exit_code, (tmp_path / "part.tflite").exists()) == (2, False)
+    assert "'3..1'" in result.stderr
+
+
+def test_diff_says_which_file_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "other.bin").write_bytes(b"no model at all")
+    result = tflq("diff", MODEL, tmp_path / "other.bin")
+    assert result.exit_code == 2
+    assert "other.bin: not a .tflite file" in result.stderr
+
+
 def test_diff_says_whether_models_differ(tmp_path: Path) -> None:
     assert tflq("diff", MODEL, MODEL).exit_code == 0
     tflq("extract", MODEL, "1..2", "-o", tmp_path / "part.tflite")

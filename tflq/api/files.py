@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from tflq.errors import FileAccessError
+from tflq.errors import FileAccessError, FormatError
 from tflq.flatbuf import read
 from tflq.ir import Model
 
@@ -31,7 +31,10 @@ def load(source: Source | Model) -> Model:
     if isinstance(source, Model):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return read(_mapped(os.fspath(source)))
+        try:
+            return read(_mapped(os.fspath(source)))
+        except FormatError as error:
+            raise error.of(os.fsdecode(source)) from error
     return read(_frozen(source))
 
 

@@ -87,22 +87,32 @@ def _from_check(
     from tflq.verification.inputs import make_inputs
     from tflq.verification.reduction import reduce_check
 
+    if "{model}" not in check:
+        raise OptionError(f"--check {check!r}: names no {{model}}, where the candidate's path goes")
     made = make_inputs(model, inputs, 1, seed).samples
     if not 0 <= (sample or 0) < len(made):
         raise OptionError(f"sample {sample}: there are samples 0 to {len(made) - 1}")
-    return reduce_check(model, profile, made[sample or 0], _command(check, output))
+    return reduce_check(model, profile, made[sample or 0], _command(check, output, model))
 
 
 def _filled(command: str, output: str) -> str:
     return command.replace("{model}", quote(output + ".tflite")).replace("{inputs}", quote(output + ".npz"))
 
 
-def _command(command: str, output: str) -> Check:
-    """Runs the command on candidates, which are written where the result will be."""
+def _command(command: str, output: str, whole: Model) -> Check:
+    """Runs the command on candidates, which are written where the result will be.
+
+    A candidate on which it fails shows no difference; for the whole model it has to work.
+    """
+    from tflq.errors import OptionError
 
     def check(model: Model, sample: Sample) -> bool:
         _save(output, model, sample, ())
-        return subprocess.run(_filled(command, output), shell=True, capture_output=True, check=False).returncode == 1
+        done = subprocess.run(_filled(command, output), shell=True, capture_output=True, check=False)
+        if model is whole and done.returncode not in (0, 1):
+            said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise OptionError(f"--check {command!r}: exit code", expected="0 or 1", got=f"{done.returncode} ({said})")
+        return done.returncode == 1
 
     return check
 

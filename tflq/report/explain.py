@@ -148,6 +148,8 @@ def discrimination_texts(told: Discrimination) -> Iterator[str]:
     samples = "sample" if len(told.trials) == 1 else "samples"
     if told.trials:
         yield f"told apart by {len(told.trials)} {samples} of inputs of {of}: run the device on them"
+    else:
+        yield "no inputs that were tried tell them apart; none are written"
     for group in told.groups:
         yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([told.causes[cause] for cause in group])}"
 

@@ -127,7 +127,10 @@ def next_steps(report: Report) -> Iterator[str]:
     """The command to type next, ready to be copied."""
     model = quote(report.model.path) if report.model.path else "MODEL"
     first = report.first_divergent
-    if first is not None:
+    if report.golden and report.verdict == Verdict.DIFFERS:
+        profile = "" if report.profile == "litert-ref" else f" --profile {quote(report.profile)}"
+        yield f"Next: tflq explain {model} --dump {quote(report.golden)}{profile}"
+    elif first is not None:
         yield f"Next: tflq inspect {model} --op {first.index}"
     elif report.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and report.mode == "cumulative":
         yield f"Next: tflq verify {model} --mode isolated"

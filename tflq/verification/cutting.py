@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tflq.errors import UnknownNameError, UnsupportedError
+from tflq.errors import OptionError, UnknownNameError, UnsupportedError
 from tflq.ir import Model, Operator, Subgraph, TensorType
 
 #: Types whose values cannot be handed over a model's edge.
@@ -40,6 +40,7 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
 
     Raises:
         UnknownNameError: No operator is named so.
+        OptionError: A range ends before it begins.
         UnsupportedError: The cut would have to hand over a resource or variant.
     """
     chosen = sorted(operators_named(model, words))
@@ -132,7 +133,10 @@ def _is_computed(model: Model, graph: Subgraph, tensor: int) -> bool:
 def _named(model: Model, word: str) -> Sequence[int]:
     first, dots, last = word.partition("..")
     if dots:
-        return range(_one(model, first), _one(model, last) + 1)
+        start, end = _one(model, first), _one(model, last)
+        if end < start:
+            raise OptionError(f"range {word!r}: its last operator, {end}, comes before its first, {start}")
+        return range(start, end + 1)
     alike = [i for i, o in enumerate(model.subgraphs[0].operators) if model.operator_codes[o.opcode_index].name == word]
     return alike or [_one(model, word)]
 

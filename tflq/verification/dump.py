@@ -141,8 +141,15 @@ def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Ent
             raise InputError(f"is for tensor {index}, of which another entry says otherwise", name=key)
         tensors[index] = array
     if not tensors:
-        raise InputError("no entry names a tensor of the model", name=os.fspath(path), got=unknown[:5])
+        raise _nothing_named(model, os.fspath(path), unknown)
     return Dump(os.fspath(path), tensors, tuple(unknown))
+
+
+def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
+    name = next((spec.name for spec in model.subgraphs[0].tensors if spec.name), None)
+    known = ("" if name is None else f"names such as {name!r} or ") + "indices such as 't0'"
+    got = ", ".join(map(repr, unknown[:5])) or "nothing"
+    return InputError("no entry names a tensor of the model", name=source, expected=known, got=got)
 
 
 def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array]) -> Dump:

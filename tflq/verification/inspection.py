@@ -192,6 +192,7 @@ def _options(operator: Operator) -> tuple[tuple[str, Any], ...]:
 
 def macs_of(op: str, tensors: Sequence[TensorSpec], operator: Operator) -> int:
     """Multiply-accumulates of an operator, from the shapes that the file declares; 0 for those that have none."""
+
     def shape(tensor: int) -> tuple[int, ...] | None:
         return tensors[tensor].shape if 0 <= tensor < len(tensors) else None
 

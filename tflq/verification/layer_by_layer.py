@@ -30,7 +30,8 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
     except FormatError as error:
-        raise InputError(f"is no dump of tflite-micro's layer by layer: {error}", name=str(path)) from error
+        kinds = "an .npz, a C file, a folder of tensors, or what tflite-micro's layer by layer writes"
+        raise InputError(f"is no dump ({error})", name=str(path), expected=kinds, got=path.name) from error
     graph = model.subgraphs[0]
     tensors: dict[int, Array] = {}
     for entry in found["input_data"] or ():

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 
 from tflq.api.files import Source, load, save
-from tflq.errors import FileAccessError
+from tflq.errors import FileAccessError, FormatError
 from tflq.ir import Model
 from tflq.verification.results import ModelFacts
 
@@ -32,8 +32,15 @@ def subject(source: Source | Model) -> Subject:
             data = _bytes_of(path)
         else:
             data = bytes(source)
-        model = load(data)
+        model = _model_of(data, path)
     return Subject(ModelFacts(path, len(data), hashlib.sha256(data).hexdigest()), data, model)
+
+
+def _model_of(data: bytes, path: str) -> Model:
+    try:
+        return load(data)
+    except FormatError as error:
+        raise error.of(path) from error
 
 
 def _bytes_of(path: str) -> bytes:
