@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import json_option, scaling_options
+from tflq.cli.options import json_option, python_option, scaling_options
 from tflq.cli.output import say, say_document
+from tflq.cli.sources import float_subject
 
 
 @click.command("compare")
@@ -25,12 +26,13 @@ from tflq.cli.output import say, say_document
     "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
 )
 @scaling_options
+@python_option
 @click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
 @click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
 @json_option
 def compare_command(
-    reference: str, other: str, data: str, labels: str | None, scaling: Any, all_tensors: bool, html: str | None,
-    as_json: bool,
+    reference: str, other: str, data: str, labels: str | None, scaling: Any, python: str | None, all_tensors: bool,
+    html: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that flip.
 
@@ -43,7 +45,7 @@ def compare_command(
     from tflq.report import compare as report
     from tflq.verification.source import subject
 
-    first, second = subject(reference), subject(other)
+    first, second = float_subject(reference, python), subject(other)
     samples = Calibration(first.model, data, scaling)
     found = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
     if html is not None:

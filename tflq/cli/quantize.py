@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli.exits import Exit, exit_of
-from tflq.cli.options import json_option, model_argument, scaling_options
+from tflq.cli.options import json_option, model_argument, python_option, scaling_options
 from tflq.cli.output import say, say_document
+from tflq.cli.sources import float_subject
 
 if TYPE_CHECKING:
     from tflq.quantization.checking import Check
@@ -41,14 +42,17 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--sensitivity", is_flag=True, help="Also tell what each operator costs alone.")
 @scaling_options
+@python_option
 @click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
 @json_option
 def quantize_command(
     model: str, calibration: str, output: str, force: bool, recipe: str, mode: str | None, input_type: str | None,
     output_type: str | None, keep_float: tuple[str, ...], budget: str | None, sensitivity: bool, scaling: Any,
-    html: str | None, as_json: bool,
+    python: str | None, html: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
+
+    MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow.
 
     The file is written whatever the verification says. Exit code 0: the same bits in LiteRT, or LiteRT is not
     installed; 5: but for float operators that are close as promised; 1: other bits; 3: not all could be compared; 4:
@@ -62,7 +66,7 @@ def quantize_command(
 
     _check_output(output, force)
     wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
-    source = subject(model)
+    source = float_subject(model, python)
     with progress_bar() as progress:
         samples = Calibration(source.model, calibration, scaling)
         result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity)

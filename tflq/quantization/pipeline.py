@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tflq.api.files import Source, load, save
 from tflq.ir import Model, TensorType
@@ -22,6 +23,7 @@ from tflq.quantization.search.methods import Ranging
 from tflq.quantization.selection import Ranked, chosen, parted
 from tflq.quantization.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.stamp import stamped
+from tflq.runtimes.conversion import converted, is_of_tensorflow
 from tflq.verification.cutting import operators_named
 
 
@@ -70,23 +72,24 @@ class Result:
 
 
 def quantize(
-    model: Source | Model, calibration: CalibrationSource | Calibration,
+    model: Source | Model | Any, calibration: CalibrationSource | Calibration,
     recipe: Recipe | str | os.PathLike[str] = "balanced", progress: Progress | None = None, *,
-    sensitivity: bool = False,
+    sensitivity: bool = False, python: str | None = None,
 ) -> Result:  # fmt: skip
     """Quantize a float model.
 
-    `model` is a path, the bytes of a file or a Model; `calibration` a path or an iterable of samples, each a list of
-    arrays in input order or a dict by name, batch dimension included; `recipe` a preset's name, the path of a recipe or
-    a Recipe. Where a recipe has several candidates, the one that does best on samples that it was not fitted to is
-    taken, and fitted to all. `sensitivity` asks for a report of what each operator alone costs.
+    `model` is a path, the bytes of a file or a Model, or what TensorFlow has to convert first (`float_model`);
+    `calibration` a path or an iterable of samples, each a list of arrays in input order or a dict by name, batch
+    dimension included; `recipe` a preset's name, the path of a recipe or a Recipe. Where a recipe has several
+    candidates, the one that does best on samples that it was not fitted to is taken, and fitted to all. `sensitivity`
+    asks for a report of what each operator alone costs.
 
     Raises:
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
         OptionError: The recipe's budget cannot be kept.
     """
-    source = load(model)
+    source = float_model(model, python)
     wanted = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats = prepared(source)
     samples = Calibration(source, calibration)
@@ -114,6 +117,18 @@ def quantize(
         tuple(replace(s, operator=floats.origins[s.operator]) for s in found), outlying_samples,
     )  # fmt: skip
     return Result(result, report)
+
+
+def float_model(source: Source | Model | Any, python: str | None = None) -> Model:
+    """The model at a path, in bytes or given.
+
+    Keras files, SavedModels and Keras models in memory are converted by the Python at `python` (None: this one).
+
+    Raises:
+        RuntimeMissing: TensorFlow is needed and not installed there.
+        RuntimeFailed: TensorFlow cannot convert the model.
+    """
+    return load(converted(source, python) if is_of_tensorflow(source) else source)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

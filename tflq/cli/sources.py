@@ -1,0 +1,20 @@
+"""Float models that users name: `.tflite` files, and what TensorFlow makes into one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflq.verification.source import Subject
+
+
+def float_subject(path: str, python: str | None) -> Subject:
+    """The model at a path; a Keras file or SavedModel as converted by the TensorFlow of the Python at `python`."""
+    from tflq.runtimes.conversion import converted, is_of_tensorflow
+    from tflq.verification.source import subject
+
+    if not is_of_tensorflow(path):
+        return subject(path)
+    made = subject(converted(path, python))
+    return replace(made, facts=replace(made.facts, path=path))

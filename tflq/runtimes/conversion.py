@@ -1,0 +1,75 @@
+"""Models of TensorFlow's as float `.tflite` files, by TensorFlow's own converter."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tflq.errors import RuntimeFailed, RuntimeMissing
+from tflq.runtimes.converter import MISSING
+
+CONVERTER = Path(__file__).with_name("converter.py")
+#: How much of what TensorFlow printed goes into an error, and the seconds that it may take.
+LAST_WORDS, TIMEOUT = 600, 1800.0
+#: Suffixes of Keras files.
+KERAS = frozenset({".keras", ".h5", ".hdf5"})
+
+
+def is_of_tensorflow(source: object) -> bool:
+    """Whether a source is the path of a Keras file or SavedModel, or a Keras model in memory."""
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        return path.suffix.lower() in KERAS or (path / "saved_model.pb").is_file()
+    return _is_keras(source)
+
+
+def _is_keras(source: object) -> bool:
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(source, keras.Model)
+
+
+def converted(source: Any, python: str | None = None) -> bytes:
+    """The bytes of a float `.tflite` file, its batch dimension 1 where the model leaves it open.
+
+    A path is converted in a child process by the Python at `python` (None: this one); a Keras model is saved for it.
+
+    Raises:
+        RuntimeMissing: TensorFlow is not installed there.
+        RuntimeFailed: It cannot load or convert the model.
+    """
+    with tempfile.TemporaryDirectory(prefix="tflq-") as name:
+        folder = Path(name)
+        if _is_keras(source):
+            source.save(folder / "model.keras")
+            source = folder / "model.keras"
+        return _converted(os.fspath(source), folder, python)
+
+
+def _converted(source: str, folder: Path, python: str | None) -> bytes:
+    chosen = shutil.which(python or sys.executable)
+    if chosen is None:
+        raise RuntimeMissing("tensorflow", f"no Python at {python}")
+    out = folder / "float.tflite"
+    command = [chosen, str(CONVERTER), os.path.abspath(source), str(out)]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+            timeout=TIMEOUT, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise RuntimeFailed("tensorflow", f"no end after {TIMEOUT:g} s while converting {source}") from None
+    words = done.stdout.decode(errors="replace").strip()[-LAST_WORDS:]
+    if done.returncode == MISSING:
+        raise RuntimeMissing(
+            "tensorflow", f"{words}; {source} is converted by TensorFlow: install the extra `tensorflow`, or name a "
+            f"Python that has it ({chosen})"
+        )  # fmt: skip
+    if done.returncode or not out.is_file():
+        raise RuntimeFailed("tensorflow", f"cannot convert {source}: {words}")
+    return out.read_bytes()
