@@ -125,6 +125,7 @@ class FloatGraph:
 
 #: Options tables that are not named after their operator.
 _TABLES = {
+    "SVDF": "SVDFOptions",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
     "MATRIX_DIAG": "MatrixDiagOptions", "SCATTER_ND": "ScatterNdOptions",
     "MATRIX_SET_DIAG": "MatrixSetDiagOptions", "ONE_HOT": "OneHotOptions", "GATHER_ND": "GatherNdOptions",
@@ -445,6 +446,19 @@ def memory(g: FloatGraph) -> None:
     g.op(name, [x, *inputs, *recurrent, *peepholes, *biases, *projection, *states], options)
 
 
+def filtering(g: FloatGraph) -> None:
+    """An SVDF over what has two dimensions."""
+    x = g.pick(2)
+    if len(g.shape(x)) != 2:
+        x = g.op("RESHAPE", [x, g.constant([1, -1], "int32")], {"new_shape": None})[0]
+    batches, depth = g.shape(x)
+    units, rank, moments = (int(n) for n in g.random.integers(1, 5, 3))
+    bias = g.bias(units) if g.random.random() < 0.7 else -1
+    operands = [x, g.weights(units * rank, depth), g.weights(units * rank, moments), bias]
+    operands.append(g.variable(batches, units * rank * moments))
+    g.op("SVDF", operands, {"rank": rank, "fused_activation_function": 1, "asymmetric_quantize_inputs": False})
+
+
 def image(g: FloatGraph) -> int:
     """A tensor of four dimensions and one image, made by RESHAPE where there is none."""
     x = g.pick(4)
@@ -458,7 +472,7 @@ def image(g: FloatGraph) -> int:
 STEPS: tuple[Callable[[FloatGraph], None], ...] = (
     convolution, depthwise, transposed_convolution, dense, matrix_product, pointwise, pointwise, positive, arithmetic,
     arithmetic, pooling, reduction, normalization, parametric, moving, moving, resizing, splitting, joining, joining,
-    choosing, memory, copying, floating,
+    choosing, memory, filtering, copying, floating,
 )  # fmt: skip
 
 

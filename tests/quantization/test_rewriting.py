@@ -308,6 +308,8 @@ def test_what_an_integer_kernel_computes_wrongly_stays_in_float(mode: Mode) -> N
 JUMPING = ("choosing", "floating")
 #: How far outputs may be from the float model's, as part of their range: some steps of the inputs' and outputs' codes.
 SLACK = {Mode.INT8: 0.06, Mode.UINT8: 0.06, Mode.INT16X8: 0.02, Mode.DYNAMIC: 0.04, Mode.WEIGHTS: 0.02}
+#: How much more where all rows of weights share one scale, though their magnitudes differ eightfold.
+MORE = {"filtering": 3}
 
 
 @pytest.mark.parametrize("step", [s for s in dict.fromkeys(STEPS) if s.__name__ not in JUMPING])
@@ -326,7 +328,8 @@ def test_one_operator_alone_is_close_to_its_float_form(step: Callable[[FloatGrap
             for sample in given[:2]:
                 for want, got in zip(run(model, sample), run(result, sample), strict=True):
                     away, reach = np.abs(want - got).max(initial=0), np.abs(want).max(initial=1e-6)
-                    assert away <= SLACK[mode] * reach, (seed, mode, names(model), away / reach)
+                    allowed = SLACK[mode] * MORE.get(step.__name__, 1)
+                    assert away <= allowed * reach, (seed, mode, names(model), away / reach)
 
 
 @pytest.mark.parametrize(

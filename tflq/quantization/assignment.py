@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.ir import TensorType
-from tflq.quantization import cells
+from tflq.quantization import cells, svdf
 from tflq.quantization.biases import bias_params, data_params, mode_of
 from tflq.quantization.operands import Multiplied, own_type
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
@@ -55,7 +55,13 @@ def activation_params(
 
     Ranges that the file itself prescribes go before those that were observed, and are not laid out by `rule`.
     """
-    return {group: _group_params(scheme, group, ranges, rule) for group in scheme.members}
+    found = {
+        group: _group_params(scheme, group, ranges, rule) for group in scheme.members if group not in scheme.states
+    }
+    for group, index in scheme.states.items():
+        features = scheme.model.constants[scheme.model.graph.operators[index].inputs[svdf.FEATURES]]
+        found[group] = svdf.state_params(found[scheme.read[index, svdf.X]], features)
+    return found
 
 
 def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range], rule: RangeRule) -> Params:
@@ -119,6 +125,11 @@ def assign(
             outputs[t] = retyped(activations[group], recipe.output_type)
         if t in graph.inputs and recipe.input_type is not None:
             made[t] = retyped(activations[group], recipe.input_type)
+    for group, index in scheme.states.items():
+        bias, time = graph.operators[index].inputs[svdf.BIAS], constants[index, svdf.TIME].params
+        if bias in scheme.model.constants and time is not None:
+            unit = bias_params(time, activations[group], TensorType.INT32)
+            constants[index, svdf.BIAS] = Constant(unit.encode(scheme.model.constants[bias]), unit)
     inside: dict[int, tuple[Params, ...]] = {}
     for index in scheme.cells:
         operator = scheme.model.graph.operators[index]
@@ -182,7 +193,8 @@ def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Pa
         return stored
     own = model.ranges.get(tensor) or extent(model.constants[tensor])
     narrowed = mode is not None and kind != TYPES[mode].data
-    return symmetric(own, kind) if op in cells.CELLS or narrowed else asymmetric(own, kind)
+    inside = op in cells.CELLS or op == "SVDF"
+    return symmetric(own, kind) if inside or narrowed else asymmetric(own, kind)
 
 
 def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Constant:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflq.ir import TensorType
 from tflq.kernels.recurrent.lstm_operands import SINGLE
-from tflq.quantization import cells
+from tflq.quantization import cells, svdf
 from tflq.quantization.cells import CELLS
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.recipe import TYPES, Mode
@@ -56,8 +56,10 @@ def operand_types(
 def own_type(op: str, position: int, mode: Mode) -> TensorType | None:
     """The element type of a float input that is neither weights nor bias; None where it stays float."""
     data = TYPES[mode].data
-    if op in CELLS and mode == Mode.INT8:
+    if mode == Mode.INT8 and op in CELLS:
         return cells.TYPES.get(position)
+    if mode == Mode.INT8 and op == "SVDF":
+        return svdf.TYPES.get(position)
     return TensorType.INT8 if data == TensorType.INT16 and position in RULES[op].narrow else data
 
 

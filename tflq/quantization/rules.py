@@ -72,7 +72,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         ),
         **dict.fromkeys(("CONCATENATION", "MAXIMUM", "MINIMUM", "PACK"), JOINS),
         "PRELU": Rule(narrow=(1,)),
-        **dict.fromkeys(("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"), FREE),  # see cells.py
+        **dict.fromkeys(("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF"), FREE),  # see cells.py, svdf.py
         "DYNAMIC_UPDATE_SLICE": Rule(tied=(0, 1)),
         "MATRIX_DIAG": Rule(tied=(0,), fills=True),
         "MATRIX_SET_DIAG": Rule(tied=(0, 1)),
@@ -120,7 +120,6 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
             ),
             "LiteRT has no kernel of it for integer activations",
         ),
-        "SVDF": "its integer kernel needs the range of its state, which no tensor of a float model holds",
         "LSH_PROJECTION": "its kernel hashes bytes",
         "NumericVerify": "it compares with float values",
         "TFLite_Detection_PostProcess": "its quantized kernel returns float values",

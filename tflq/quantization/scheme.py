@@ -12,7 +12,7 @@ from itertools import pairwise
 from tflq.ir import TensorType
 from tflq.kernels.kernel import find
 from tflq.profiles import by_name
-from tflq.quantization import cells
+from tflq.quantization import cells, svdf
 from tflq.quantization.cells import CELLS
 from tflq.quantization.floats import FloatModel
 from tflq.quantization.operands import Multiplied, multiplied, operand_types, own_type, stored_weights
@@ -38,8 +38,8 @@ class Scheme:
     hold; `fixed` scale and zero point of groups that an operator decides; groups of `centred` have zero point 0.
     `constants` are slots of constants that are read as activations: with their group, or None where their own range
     decides. `stored` are those that are weights, but searched for no better range, with the dimension of their
-    channels. `cells` are LSTMs on integer activations. `edges` are float inputs and outputs of the graph that no
-    integer operator reads or makes.
+    channels. `cells` are LSTMs on integer activations; `states` those of SVDFs, with the operator. `edges` are float
+    inputs and outputs of the graph that no integer operator reads or makes.
     """
 
     model: FloatModel
@@ -53,12 +53,14 @@ class Scheme:
     multiplied: tuple[Multiplied, ...]
     stored: Mapping[Slot, int | None]
     cells: tuple[int, ...]
+    states: Mapping[Form, int]
     edges: Mapping[int, Form]
 
     @property
     def observed(self) -> tuple[int, ...]:
         """Tensors whose ranges are needed, in order."""
-        return tuple(sorted({t for group, members in self.members.items() if group not in self.fixed for t in members}))
+        known = {*self.fixed, *self.states}
+        return tuple(sorted({t for group, members in self.members.items() if group not in known for t in members}))
 
 
 def modes_of(
@@ -89,6 +91,8 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
         return "its bias is computed"
     if op in CELLS and mode == Mode.INT8 and (reason := cells.refusal(model, index)):
         return reason
+    if op == "SVDF" and any(operator.inputs[p] not in model.constants for p in (svdf.FEATURES, svdf.TIME)):
+        return "its weights are computed"
     if types.data == TensorType.UINT8 and RULES[op].fills:
         return "its kernel writes code 0 for the value 0, which uint8 activations cannot all have"
     if types.data is not None and (op, types.data) in BROKEN:
@@ -136,6 +140,7 @@ class _Grouping:
         self._multiplied: list[Multiplied] = []
         self._stored: dict[Slot, int | None] = {}
         self._cells: list[int] = []
+        self._states: dict[Form, int] = {}
         self._edges: dict[int, Form] = {}
         self._passed_on = _passed_on(model, modes)
         for index, mode in enumerate(modes):
@@ -160,6 +165,7 @@ class _Grouping:
             multiplied=tuple(self._multiplied),
             stored=self._stored,
             cells=tuple(self._cells),
+            states=self._states,
             edges=self._edges,
         )
 
@@ -174,6 +180,9 @@ class _Grouping:
             return
         if self._model.op(index) in CELLS:
             self._take_cell(index)
+            return
+        if self._model.op(index) == "SVDF":
+            self._take_svdf(index)
             return
         special = set() if weights is None else {weights.position}
         if weights is not None and weights.bias is not None:
@@ -218,6 +227,18 @@ class _Grouping:
             if tensor in self._model.constants and position not in cells.BIASES and position:
                 self._constants[index, position] = None
         self._cells.append(index)
+
+    def _take_svdf(self, index: int) -> None:
+        """An SVDF: its state has a scale that follows from its input's."""
+        operator = self._model.graph.operators[index]
+        state = (operator.inputs[svdf.STATE], TensorType.INT16)
+        self._made[state[0]] = self._read[index, svdf.STATE] = self._new(state)
+        self._made[operator.outputs[0]] = self._new((operator.outputs[0], TensorType.INT8))
+        self._read[index, svdf.X] = self._new((operator.inputs[svdf.X], TensorType.INT8))
+        for position in (svdf.FEATURES, svdf.TIME):
+            if operator.inputs[position] in self._model.constants:
+                self._constants[index, position] = None
+        self._states[state] = index
 
     def _give_edges(self) -> None:
         """Let inputs and outputs that only float operators touch have a form for callers who want codes."""

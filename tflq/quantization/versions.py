@@ -87,7 +87,7 @@ def needed(op: str, types: Sequence[TensorType | None], *, per_channel: bool = F
     if TensorType.FLOAT32 in types:
         return HYBRID.get(op, (1, 1))[per_channel] if data is not None else 1
     eight, sixteen = NEEDED.get(op, (1, 1))
-    if data == TensorType.INT16 or TensorType.INT16 in types:
+    if data == TensorType.INT16:
         return sixteen
     if data == TensorType.UINT8:
         return eight if op in UINT8_AS_INT8 else 1
