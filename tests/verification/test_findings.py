@@ -19,6 +19,7 @@ from tflq.ir import Model
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
 from tflq.report.element import parting_steps
+from tflq.report.growth import choice_texts
 from tflq.verification.amplification import amplify
 from tflq.verification.dump import Dump
 from tflq.verification.findings import Findings, investigate, work_out
@@ -58,18 +59,51 @@ def test_growth_is_what_a_run_from_the_faulty_tensor_gives(model: Model, values:
     device, fault = with_fault(model, values, 2, 100)
     growth = amplify(model, Dump("", device), 2, REFERENCE)
     assert [spread.index for spread in growth.spreads] == list(range(3, len(graph.operators)))
-    plan = make_plan(model, REFERENCE)
-    state = {**values, **fault}
-    for step, spread in zip(plan.steps[3:], growth.spreads, strict=True):
-        assert step.prepared is not None
-        inputs = [state.get(t, plan.constants[t]) for t in step.inputs]
-        state[step.outputs[0]] = np.asarray(step.prepared.eval(step.prepared.data, *inputs))
-        apart = state[step.outputs[0]].astype(np.int64) - values[step.outputs[0]]
+    state = carried_on(model, {**values, **fault}, 2)
+    for operator, spread in zip(graph.operators[3:], growth.spreads, strict=True):
+        apart = state[operator.outputs[0]].astype(np.int64) - values[operator.outputs[0]]
         assert spread.difference.differing == np.count_nonzero(apart)
         assert spread.difference.largest == np.abs(apart).max(initial=0)
     (choice,) = growth.choices
     before, after = (v[graph.outputs[0]].argmax() for v in (values, state))
     assert choice.flipped == int(before != after)
+
+
+def carried_on(model: Model, values: Values, index: int) -> Values:
+    """What the kernels behind operator `index` make of `values`, step by step."""
+    plan, state = make_plan(model, REFERENCE), dict(values)
+    for step in plan.steps[index + 1 :]:
+        assert step.prepared is not None
+        inputs = [state.get(t, plan.constants[t]) for t in step.inputs]
+        state[step.outputs[0]] = np.asarray(step.prepared.eval(step.prepared.data, *inputs))
+    return state
+
+
+def test_each_of_several_differences_is_followed_alone(model: Model, values: Values) -> None:
+    """A device with two faults: what the first one does, and then the second one besides."""
+    graph = model.subgraphs[0]
+    one = carried_on(model, with_fault(model, values, 2, 100)[0], 2)
+    both = carried_on(model, with_fault(model, one, 18, 60)[0], 18)
+    found = investigate(model, [Dump("", both)], REFERENCE)
+    assert [growth.index for growth in found.growths] == [2, 18] == [o.index for o in found.differing]
+    for growth, before, after in zip(found.growths, (values, one), (one, both), strict=True):
+        made = [graph.operators[i].outputs[0] for i in range(growth.index + 1, len(graph.operators))]
+        apart = [np.abs(after[t].astype(np.int64) - before[t]) for t in made]
+        assert len(growth.reached) == sum(bool(a.any()) for a in apart)
+        largest = growth.farthest.difference.largest if growth.farthest else 0
+        assert largest == max(int(a.max()) for a in apart)
+        (choice,) = growth.choices
+        assert choice.flipped == int(before[graph.outputs[0]].argmax() != after[graph.outputs[0]].argmax())
+
+
+def test_the_last_operators_difference_may_flip_the_choice(model: Model, values: Values) -> None:
+    output, last = model.subgraphs[0].outputs[0], len(model.subgraphs[0].operators) - 1
+    wrong = values[output][:, ::-1].copy()
+    growth = amplify(model, Dump("", {**values, output: wrong}), last, REFERENCE)
+    (choice,) = growth.choices
+    assert choice.first == (0, int(values[output].argmax()), int(wrong.argmax()))
+    (text,) = choice_texts(growth)
+    assert "flips in 1 of 1 rows" in text
 
 
 def test_a_dump_without_what_later_operators_need_says_so(model: Model, values: Values) -> None:
@@ -102,12 +136,7 @@ def test_an_element_is_worked_out_where_nothing_differs(model: Model, values: Va
 
 def test_end_to_end_the_cause_may_lie_before(model: Model, values: Values) -> None:
     device, _ = with_fault(model, values, 2, 100)
-    state = dict(device)
-    plan = make_plan(model, REFERENCE)
-    for step in plan.steps[3:]:
-        assert step.prepared is not None
-        inputs = [state.get(t, plan.constants[t]) for t in step.inputs]
-        state[step.outputs[0]] = np.asarray(step.prepared.eval(step.prepared.data, *inputs))
+    state = carried_on(model, device, 2)
     found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode="cumulative")
     assert found.operators[3].differs
     assert found.explanation is not None

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from tflq.report.element import element_lines
+from tflq.report.growth import growth_lines, outcome_lines
 from tflq.report.layout import Line, table
-from tflq.verification.amplification import Amplification, Spread
 from tflq.verification.comparing import Difference
 from tflq.verification.discriminating import Discrimination
 from tflq.verification.explain import Explanation, Hypothesis
 from tflq.verification.findings import Findings
 from tflq.verification.localize import Located
 
-#: Partial hypotheses, names of one cause, and operators downstream that are shown.
-PARTIAL, NAMES, _SPREADS = 5, 4, 8
+#: Partial hypotheses and names of one cause that are shown.
+PARTIAL, NAMES = 5, 4
 STYLES = {"same": "good", "differs": "bad", "incomplete": "warning"}
 
 
 def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[Line]:
     """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; a worked element; what
-    to type next; then how the difference grows, and all operators that differ.
+    to type next; then how the difference grows, and what comes of the next ones; and all operators that differ.
     """
     yield Line(verdict_text(found), STYLES[found.verdict])
     if found.first is not None:
@@ -40,7 +40,8 @@ def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = N
     for position, command in enumerate(next_steps(model, dump, found, inputs)):
         yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
     if found.amplification is not None:
-        yield from _growth_lines(found.amplification)
+        yield from growth_lines(found.amplification)
+    yield from outcome_lines(found.growths, len(found.differing))
     if found.unknown:
         yield Line(f"note: {len(found.unknown)} entries of {dump} name no tensor: {listed(found.unknown)}", "warning")
     shown = [o for o in found.operators if o.differs or o.reason]
@@ -51,7 +52,7 @@ def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = N
 
 def verdict_text(found: Findings) -> str:
     """The verdict in one line, its word first."""
-    differing = sum(o.differs for o in found.operators)
+    differing = len(found.differing)
     compared = sum(bool(o.differences) for o in found.operators)
     how_many = f"in {differing} of" if differing else "in all" if found.verdict == "same" else "but the same in"
     return f"{found.verdict.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
@@ -152,48 +153,3 @@ def discrimination_texts(told: Discrimination) -> Iterator[str]:
         yield "no inputs that were tried tell them apart; none are written"
     for group in told.groups:
         yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([told.causes[cause] for cause in group])}"
-
-
-def _growth_lines(growth: Amplification) -> Iterator[Line]:
-    if growth.reason:
-        yield Line(f"How it grows: not computed, {growth.reason}", "warning")
-    elif growth.spreads:
-        yield Line(f"How operator {growth.index}'s difference grows, all else being equal:")
-        columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("mean", ">"))
-        for text, style in table(columns, map(spread_row, _telling(growth))):
-            yield Line(f"  {text}", style)
-    for text in choice_texts(growth):
-        yield Line(f"  {text}")
-
-
-def _telling(growth: Amplification) -> list[Spread]:
-    """The operators where it arrives first, where it is largest, and the last ones."""
-    reached = [spread for spread in growth.spreads if spread.difference.differing]
-    if len(reached) <= _SPREADS:
-        return reached
-    half = _SPREADS // 2
-    worst = max(reached[half:-half], key=lambda s: s.difference.largest, default=reached[half])
-    return [*reached[:half], worst, *reached[-half:]]
-
-
-def spread_row(spread: Spread) -> list[str]:
-    """Index, operator, differing elements of all, largest difference, mean over those that differ."""
-    d = spread.difference
-    counts = f"{d.differing:,} of {d.elements:,}"
-    return [str(spread.index), spread.op, counts, f"{d.largest:,} {d.unit}", f"{d.bias:+.3f}"]
-
-
-def choice_texts(growth: Amplification) -> Iterator[str]:
-    """What becomes of each output's arg-max."""
-    if not growth.reason and not any(spread.difference.differing for spread in growth.spreads):
-        yield "nothing of it arrives at any later operator"
-        return
-    for choice in growth.choices:
-        if choice.first is None:
-            yield f"arg-max of output tensor {choice.tensor}: stays"
-        else:
-            row, before, after = choice.first
-            yield (
-                f"arg-max of output tensor {choice.tensor}: flips in {choice.flipped:,} of {choice.rows:,} rows, "
-                f"first in row {row} from {before} to {after}"
-            )

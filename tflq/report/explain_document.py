@@ -7,7 +7,7 @@ from typing import Any
 
 from tflq.report.element import element_document
 from tflq.report.explain import PARTIAL, next_steps
-from tflq.verification.amplification import Amplification
+from tflq.report.growth import growth_document, outcome_document
 from tflq.verification.discriminating import Discrimination
 from tflq.verification.explain import Explanation, Hypothesis
 from tflq.verification.findings import Findings
@@ -30,7 +30,8 @@ def explain_document(model: str, dump: str, found: Findings, inputs: str | None 
         "explanation": None if found.explanation is None else _explanation(found.explanation),
         "discrimination": None if found.discrimination is None else _discrimination(found.discrimination),
         "element": None if found.element is None else element_document(found.element),
-        "growth": None if found.amplification is None else _growth(found.amplification),
+        "growth": None if found.amplification is None else growth_document(found.amplification),
+        "growths": [outcome_document(growth) for growth in found.growths],
         "next": list(next_steps(model, dump, found, inputs)),
     }
 
@@ -65,24 +66,3 @@ def _discrimination(told: Discrimination) -> dict[str, Any]:
 
 def _hypothesis(h: Hypothesis) -> dict[str, Any]:
     return {**asdict(h), "also": list(h.also)}
-
-
-def _growth(growth: Amplification) -> dict[str, Any]:
-    return {
-        "operator": growth.index,
-        "reason": growth.reason,
-        "spreads": [
-            {
-                "index": s.index, "op": s.op, "elements": s.difference.elements, "differing": s.difference.differing,
-                "largest": s.difference.largest, "unit": s.difference.unit, "mean": s.difference.bias,
-            }
-            for s in growth.spreads
-        ],
-        "choices": [
-            {
-                "tensor": c.tensor, "rows": c.rows, "flipped": c.flipped,
-                "first": None if c.first is None else dict(zip(("row", "before", "after"), c.first, strict=True)),
-            }
-            for c in growth.choices
-        ],
-    }  # fmt: skip

@@ -54,6 +54,16 @@ class Amplification:
     choices: tuple[Choice, ...] = ()
     reason: str = ""
 
+    @property
+    def reached(self) -> tuple[Spread, ...]:
+        """The later operators at which something of it arrives."""
+        return tuple(spread for spread in self.spreads if spread.difference.differing)
+
+    @property
+    def farthest(self) -> Spread | None:
+        """The first of the later operators at which it is largest; None where nothing arrives."""
+        return max(self.reached, key=lambda spread: spread.difference.largest, default=None)
+
 
 def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplification:
     """Run what follows operator `index` twice: from the profile's results, and from the dump's; all else is equal."""

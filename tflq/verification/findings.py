@@ -24,6 +24,8 @@ from tflq.verification.hypotheses import hypotheses
 from tflq.verification.localize import Alone, Located, operator_alone, trusted
 from tflq.verification.samples import localize_samples, most_telling, over_samples
 
+#: Operators whose differences are followed through the model, each alone: the model is run twice for each.
+_FOLLOWED = 8
 Array = NDArray[Any]
 Index = tuple[int, ...]
 
@@ -71,6 +73,7 @@ class Findings:
     divergence: Divergence | None = None
     element: Worked | None = None
     amplification: Amplification | None = None
+    growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
     discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
     sample: int | None = None  # which of several samples this is of: the one in which most elements differ
 
@@ -82,9 +85,14 @@ class Findings:
         return "incomplete" if any(o.reason for o in self.operators) else "same"
 
     @property
+    def differing(self) -> tuple[Located, ...]:
+        """The operators that differ."""
+        return tuple(o for o in self.operators if o.differs)
+
+    @property
     def first(self) -> Located | None:
         """The first operator that differs."""
-        return next((o for o in self.operators if o.differs), None)
+        return next(iter(self.differing), None)
 
     @property
     def explained(self) -> Located | None:
@@ -117,7 +125,25 @@ def investigate(
     dumps = {k: trusted(samples[k], by_sample[k]) for k in telling}
     told = replace(found, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    return _told(told, model, dumps[sample], others, index, profile, element)
+    told = _told(told, model, dumps[sample], others, index, profile, element)
+    return replace(told, growths=_growths(told, model, samples, by_sample, profile))
+
+
+def _growths(
+    found: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
+) -> tuple[Amplification, ...]:  # fmt: skip
+    """How each of the first differences grows by itself, in the sample in which most of the operator's elements differ.
+
+    End to end later operators differ through earlier ones, so that nothing is theirs alone.
+    """
+    differing = [o.index for o in found.differing] if found.mode == "isolated" else []
+    known = {} if found.amplification is None else {found.amplification.index: found.amplification}
+    growths = []
+    for index in differing[:_FOLLOWED]:
+        k = most_telling(by_sample, index)
+        growth = known.get(index) or amplify(model, trusted(samples[k], by_sample[k]), index, profile)
+        growths.append(growth)
+    return tuple(growths)
 
 
 def _told(

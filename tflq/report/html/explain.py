@@ -14,7 +14,6 @@ from tflq.report.explain import (
     NAMES,
     STYLES,
     cause_text,
-    choice_texts,
     discrimination_texts,
     evidence_text,
     how_far,
@@ -22,9 +21,9 @@ from tflq.report.explain import (
     next_steps,
     operator_row,
     partial_ones,
-    spread_row,
     verdict_text,
 )
+from tflq.report.growth import OUTCOME_COLUMNS, SPREAD_COLUMNS, choice_texts, outcome_row, outcome_title, spread_row
 from tflq.report.html.charts import farthest
 from tflq.report.html.page import rendered
 from tflq.verification.amplification import Amplification
@@ -69,6 +68,9 @@ def explain_page(model: str, dump: str, found: Findings, inputs: str | None = No
         element=None if found.element is None else _element(found.element, found.sample),
         next=list(next_steps(model, dump, found, inputs)),
         growth=None if found.amplification is None else _growth(found.amplification),
+        outcomes=[outcome_row(growth) for growth in found.growths] if len(found.growths) > 1 else [],
+        outcome_title=outcome_title(found.growths, len(found.differing)),
+        outcome_columns=OUTCOME_COLUMNS,
         operators=[_operator(o) for o in found.operators],
         unknown=listed(found.unknown),
         unknown_count=len(found.unknown),
@@ -139,12 +141,11 @@ def _steps(worked: Worked) -> Iterator[dict[str, Any]]:
 
 
 def _growth(growth: Amplification) -> dict[str, Any]:
-    reached = any(spread.difference.differing for spread in growth.spreads)
     return {
         "reason": growth.reason,
-        "bars": [(str(s.index), s.difference.largest, "plain") for s in growth.spreads] if reached else [],
+        "bars": [(str(s.index), s.difference.largest, "plain") for s in growth.spreads] if growth.reached else [],
         "choices": list(choice_texts(growth)),
-        "columns": (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("mean", ">")),
+        "columns": SPREAD_COLUMNS,
         "rows": [spread_row(s) for s in growth.spreads],
     }
 
