@@ -181,7 +181,9 @@ def test_mean_and_std_say_what_stored_numbers_stand_for(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", rows)
         scaling = ["--mean", "3", "--std", "16"] if name == "integers" else []
         words = ["--calibration", tmp_path / f"{name}.npy", "--recipe", "fast", "-o", tmp_path / f"{name}.tflite"]
-        assert tflq("quantize", FLOAT, *words, *scaling).exit_code == 0
+        done = tflq("quantize", FLOAT, *words, *scaling)
+        assert done.exit_code == 0
+        assert (" --mean 3 --std 16" in done.stdout) == (name == "integers")
         made.append((tmp_path / f"{name}.tflite").read_bytes())
     assert made[0] == made[1]
 

@@ -71,7 +71,7 @@ def quantize_command(
         samples = Calibration(source.model, calibration, scaling)
         result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity)
     result.save(output)
-    making = Making(source.facts, subject(output).facts, calibration, result)
+    making = Making(source.facts, subject(output).facts, calibration, scaling, result)
     if html is not None:
         from tflq.cli.files import write_text
         from tflq.report.html.quantize import quantize_page

@@ -10,7 +10,7 @@ from typing import Any
 from tflq.api.files import Source, load, save
 from tflq.ir import Model, TensorType
 from tflq.quantization.budget import within_budget
-from tflq.quantization.building import build
+from tflq.quantization.building import Built, build
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.checking import Check, check
 from tflq.quantization.compare import Comparison, compare_models
@@ -18,6 +18,7 @@ from tflq.quantization.floats import FloatModel, prepared
 from tflq.quantization.observe import Observations, Progress, observe, outlying
 from tflq.quantization.recipe import TYPES, Methods, Recipe
 from tflq.quantization.recipe_files import read_recipe
+from tflq.quantization.refine.equalize import EQUALIZED
 from tflq.quantization.runner import Sample
 from tflq.quantization.search.methods import Ranging
 from tflq.quantization.selection import Ranked, chosen, parted
@@ -109,7 +110,7 @@ def quantize(
     else:
         built = build(floats, samples, wanted, methods, kept, progress)
     result = stamped(built.rewritten.model, wanted)
-    comparison = compare_models(source, result, judging)
+    comparison = _compared(source, built, result, judging)
     report = Report(
         wanted, ranking, comparison, 0 if judging is samples else comparison.samples,
         check(result, source, judging), _remarks(floats, built.kept_float),
@@ -129,6 +130,17 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
         RuntimeFailed: TensorFlow cannot convert the model.
     """
     return load(converted(source, python) if is_of_tensorflow(source) else source)
+
+
+def _compared(source: Model, built: Built, result: Model, samples: Iterable[Sample]) -> Comparison:
+    """With the float model; tensors inside with those of the model whose channels were equalized, if they were."""
+    found = compare_models(source, result, samples)
+    floats = built.assignment.scheme.model
+    if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
+        return found
+    inside = compare_models(floats.model, result, samples)
+    tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
+    return replace(found, tensors=tensors, unmatched=inside.unmatched)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

@@ -9,6 +9,7 @@ from shlex import quote
 
 from tflq.errors import RuntimeMissing
 from tflq.ir import TensorSpec
+from tflq.quantization.calibration import Scaling
 from tflq.quantization.checking import Check
 from tflq.quantization.compare import DAMAGED, wilson
 from tflq.quantization.pipeline import Remark, Report, Result
@@ -36,11 +37,12 @@ MANY = len(PRESETS["best"].candidates)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Making:
-    """What was made of what: the files, the path of the calibration data, the result."""
+    """What was made of what: the files, the path of the calibration data and how they were scaled, the result."""
 
     source: ModelFacts
     made: ModelFacts
     calibration: str
+    scaling: Scaling | None
     result: Result
 
     @property
@@ -178,12 +180,20 @@ def next_step(making: Making) -> str:
     """The command that helps most now."""
     report = making.report
     source, made, data = (quote(p) for p in (making.source.path, making.made.path, making.calibration))
+    data += _scaling_options(making.scaling)
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {made}"
     if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.UINT8):
         again = f"tflq quantize {source} --calibration {data} -o {made} -f"
         return f"{again} --recipe best" if len(report.ranking) < MANY else f"{again} --mode int16x8"
     return f"tflq compare {source} {made} --data {data}"
+
+
+def _scaling_options(scaling: Scaling | None) -> str:
+    if scaling is None:
+        return ""
+    mean, std = (",".join(f"{number:.9g}" for number in numbers) for numbers in (scaling.mean, scaling.std))
+    return f" --mean {mean} --std {std}"
 
 
 def _type(spec: TensorSpec) -> str:

@@ -14,7 +14,8 @@ ranges of the producer's weights for a); Xiao et al. 2023, "SmoothQuant" (foldin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from tflq.quantization.refine.groups import Group, channel_groups
 Reals = NDArray[np.float64]
 #: Channels are brought nearer by at most this factor either way.
 LIMIT = 2.0**12
+#: Behind the names of tensors that were divided.
+EQUALIZED = "/equalized"
 
 
 def equalized(model: FloatModel, magnitudes: Mapping[int, Reals], strength: float = 0.5) -> FloatModel:
@@ -69,7 +72,7 @@ def _column_magnitudes(model: FloatModel, group: Group) -> Reals | None:
 
 
 def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
-    """The model with each group's tensors divided by its factors."""
+    """The model with each group's tensors divided by its factors, and named so."""
     changed: dict[int, Array] = {}
     for group, s in groups:
         for factor in group.factors:
@@ -77,4 +80,15 @@ def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
             shape = [-1 if d == factor.axis else 1 for d in range(values.ndim)]
             by = s[factor.channels] ** factor.sign
             changed[factor.constant] = (values.astype(np.float64) * by.reshape(shape)).astype(np.float32)
-    return with_constants(model, changed)
+    tensors = {t for group, s in groups if np.any(s != 1) for t in group.tensors}
+    return _named(with_constants(model, changed), tensors)
+
+
+def _named(model: FloatModel, tensors: Collection[int]) -> FloatModel:
+    """The model with names for those tensors that say that they are other values than before."""
+    specs = tuple(
+        replace(spec, name=spec.name + EQUALIZED) if t in tensors and spec.name else spec
+        for t, spec in enumerate(model.graph.tensors)
+    )
+    graph = replace(model.graph, tensors=specs)
+    return replace(model, model=replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:])))
