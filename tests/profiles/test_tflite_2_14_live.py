@@ -9,18 +9,6 @@ import pytest
 from live import RUNTIME, hold, remote
 
 RESOLVERS = {"tflite-2.14-ref": "BUILTIN_REF", "tflite-2.14-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}
-#: What is known to differ, and not modelled.
-NAMED = {
-    "ARG_MIN": "NaNs are compared one by one, not in four lanes",
-    "ARG_MAX": "NaNs are compared one by one, not in four lanes",
-    "BATCH_MATMUL": "leading dimensions that broadcast are walked otherwise",
-    "CEIL": "the optimized resolver loses the sign of zeros",
-    "FLOOR": "the optimized resolver loses the sign of zeros",
-    "FULLY_CONNECTED": "16 bits without bias",
-    "GELU": "another erf",
-    "REVERSE_V2": "of several axes one is reversed",
-    "SPARSE_TO_DENSE": "one value for all indices is refused",
-}
 #: Types that NumPy cannot hand to that release, or that its operators refuse by value.
 UNTRIED = ("uint16", "int4")
 
@@ -28,7 +16,7 @@ UNTRIED = ("uint16", "int4")
 @pytest.mark.parametrize("profile", list(RESOLVERS))
 def test_random_operators(profile: str) -> None:
     runtime = remote("TFLQ_TFLITE_2_14_PYTHON", RUNTIME, RESOLVERS[profile])
-    found = hold(profile, runtime, 5, 700, ("exact", "exact on the same libm"), without=NAMED)
+    found = hold(profile, runtime, 5, 700, ("exact", "exact on the same libm"))
     runtime.close()
     assert not found.differing, found.differing[0]
     accepted = [note for note in found.accepted if not any(type_ in note for type_ in UNTRIED)]

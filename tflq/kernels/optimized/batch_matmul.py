@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tflq.kernels.blocks import requantizing
 from tflq.kernels.contraction import code_span
+from tflq.kernels.earlier.batch_matmul import unfolded
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.optimized.conv_2d import gemm
 from tflq.kernels.reference.batch_matmul import prepare_quantized, prepare_sums, shapes
@@ -29,6 +30,6 @@ def prepare_centred_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
-    Kernel("BATCH_MATMUL", "int8 int8 -> int8", requantizing(prepare_quantized, gemm), (1, 4)),
-    Kernel("BATCH_MATMUL", "int8 int8 -> int32", prepare_centred_sums, (1, 4)),
+    Kernel("BATCH_MATMUL", "int8 int8 -> int8", unfolded(requantizing(prepare_quantized, gemm)), (1, 4)),
+    Kernel("BATCH_MATMUL", "int8 int8 -> int32", unfolded(prepare_centred_sums), (1, 4)),
 )

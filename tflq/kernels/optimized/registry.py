@@ -11,10 +11,12 @@ OPTIMIZED_2_14 = Catalogue(
     _PACKAGE,
     {
         "BATCH_MATMUL": "batch_matmul unclaimed",
+        "CEIL": "rounding_2_14",
         "CONV_2D": "conv_2d conv_2d_float unclaimed",
         "CONV_3D": "conv_3d_2_14",
         "CONV_3D_TRANSPOSE": "unclaimed",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d_float_2_14 unclaimed",
+        "FLOOR": "rounding_2_14",
         "FULLY_CONNECTED": "fully_connected fully_connected_int16 fully_connected_float_2_14 unclaimed",
         "HARD_SWISH": "unclaimed",
         "L2_POOL_2D": "unclaimed",

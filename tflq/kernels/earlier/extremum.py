@@ -1,0 +1,35 @@
+"""ARG_MIN, ARG_MAX of floats: one element after the other, each held against the best so far.
+
+NaN compares better than nothing and nothing better than NaN: in the first place it wins, elsewhere it is passed over.
+Operands: tflq/kernels/reference/arg_min.py. Other types do not differ.
+Source: TensorFlow 2.14 reference/arg_min_max.h ArgMinMax.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.kernels.extremum import AXIS, OpData
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.reference.registry import REFERENCE
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference has it."""
+    (row,) = REFERENCE[node.op]
+    return replace(row.prepare(node, arithmetic), eval=evaluate)
+
+
+def evaluate(data: OpData, x: Array, axis: Array) -> Array:
+    """The first of equal elements."""
+    absent = np.isnan(x)
+    best = data.find(np.where(absent, data.worst, x), axis=data.axis)
+    return np.where(absent.take(0, data.axis), 0, best).astype(data.dtype)
+
+
+KERNELS = tuple(
+    Kernel(op, "float32 int32|int64 -> int32|int64", prepare, (1, 3), AXIS) for op in ("ARG_MIN", "ARG_MAX")
+)

@@ -1,0 +1,17 @@
+"""GELU of floats: error function and hyperbolic tangent of an Eigen of that time, which are not reproduced.
+
+Source: TensorFlow 2.14 lite/kernels/gelu.cc, reference/gelu.h Gelu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.kernel import close
+from tflq.kernels.reference.gelu import KERNELS as REFERENCE
+
+UNCLAIMED = close("erf and tanh of an Eigen of that time, which are not reproduced")
+
+KERNELS = tuple(
+    replace(row, versions=(1, 2), exactness=UNCLAIMED) for row in REFERENCE if row.types.endswith("float32")
+)

@@ -1,0 +1,25 @@
+"""SPARSE_TO_DENSE: one value for several positions is refused.
+
+Operands: tflq/kernels/reference/sparse_to_dense.py.
+Source: TensorFlow 2.14 lite/kernels/sparse_to_dense.cc CheckDimensionsMatch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from tflq.kernels.kernel import Node, Prepared
+from tflq.kernels.reference import sparse_to_dense
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """A scalar goes with one position only."""
+    indices, values = node.input(0), node.input(2)
+    count = prod(indices.shape[:1])
+    node.check(bool(values.shape) or count == 1, "number of values", values, expected=count, got="a scalar")
+    return sparse_to_dense.prepare(node, arithmetic)
+
+
+KERNELS = tuple(replace(row, prepare=prepare) for row in sparse_to_dense.KERNELS)

@@ -1,0 +1,30 @@
+"""CEIL and FLOOR of releases up to 2.14: zeros in whole groups of four elements are +0; the rest keep their sign.
+
+Operands: tflq/kernels/reference/ceil.py.
+Source: TensorFlow 2.14 optimized/optimized_ops.h Ceil, Floor, by Eigen's pceil and pfloor without SSE4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.unary import prepare_function
+
+_LANES = 4
+
+
+def in_lanes(function: Callable[[Array], Array], x: Array) -> Array:
+    """-0 + 0 is +0."""
+    out = np.ascontiguousarray(function(x))
+    out.reshape(-1)[: x.size // _LANES * _LANES] += np.float32(0)
+    return out
+
+
+KERNELS = (
+    Kernel("CEIL", "float32 -> float32", prepare_function(partial(in_lanes, np.ceil)), (1, 1)),
+    Kernel("FLOOR", "float32 -> float32", prepare_function(partial(in_lanes, np.floor)), (1, 1)),
+)
