@@ -27,6 +27,7 @@ _OPTIMIZED = (
     "litert-opt-arm64", "litert-xnnpack-arm64", "litert-xnnpack-arm64-a53", "tflite-2.14-opt-arm64",
 )  # fmt: skip
 _LITERT = (*_REFERENCE, *_OPTIMIZED)
+_2_14 = ("tflite-2.14-ref", "tflite-2.14-opt", "tflite-2.14-ref-arm64", "tflite-2.14-opt-arm64")
 _TF1 = ("tf-1.15-ref", "tf-1.15-opt")
 
 FAULTS: tuple[Fault, ...] = (
@@ -141,6 +142,22 @@ FAULTS: tuple[Fault, ...] = (
         "the fused activation is ignored: codes are clamped to -128..127 only",
         "depthwise_conv.cc EvalQuantizedPerChannel",
         ("tf-1.15-opt",),
+    ),
+    Fault(
+        "REVERSE_V2",
+        ("float32 int32 -> float32", "uint8 int32 -> uint8", "int8 int32 -> int8", "int16 int32 -> int16"),
+        "2.14",
+        "of several axes only the first is turned around",
+        "reverse.cc Eval",
+        _2_14,
+    ),
+    Fault(
+        "BATCH_MATMUL",
+        ("int8 int8 -> int8", "int8 int8 -> int32"),
+        "2.14",
+        "an adjoint x whose matrices share one y is folded into rows as if it were not adjoint: refused",
+        "reference/batch_matmul.h BatchMatMul",
+        _2_14,
     ),
     Fault(
         "REDUCE_PROD",

@@ -11,12 +11,10 @@ OPTIMIZED_2_14 = Catalogue(
     _PACKAGE,
     {
         "BATCH_MATMUL": "batch_matmul unclaimed",
-        "CEIL": "rounding_2_14",
         "CONV_2D": "conv_2d conv_2d_float unclaimed",
         "CONV_3D": "conv_3d_2_14",
         "CONV_3D_TRANSPOSE": "unclaimed",
         "DEPTHWISE_CONV_2D": "depthwise_conv_2d_float_2_14 unclaimed",
-        "FLOOR": "rounding_2_14",
         "FULLY_CONNECTED": "fully_connected fully_connected_int16 fully_connected_float_2_14 unclaimed",
         "HARD_SWISH": "unclaimed",
         "L2_POOL_2D": "unclaimed",
@@ -33,6 +31,9 @@ OPTIMIZED_2_14 = Catalogue(
         "TRANSPOSE_CONV": "unclaimed",
     },
 )
+
+#: The same releases on x86-64: Eigen for a CPU without SSE4.1.
+OPTIMIZED_2_14_X86 = Catalogue(_PACKAGE, {"CEIL": "rounding_2_14", "FLOOR": "rounding_2_14"})
 
 #: LiteRT 2.3: ruy multiplies uint8 too; NEON code runs through SSE.
 OPTIMIZED = Catalogue(
