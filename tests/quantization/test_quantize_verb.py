@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,18 @@ def test_the_page_stands_alone(folder: Path) -> None:
     assert sections == ["choice", "outputs", "tensors", "sensitivity", "next", "recipe"]
     assert not re.search(r'(src|href)="(?!data:)|@import|url\(', page)
     assert page.count("<svg") == 3
+
+
+def test_a_browser_shows_the_page_without_complaint(folder: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium is installed")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    done = subprocess.run(
+        [browser, *options, (folder / "page.html").as_uri()], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "CONSOLE" not in done.stderr
+    assert done.stdout.count("<svg") == 3
 
 
 def test_the_first_screen(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import tflq
 from tflq.quantization.recipe_files import digest, document_of
@@ -45,6 +46,7 @@ def quantize_page(making: Making) -> str:
         columns=COLUMNS,
         ranking=[ranking_row(candidate) for candidate in report.ranking],
         ranking_bars=[_candidate_bar(number, candidate) for number, candidate in enumerate(report.ranking, 1)],
+        ranked_by="signal-to-noise ratio, dB" if math.isnan(report.ranking[0].divergence) else "divergence, nats",
         found=fidelity(report.comparison),
         sensitivity_columns=SENSITIVITY_COLUMNS,
         sensitivities=[sensitivity_row(s) for s in report.sensitivities],
@@ -57,8 +59,10 @@ def quantize_page(making: Making) -> str:
 
 
 def _candidate_bar(number: int, candidate: Ranked) -> tuple[str, float, str]:
-    """Decibels above 0; the one that was taken stands out."""
-    return str(number), min(max(candidate.sqnr, 0.0), 100.0), "above" if number == 1 else "plain"
+    """What ranks it: its divergence, or decibels above 0 where there is none; the one that was taken stands out."""
+    known = not math.isnan(candidate.divergence)
+    value = candidate.divergence if known else min(max(candidate.sqnr, 0.0), 100.0)
+    return str(number), value, "above" if number == 1 else "plain"
 
 
 def _cost_bar(found: Sensitivity) -> tuple[str, float, str]:
