@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from tflq.kernels.kernel import Exactness, Kernel, KernelTable
 
+#: Not CEIL, FLOOR and MAX_POOL_2D, whose vector code treats subnormals and NaN in its own way.
 #: Operators whose floats are moved, compared or chosen, or made by one operation that IEEE 754 rounds: alike anywhere.
 ONE_ROUNDING_AT_MOST = frozenset(
     (
         "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "BATCH_TO_SPACE_ND", "BITCAST", "BROADCAST_TO", "CALL",
-        "CALL_ONCE", "CAST", "CEIL", "CONCATENATION", "CUSTOM", "DENSIFY", "DEPTH_TO_SPACE", "DEQUANTIZE", "DIV",
-        "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "EQUAL", "EXPAND_DIMS", "FILL", "FLOOR", "GATHER", "GATHER_ND",
-        "GREATER", "GREATER_EQUAL", "IF", "LESS", "LESS_EQUAL", "MATRIX_DIAG", "MATRIX_SET_DIAG", "MAX_POOL_2D",
+        "CALL_ONCE", "CAST", "CONCATENATION", "CUSTOM", "DENSIFY", "DEPTH_TO_SPACE", "DEQUANTIZE", "DIV",
+        "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "EQUAL", "EXPAND_DIMS", "FILL", "GATHER", "GATHER_ND",
+        "GREATER", "GREATER_EQUAL", "IF", "LESS", "LESS_EQUAL", "MATRIX_DIAG", "MATRIX_SET_DIAG",
         "MAXIMUM", "MINIMUM", "MIRROR_PAD", "MUL", "NEG", "NOT_EQUAL", "ONE_HOT", "PACK", "PAD", "PADV2",
         "READ_VARIABLE", "REDUCE_MAX", "REDUCE_MIN", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RESHAPE",
         "RESIZE_NEAREST_NEIGHBOR", "REVERSE_SEQUENCE", "REVERSE_V2", "ROUND", "SCATTER_ND", "SELECT", "SELECT_V2",
