@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import suites
 from click.testing import CliRunner
@@ -83,3 +84,14 @@ def test_what_is_no_dump_is_told_what_is_one(tmp_path: Path) -> None:
     empty = CliRunner().invoke(cli, ["explain", MODEL, "--dump", str(tmp_path)])
     assert empty.exit_code == 2
     assert "indices such as 't0', got nothing" in empty.stderr
+
+
+def test_where_inputs_are_assumed_the_next_step_is_to_fit_the_whole(dump: Path, tmp_path: Path) -> None:
+    """The dump holds one tensor amid the model: what makes it is XNNPACK's, and everything before is, too."""
+    with np.load(dump) as whole:
+        np.savez(tmp_path / "partial.npz", t0=whole["t0"], t41=whole["t41"])
+    done = CliRunner().invoke(cli, ["explain", MODEL, "--dump", str(tmp_path / "partial.npz")])
+    assert "what makes them may be at fault instead" in done.stdout
+    (line,) = re.findall(r"^Next: tflq (.*)", done.stdout, re.MULTILINE)
+    fitted = CliRunner().invoke(cli, shlex.split(line))
+    assert fitted.stdout.startswith("Best: litert-xnnpack ")

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tflq.api.files import load
 from tflq.errors import InputError, OptionError, TflqError
-from tflq.ir import Model
+from tflq.ir import Buffer, Model, Subgraph, TensorSpec, TensorType
 from tflq.profiles import by_name
 from tflq.verification.c_arrays import c_arrays
-from tflq.verification.dump import load_dump, load_dumps
+from tflq.verification.dump import dump_of, load_dump, load_dumps
 from tflq.verification.localize import localize
 
 Array = NDArray[Any]
@@ -184,3 +184,29 @@ def test_inputs_that_a_recording_lacks_are_taken_from_another() -> None:
     with np.load(recorded / "tie_conv_i8_0.npz") as entries:
         for k, dump in enumerate(fed):
             np.testing.assert_array_equal(dump.tensors[tensor], entries[f"s{k}_in0"])
+
+
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def of_one_tensor(**facts: Any) -> Model:
+    graph = Subgraph((TensorSpec("x", TensorType.INT32, **facts),), (0,), (), ())
+    return Model(3, (), (graph,), (Buffer(),))
+
+
+@pytest.mark.parametrize("has_rank", [False, True])
+def test_a_scalar_stays_one(tmp_path: Path, has_rank: bool) -> None:
+    model = of_one_tensor(shape=(), has_rank=has_rank)
+    (tmp_path / "x.c").write_text("int x[] = {7};")
+    np.savez(tmp_path / "x.npz", x=np.int32(7))
+    for name in ("x.c", "x.npz"):
+        value = load_dump(model, tmp_path / name).tensors[0]
+        assert (value.shape, int(value)) == ((), 7)
+
+
+def test_a_tensor_of_open_rank_has_the_dumps_shape() -> None:
+    given = np.arange(6, dtype=np.int32).reshape(2, 3)
+    assert dump_of(of_one_tensor(shape=()), {"x": given}).tensors[0].shape == (2, 3)
+    assert dump_of(of_one_tensor(shape=()), {"x": given[:1, :1]}).tensors[0].shape == (1, 1)
+    with pytest.raises(InputError, match="shape"):
+        dump_of(of_one_tensor(shape=(), has_rank=True), {"x": given})

@@ -179,3 +179,8 @@ def test_broken_files_are_typed_errors(tmp_path: Path) -> None:
     for name in ("pickled.npy", "pickled.npz", "x.npy", "x.npz", "x.raw", "y.npz", "folder.npz"):
         with pytest.raises(TflqError):
             make_inputs(model(IMAGE), tmp_path / name)
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_a_scalar_is_given_one(name: str) -> None:
+    assert make_inputs(model(TensorSpec("x", TensorType.FLOAT32, ())), name).samples[0][0].shape == ()

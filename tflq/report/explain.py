@@ -30,7 +30,9 @@ def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = N
         yield from map(Line, _difference_lines(found.explained))
         yield from (Line(f"  {place}") for place in found.explanation.places)
         if found.explained.assumed:
-            yield Line(f"  computed, as the dump lacks them: input tensors {list(found.explained.assumed)}", "warning")
+            missing = list(found.explained.assumed)
+            text = f"computed, as the dump lacks them: input tensors {missing}; what makes them may be at fault instead"
+            yield Line(f"  {text}", "warning")
         if found.first is not None:
             yield from _cause_lines(found.explanation)
     if found.discrimination is not None:
@@ -64,8 +66,11 @@ def next_steps(model: str, dump: str, found: Findings, inputs: str | None = None
     if e is None or e.verdict == "same":
         return
     cause = e.exact[0] if e.exact else None
-    command = f"tflq explain {quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
-    if cause is not None and cause.kind == "profile":
+    given = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
+    command = f"tflq explain {given}"
+    if cause is None and found.explained is not None and found.explained.assumed:
+        yield f"tflq fit {given}"
+    elif cause is not None and cause.kind == "profile":
         yield f"{command} --profile {quote(cause.name)}"
     else:
         yield f"tflq inspect {quote(model)} --op {e.index}"

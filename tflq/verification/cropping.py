@@ -112,7 +112,7 @@ def _part(model: Model, operator: Operator, sample: Sample, read: Selection, mad
     """An operator of one input, given and giving less."""
     if len(sample) != 1:
         return
-    narrow = np.ascontiguousarray(sample[0][read])
+    narrow = np.asarray(sample[0][read], order="C")
     shape = np.empty(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.bool_)[made].shape
     edited = with_shape(with_shape(model, operator.inputs[0], narrow.shape), operator.outputs[0], shape)
     yield edited, (narrow,), made
@@ -121,7 +121,7 @@ def _part(model: Model, operator: Operator, sample: Sample, read: Selection, mad
 def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """The box of every operand; along axes where an operand has one element for all, that one."""
     graph = model.subgraphs[0]
-    narrow = tuple(np.ascontiguousarray(value[_broadcast(value.shape, box)]) for value in sample)
+    narrow = tuple(np.asarray(value[_broadcast(value.shape, box)], order="C") for value in sample)
     edited = with_shape(model, operator.outputs[0], tuple(s.stop - s.start for s in box))
     for tensor, value in zip(graph.inputs, narrow, strict=True):
         edited = with_shape(edited, tensor, value.shape)

@@ -23,7 +23,7 @@ from tflq.ir import CARRIER, Model, TensorType
 from tflq.runtimes import Sample
 from tflq.verification.c_arrays import Numbers, c_arrays
 from tflq.verification.golden import Observation, load_golden
-from tflq.verification.inputs import InputSource, load_npy, load_npz, make_inputs, numbered
+from tflq.verification.inputs import InputSource, load_npy, load_npz, make_inputs, numbered, rank_is_open
 from tflq.verification.layer_by_layer import layer_by_layer_tensors
 
 Array = NDArray[Any]
@@ -188,7 +188,7 @@ def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
 
 
 def _value(model: Model, index: int, value: Entry, key: str) -> Array:
-    """The array in the tensor's type; its shape is the model's where the sizes agree."""
+    """The array in the tensor's type; its shape is the model's where that is given and the sizes agree."""
     spec = model.subgraphs[0].tensors[index]
     if not isinstance(spec.type, TensorType):
         raise InputError("tensor of an unknown type", name=key)
@@ -197,11 +197,16 @@ def _value(model: Model, index: int, value: Entry, key: str) -> Array:
     array = _array(value, carrier, size)
     if array.dtype.newbyteorder("=") != carrier:
         raise InputError("type", name=key, expected=str(carrier), got=str(array.dtype))
-    if array.size == size:
+    if array.size == size and (_is_flat(value) or not rank_is_open(spec)):
         array = array.reshape(spec.shape)
-    elif array.ndim != len(spec.shape):
+    elif array.ndim != len(spec.shape) and not rank_is_open(spec):
         raise InputError("shape", name=key, expected=spec.shape, got=array.shape)
-    return np.ascontiguousarray(array)
+    return np.asarray(array, order="C")
+
+
+def _is_flat(value: Entry) -> bool:
+    """Whether an entry is numbers in a row, which say nothing of their shape."""
+    return isinstance(value, Numbers) or (isinstance(value, Path) and value.suffix != ".npy")
 
 
 def _array(value: Entry, carrier: np.dtype[Any], size: int) -> Array:

@@ -109,7 +109,7 @@ def _value(model: Model, tensor: int, spec: TensorSpec, generator: Generator, st
     if value is not None:
         return value
     range_ = _range(model, tensor, spec)
-    return np.ascontiguousarray(generator(spec.shape, range_, stream).astype(CARRIER[TensorType(spec.type)]))
+    return np.asarray(generator(spec.shape, range_, stream).astype(CARRIER[TensorType(spec.type)]), order="C")
 
 
 def _range(model: Model, tensor: int, spec: TensorSpec) -> Range:

@@ -100,9 +100,14 @@ def checked(spec: TensorSpec, value: ArrayLike) -> Array:
 
 def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
     wanted = spec.shape_signature or spec.shape
-    if not wanted and not spec.has_rank and spec.shape_signature is None:
-        return True  # a file without a shape leaves even the rank open
+    if rank_is_open(spec):
+        return True
     return len(shape) == len(wanted) and all(want in (-1, got) for want, got in zip(wanted, shape, strict=True))
+
+
+def rank_is_open(spec: TensorSpec) -> bool:
+    """Whether the file leaves even the number of dimensions open: no shape, and nothing that says it is a scalar."""
+    return not spec.shape and not spec.has_rank and not spec.shape_signature
 
 
 def _by_name(model: Model, given: Mapping[str, ArrayLike]) -> Sample:
