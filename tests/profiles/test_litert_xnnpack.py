@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from contracting import codes
+from live import LITERT, hold, remote
 from running import assert_same, run
 from single_op import Array, T, build, litert
 
@@ -284,3 +285,12 @@ def test_live(name: str, type_: str) -> None:
         model, operands = MAKERS[name](rng, type_)
         inputs: list[Any] = [values(rng, operand) for operand in operands]
         assert_same(run(model, inputs, "litert-xnnpack"), litert(model, inputs, "BUILTIN"), f"{name} {type_} {draw}")
+
+
+def test_random_operators() -> None:
+    """Any operator that the profile claims, drawn as for fuzzing."""
+    runtime = remote("", LITERT, "BUILTIN")
+    found = hold("litert-xnnpack", runtime, 21, 300, ("exact", "exact on the same libm"))
+    runtime.close()
+    assert not found.differing, found.differing[0]
+    assert found.same > 200
