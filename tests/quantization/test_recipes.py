@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import suites
 import yaml
 from float_graphs import random_graph, samples
 
@@ -65,6 +67,14 @@ def test_a_recipe_follows_its_schema(name: str) -> None:
     schema = json.loads(data_text("recipe.schema.json"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document_of(ALL[name]), schema)
+
+
+def test_the_recipe_in_the_documents_is_one() -> None:
+    text = (suites.ROOT / "docs" / "quantize.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    recipe = recipe_from(yaml.safe_load(example))
+    assert recipe.keep_float == ("SOFTMAX",)
+    assert len(recipe.candidates) == 2
 
 
 def words(value: Any) -> Iterator[str]:
