@@ -7,6 +7,7 @@ import pytest
 from parameters import floats, quantized, scale, zero_point
 from single_op import T, allocate, assert_same, build, draw, tflq
 
+from tflq import Interpreter
 from tflq.errors import ModelError, UndefinedResultError
 
 FLOAT = ("NEG", "SQUARE", "FLOOR", "SIN", "COS", "EXP", "LOG", "ABS", "SQRT", "RSQRT", "LOGISTIC", "TANH", "RELU",
@@ -19,6 +20,16 @@ def test_float(op, size):
     """Short arrays and long ones, which take another way to libm."""
     x = floats(np.random.default_rng(1), (size,), 20)
     assert_same(build(op, [T("float32", (size,))], [T("float32", (size,))]), [x])
+
+
+@pytest.mark.parametrize("profile", ["litert-ref", "tflite-2.14-opt"])
+def test_a_scalar_gives_a_scalar(profile):
+    interpreter = Interpreter(model_content=build("FLOOR", [T("float32", ())], [T("float32", ())]), profile=profile)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.float32(1.5))
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    assert (np.shape(found), float(found)) == ((), 1.0)
 
 
 @pytest.mark.parametrize("op", ["FLOOR", "SIN", "COS", "NEG"])

@@ -19,7 +19,7 @@ _LANES = 4
 
 def in_lanes(function: Callable[[Array], Array], x: Array) -> Array:
     """-0 + 0 is +0."""
-    out = np.ascontiguousarray(function(x))
+    out = np.array(function(x), order="C")
     out.reshape(-1)[: x.size // _LANES * _LANES] += np.float32(0)
     return out
 
