@@ -95,3 +95,15 @@ def test_where_inputs_are_assumed_the_next_step_is_to_fit_the_whole(dump: Path, 
     (line,) = re.findall(r"^Next: tflq (.*)", done.stdout, re.MULTILINE)
     fitted = CliRunner().invoke(cli, shlex.split(line))
     assert fitted.stdout.startswith("Best: litert-xnnpack ")
+
+
+def test_the_first_element_is_told_with_its_sample_and_what_is_far_off_as_such(tmp_path: Path) -> None:
+    spec = np.load(suites.ROOT / "golden/singleop/recorded/tie_conv_i8_0.npz")
+    arrays = {key: spec[key].copy() for key in ("s0_in0", "s0_out0", "s1_in0", "s1_out0")}
+    far = arrays["s1_out0"].reshape(-1)
+    far[3] = far[3] - 100 if far[3] > 0 else far[3] + 100
+    np.savez(tmp_path / "dump.npz", **arrays)
+    model = suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite"
+    text = CliRunner().invoke(cli, ["explain", str(model), "--dump", str(tmp_path / "dump.npz")]).stdout
+    assert "first at [0, 0, 0, 3] of sample 1: " in text
+    assert "16 or beyond: 1" in text

@@ -8,7 +8,8 @@ from shlex import quote
 from tflq.report.element import element_lines
 from tflq.report.growth import growth_lines, outcome_lines
 from tflq.report.layout import Line, table
-from tflq.verification.comparing import Difference
+from tflq.report.text import histogram_text
+from tflq.verification.comparing import Difference, First
 from tflq.verification.discriminating import Discrimination
 from tflq.verification.explain import Explanation, Hypothesis
 from tflq.verification.findings import Findings
@@ -27,7 +28,7 @@ def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = N
     if found.first is not None:
         yield Line(f"First divergent operator: {found.first.index} {found.first.op}")
     if found.explained is not None and found.explanation is not None:
-        yield from map(Line, _difference_lines(found.explained))
+        yield from map(Line, _difference_lines(found, found.explained))
         yield from (Line(f"  {place}") for place in found.explanation.places)
         if found.explained.assumed:
             missing = list(found.explained.assumed)
@@ -88,13 +89,19 @@ def operator_row(o: Located) -> list[str]:
     return [str(o.index), o.op, counts, largest, o.reason or problem]
 
 
-def _difference_lines(where: Located) -> Iterator[str]:
+def _difference_lines(found: Findings, where: Located) -> Iterator[str]:
     for tensor, d in where.differences.items():
         yield f"  operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
         if d.histogram:
-            yield "  dump - profile: " + ", ".join(f"{step:+d}: {count:,}" for step, count in d.histogram)
+            yield f"  dump - profile: {histogram_text(d)}"
         if d.first is not None:
-            yield f"  first at {list(d.first.index)}: profile {d.first.expected}, dump {d.first.got}"
+            yield f"  {first_text(d.first, found.sample is not None)}"
+
+
+def first_text(first: First, several: bool) -> str:
+    """Where the first differing element is, in which of `several` samples, and what was expected and got."""
+    sample = f" of sample {first.sample}" if several else ""
+    return f"first at {list(first.index)}{sample}: profile {first.expected}, dump {first.got}"
 
 
 def how_far(d: Difference) -> str:

@@ -93,7 +93,7 @@ def _tensor_lines(
     if found.differing:
         yield f"  {found.differing:,} of {found.elements:,} elements differ{_distance(found)}"
     if found.histogram:
-        yield f"  got - expected: {_histogram(found)}"
+        yield f"  got - expected: {histogram_text(found)}"
     if found.first is not None:
         sample = f" of sample {found.first.sample}" if found.first.sample else ""
         yield (
@@ -114,7 +114,8 @@ def _distance(found: Difference) -> str:
     )
 
 
-def _histogram(found: Difference) -> str:
+def histogram_text(found: Difference) -> str:
+    """How many elements differ by how much; what lies beyond the histogram's reach is counted at its ends."""
     from tflq.verification.comparing import HISTOGRAM_REACH
 
     def label(distance: int) -> str:

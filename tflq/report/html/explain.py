@@ -16,6 +16,7 @@ from tflq.report.explain import (
     cause_text,
     discrimination_texts,
     evidence_text,
+    first_text,
     how_far,
     listed,
     next_steps,
@@ -55,7 +56,7 @@ def explain_page(model: str, dump: str, found: Findings, inputs: str | None = No
         style=STYLES[found.verdict],
         summary=summary,
         first="" if found.first is None else f"{found.first.index} {found.first.op}",
-        differences=[] if found.explained is None else list(_differences(found.explained)),
+        differences=[] if found.explained is None else list(_differences(found, found.explained)),
         where=() if e is None else e.places,
         reach=HISTOGRAM_REACH,
         map=None if found.divergence is None else _map(found.divergence),
@@ -77,11 +78,11 @@ def explain_page(model: str, dump: str, found: Findings, inputs: str | None = No
     )
 
 
-def _differences(where: Located) -> Iterator[dict[str, Any]]:
+def _differences(found: Findings, where: Located) -> Iterator[dict[str, Any]]:
     for tensor, d in where.differences.items():
         text = f"operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
         if d.first is not None:
-            text += f"; first at {list(d.first.index)}: profile {d.first.expected}, dump {d.first.got}"
+            text += f"; {first_text(d.first, found.sample is not None)}"
         yield {"text": text, "tensor": tensor, "histogram": d.histogram, "unit": d.unit}
 
 
