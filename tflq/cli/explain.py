@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import json_option, model_argument, profile_option, sample_option
+from tflq.cli.options import DUMP_HELP, json_option, model_argument, profile_option, sample_option
 from tflq.cli.output import say, say_document
 
 
@@ -23,7 +23,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 
 @click.command("explain")
 @model_argument
-@click.option("--dump", metavar="PATH", type=click.Path(), help="An .npz or a folder of tensors.")
+@click.option("--dump", metavar="PATH", type=click.Path(), help=DUMP_HELP)
 @sample_option
 @click.option("--op", type=int, help="Explain this operator. [default: the first that differs]")
 @click.option("--element", metavar="I,J,...", callback=_element, help="Work this element of its output out.")

@@ -19,13 +19,8 @@ python_option = click.option(
     "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
 )  # fmt: skip
 
-dump_option = click.option(
-    "--dump",
-    metavar="PATH",
-    required=True,
-    type=click.Path(),
-    help="Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer.",
-)
+DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer."
+dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
 dump_inputs_option = click.option(
     "--inputs", metavar="SOURCE", help="The inputs that the device was fed, where the dump lacks them."
 )  # fmt: skip
@@ -34,7 +29,7 @@ sample_option = click.option(
     default="all",
     show_default=True,
     callback=lambda _context, _option, text: _sample(text),
-    help="Which sample of a golden file: its number, or all.",
+    help="Which of several samples: its number, or all.",
 )
 
 

@@ -22,7 +22,7 @@ def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -
     errors = sum(f.level is Level.ERROR for f in found.findings)
     warnings = len(found.findings) - errors
     yield Line(f"{path}: {errors} error(s), {warnings} warning(s)", "bad" if errors else "warning")
-    columns = [("rule", "<"), ("level", "<"), ("operator", "<"), ("tensor", "<"), ("required", "<"), ("found", "<")]
+    columns = [("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<")]
     yield from table(columns, [_row(f) for f in found.findings])
     for rule, summary in dict.fromkeys((f.rule, f.summary) for f in found.findings):
         yield Line(f"{rule}: {summary}", "faint")
@@ -35,7 +35,7 @@ def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -
 def _row(f: Finding) -> tuple[str, ...]:
     place = f"{f.operator} {f.op}" if not f.subgraph else f"{f.subgraph}:{f.operator} {f.op}"
     tensor = "" if f.tensor is None else f"{f.tensor} {f.name}".rstrip()
-    return f.rule, f.level.value, place, tensor, f.required, f.found
+    return f.rule, f.level.value, place, f.required, f.found, tensor
 
 
 def lint_document(found: Lint, fixed_file: str | None = None, corrected: int = 0) -> dict[str, Any]:

@@ -107,17 +107,22 @@ def located(model: Model, dump: Dump, profile: Profile, mode: str = "isolated") 
             if t in dump.tensors and makers[t] == index and t not in graph.inputs
         }
         overwritten = {t: lost.pop(t) for t in operator.inputs if t in lost}
-        for tensor in [t for t, d in differences.items() if not d.same]:
-            other = overwritten_by(model, dump, profile, tensor, computed)
-            if other is not None:
-                overwritten[tensor] = other
-                del differences[tensor]
+        overwritten |= _overwritten(model, dump, profile, (t for t, d in differences.items() if not d.same), computed)
+        differences = {t: d for t, d in differences.items() if t not in overwritten}
         dump = dump.without(overwritten)
-        if not differences and not reason:
-            reason = "the dump does not hold its results"
         if overwritten:
             reason = "; ".join(f"the dump holds tensor {o} in the place of tensor {t}" for t, o in overwritten.items())
+        elif not differences and not reason:
+            reason = "the dump does not hold its results"
         yield Located(index, name, differences, () if mode == "cumulative" else assumed, reason, overwritten)
+
+
+def _overwritten(
+    model: Model, dump: Dump, profile: Profile, tensors: Iterable[int], known: Mapping[int, Array]
+) -> dict[int, int]:
+    """Which of the tensors had a later one in their place when the dump was taken, and which one."""
+    found = {t: overwritten_by(model, dump, profile, t, known) for t in tensors}
+    return {t: other for t, other in found.items() if other is not None}
 
 
 def _lost_inputs(model: Model, dump: Dump, profile: Profile) -> dict[int, int]:
