@@ -36,6 +36,7 @@ EVERY_FIELD = Recipe(
     keep_float=("3", "SOFTMAX"),
     budget=Budget(30.0, 0.99, 100_000, 0.25, Spared.FLOAT),
     turns=3,
+    profile="tflm",
     candidates=(
         Methods(),
         Methods(
@@ -141,6 +142,11 @@ def test_an_unknown_field_is_answered_by_the_nearest_one(document: dict[str, Any
 def test_a_value_that_does_not_suit_its_field_is_named(document: Any, message: str) -> None:
     with pytest.raises(InputError, match=message.replace("[", r"\[").replace("]", r"\]")):
         recipe_from(document)
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="litert-xnnpack"):
+        recipe_from({"profile": "litert-xnnpak"})
 
 
 def test_files_that_are_no_recipes(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from tflq.ir import Model, TensorType
-from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.runner import Runner, Sample, executor
 
 MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"
 
@@ -60,3 +60,26 @@ def test_kept_tensors_are_inputs_and_intermediates_too() -> None:
 
 def test_no_samples_give_nothing() -> None:
     assert list(Runner(tflq.load(MODELS / "digits_mobilenet_int8.tflite")).run([])) == []
+
+
+def test_a_profile_that_does_not_take_a_model_is_stood_in_for() -> None:
+    model = tflq.load(MODELS / "digits_mobilenet_int16x8.tflite")
+    assert executor(model, "litert-xnnpack") == "litert-xnnpack"
+    assert executor(model, "tf-1.15-ref") == "litert-ref"
+
+
+def test_bits_are_those_of_the_profile() -> None:
+    model = tflq.load(MODELS / "digits_mobilenet_int8.tflite")
+    (wanted,) = model.subgraphs[0].outputs
+    (given,) = model.subgraphs[0].inputs
+    made = [t for operator in model.subgraphs[0].operators for t in operator.outputs]
+    sums = {}
+    for profile in ("litert-ref", "litert-xnnpack"):
+        (values,) = Runner(model, made, profile).run(samples(model, 1))
+        interpreter = tflq.Interpreter(str(MODELS / "digits_mobilenet_int8.tflite"), profile=profile)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(given, next(samples(model, 1))[given])
+        interpreter.invoke()
+        np.testing.assert_array_equal(values[wanted], interpreter.get_tensor(wanted))
+        sums[profile] = [int(values[t].astype(np.int64).sum()) for t in made]
+    assert sums["litert-ref"] != sums["litert-xnnpack"]

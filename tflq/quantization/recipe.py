@@ -7,6 +7,7 @@ from enum import Enum
 
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import TensorType
+from tflq.profiles import by_name
 from tflq.quantization.refine.methods import Refining
 from tflq.quantization.search.methods import Ranging
 
@@ -99,7 +100,8 @@ class Recipe:
     type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
     make, or ranges FIRST..LAST of these. `candidates` are tried one after another, each judged on a quarter of the
     samples that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With
-    a `budget`, operators of the best one are made less coarse.
+    a `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
+    are refined and judged; where it does not take a model, `litert-ref` stands in.
     """
 
     mode: Mode = Mode.INT8
@@ -109,12 +111,19 @@ class Recipe:
     keep_float: tuple[str, ...] = ()
     budget: Budget | None = None
     turns: int = 1
+    profile: str = "litert-xnnpack"
     candidates: tuple[Methods, ...] = field(default_factory=lambda: (Methods(),))
+
+    @property
+    def executor(self) -> str:
+        """The profile that models run under: `litert-ref` where activations stay float, which it computes exactly."""
+        return self.profile if TYPES[self.mode].data is not None else "litert-ref"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _mode(self.mode))
         for name in ("input_type", "output_type", "weights_type"):
             object.__setattr__(self, name, _type(name, getattr(self, name)))
+        by_name(self.profile)
         if not 1 <= self.turns <= 4:
             raise OptionError(f"turns: expected 1 to 4, got {self.turns}")
         if not self.candidates:

@@ -93,6 +93,15 @@ class Runner:
         return max(1, min(batch, BATCH_BYTES // max(1, sum(v.nbytes for v in alone[0].values()))))
 
 
+def executor(model: Model, profile: str) -> str:
+    """The profile, or `litert-ref` where it does not take the model."""
+    try:
+        make_plan(model, by_name(profile))
+    except TflqError:
+        return "litert-ref"
+    return profile
+
+
 def _needed(model: Model, kept: Collection[int]) -> tuple[Operator, ...]:
     """The operators that the kept tensors hang on; all of them where some have effects beyond their outputs."""
     graph = model.subgraphs[0]

@@ -27,7 +27,7 @@ from tflq.quantization.floats import FloatModel
 from tflq.quantization.observe import Progress
 from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.rewrite import Rewritten
-from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.runner import Runner, Sample, executor
 
 Reals = NDArray[np.float64]
 
@@ -81,15 +81,19 @@ class Ranked:
         return self.score.same / self.score.samples
 
 
-def judged(floats: FloatModel, built: Rewritten, samples: Iterable[Sample]) -> Score:
-    """Run the float model and the integer one on the samples."""
+def judged(floats: FloatModel, built: Rewritten, samples: Iterable[Sample], profile: str = "litert-ref") -> Score:
+    """Run the float model, and the integer one under a profile, on the samples."""
     tensor, beta = _scores(floats)
     twin = built.tensors[tensor]
     graph, given = built.model.subgraphs[0], floats.graph.inputs
     first, second = tee(samples)
     codes = ({n: codes_of(graph.tensors[n], s[o]) for o, n in zip(given, graph.inputs, strict=True)} for s in second)
     divergences, signal, noise, same, count = [], 0.0, 0.0, 0, 0
-    runs = zip(Runner(floats.model, [tensor]).each(first), Runner(built.model, [twin]).each(codes), strict=True)
+    runs = zip(
+        Runner(floats.model, [tensor]).each(first),
+        Runner(built.model, [twin], executor(built.model, profile)).each(codes),
+        strict=True,
+    )
     for f, q in runs:
         wanted, got = (f[tensor].astype(np.float64).reshape(-1), real(graph.tensors[twin], q[twin]).reshape(-1))
         count += 1
@@ -219,5 +223,5 @@ class _Trying:
             except TflqError as error:
                 self.failure = error
                 return Ranked(methods, None, str(error))
-            scores.append(judged(self._floats, built.rewritten, judging))
+            scores.append(judged(self._floats, built.rewritten, judging, self._recipe.executor))
         return Ranked(methods, joined(scores))

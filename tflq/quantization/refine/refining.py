@@ -28,7 +28,7 @@ from tflq.quantization.refine.methods import BiasCorrection, Refining, Rounding
 from tflq.quantization.refine.moments import Moments, matched, moments
 from tflq.quantization.refine.statistics import bias_correction, variance_ratio
 from tflq.quantization.rewrite import rewritten
-from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.runner import Runner, Sample, executor
 from tflq.quantization.scheme import Form, Scheme, Slot
 
 Reals = NDArray[np.float64]
@@ -93,7 +93,7 @@ def _inputs(
         for sample in samples
     ]
     before = Runner(scheme.model.model, [m.data]).each(samples)
-    after = Runner(result.model, [read]).each(given)
+    after = Runner(result.model, [read], executor(result.model, recipe.executor)).each(given)
     for f, q in zip(before, after, strict=True):
         yield f[m.data], real(graph.tensors[read], q[read]).astype(np.float32)
 
