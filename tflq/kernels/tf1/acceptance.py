@@ -7,10 +7,11 @@ Source: TensorFlow r1.15 lite/kernels/register.cc, register_ref.cc.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tflq.kernels.kernel import Kernel, KernelTable, close
+from tflq.kernels.registered import Registered
 
 _ONCE = (
     "ABS ADD_N CAST CEIL COS DEPTH_TO_SPACE DIV ELU EMBEDDING_LOOKUP_SPARSE EXP EXPAND_DIMS FILL FLOOR FLOOR_MOD "
@@ -71,33 +72,18 @@ def _knows(row: Kernel) -> bool:
     return (types != ["int16"] or row.op in _ON_INT16) and not any((row.op, t) in _NOT_YET for t in types)
 
 
-def _promised(row: Kernel) -> Kernel:
+def _promised(row: Kernel) -> Kernel | None:
+    """The row with what is promised of it; None where its types came later."""
+    if not _knows(row):
+        return None
     types = row.types.split()
     is_float = types[0] == types[-1] == "float32" and row.op not in _ROUNDS_NOTHING
     return replace(row, exactness=_FLOAT) if is_float else row
 
 
-class Accepted(Mapping[str, tuple[Kernel, ...]]):
+def accepted(base: KernelTable, highest: Mapping[str, int]) -> Registered:
     """The rows of `base` for operators and versions that a resolver registers, and types that were known then.
 
-    Custom operators stay. Of float operators no bits are promised.
+    Of float operators no bits are promised.
     """
-
-    def __init__(self, base: KernelTable, highest: Mapping[str, int]) -> None:
-        self._base, self._highest = base, highest
-
-    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
-        if op not in self:
-            raise KeyError(op)
-        last = self._highest.get(op, 99)
-        rows = (replace(k, versions=(k.versions[0], min(k.versions[1], last))) for k in self._base[op] if _knows(k))
-        return tuple(_promised(k) for k in rows if k.versions[0] <= k.versions[1])
-
-    def __contains__(self, op: object) -> bool:
-        return op in self._base and (op in self._highest or not str(op).isupper())
-
-    def __iter__(self) -> Iterator[str]:
-        return (op for op in self._base if op in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    return Registered(base, highest, _promised)

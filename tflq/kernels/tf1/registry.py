@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.kernels.kernel import Catalogue, Overlay
 from tflq.kernels.reference.registry import REFERENCE
 from tflq.kernels.tf1 import acceptance
-from tflq.kernels.tf1.acceptance import Accepted
+from tflq.kernels.tf1.acceptance import accepted
 
 _BOTH = Overlay(
     REFERENCE,
@@ -34,10 +34,10 @@ _BOTH = Overlay(
     ),
 )
 
-TF1_REFERENCE = Accepted(
+TF1_REFERENCE = accepted(
     Overlay(_BOTH, Catalogue("tflq.kernels.tf1", {"PAD": "pad", "PADV2": "pad"})), acceptance.REFERENCE
 )
-TF1_OPTIMIZED = Accepted(
+TF1_OPTIMIZED = accepted(
     Overlay(
         _BOTH,
         Catalogue(
