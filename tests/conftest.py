@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parents[1] / "tools"))
-
-import suites
+from support import suites
+from tflq.numerics import pieces
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +15,17 @@ def shared() -> Path:
     if reason:
         pytest.skip(reason)
     return suites.SHARED
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of compiled code and products of matrices cut as small as they can be."""
+    monkeypatch.setattr(pieces, "LONGEST", 64)
+    monkeypatch.setattr(pieces, "LONGEST_PRODUCT", 64)
+
+
+@pytest.fixture(params=["whole", "cut"])
+def either_way(request: pytest.FixtureRequest) -> None:
+    """Once with calls of compiled code as they are, once in small pieces."""
+    if request.param == "cut":
+        request.getfixturevalue("small_pieces")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 from numpy.typing import NDArray
 
 import tflq
+from support import suites
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 INDEX = json.loads((SINGLE / "index.json").read_text())
@@ -49,6 +49,7 @@ def _bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
     return np.where(np.isnan(array), np.array(np.nan, array.dtype), array).view(f"u{array.dtype.itemsize}")
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("entry", INDEX, ids=[Path(e["model"]).stem for e in INDEX])
 def test_single_operators(entry: dict[str, str]) -> None:
     assert_same_bits(SINGLE / entry["model"], SINGLE / entry["golden"])
@@ -67,6 +68,12 @@ def test_real_models(case: suites.Case) -> None:
 
 @pytest.mark.parametrize("case", suites.parameters(ZIP))
 def test_converted_operator_tests(case: suites.Case) -> None:
+    assert_same_bits(case.model, case.golden)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("case", suites.parameters(ZIP[::8]))
+def test_converted_operator_tests_in_small_pieces(case: suites.Case) -> None:
     assert_same_bits(case.model, case.golden)
 
 

@@ -6,7 +6,11 @@ import os
 import subprocess
 import sys
 
-import suites
+import pytest
+
+from support import suites
+
+pytestmark = pytest.mark.slow
 
 RUN = """
 import sys

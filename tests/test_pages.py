@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import suites
+
+from support import suites
+
+pytestmark = pytest.mark.slow
 
 HOW_TO = suites.ROOT / "docs" / "how-to"
 PAGES = [suites.ROOT / "docs" / "tour.md", *sorted(HOW_TO.glob("*.md"))]

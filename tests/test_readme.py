@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-import suites
+
+from support import suites
 
 README = (suites.ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from tflq.api.files import load, save
     from tflq.api.interpreter import Interpreter
     from tflq.api.options import OpResolverType
+    from tflq.diagnosis.session import explain, fit
     from tflq.errors import TflqError
     from tflq.ir.model import Model
-    from tflq.quantization.compare import compare
+    from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
-    from tflq.quantization.recipe import Recipe
+    from tflq.quantization.recipe.recipe import Recipe
     from tflq.verification import record, verify
-    from tflq.verification.asking import explain, fit
 
     __version__: str
 
@@ -44,11 +44,11 @@ _HOMES = {
     "Interpreter": ("tflq.api.interpreter", "Interpreter"),
     "Model": ("tflq.ir.model", "Model"),
     "OpResolverType": ("tflq.api.options", "OpResolverType"),
-    "Recipe": ("tflq.quantization.recipe", "Recipe"),
+    "Recipe": ("tflq.quantization.recipe.recipe", "Recipe"),
     "TflqError": ("tflq.errors", "TflqError"),
-    "compare": ("tflq.quantization.compare", "compare"),
-    "explain": ("tflq.verification.asking", "explain"),
-    "fit": ("tflq.verification.asking", "fit"),
+    "compare": ("tflq.quantization.judge.comparison", "compare"),
+    "explain": ("tflq.diagnosis.session", "explain"),
+    "fit": ("tflq.diagnosis.session", "fit"),
     "load": ("tflq.api.files", "load"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "record": ("tflq.verification", "record"),

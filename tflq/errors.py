@@ -27,9 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.escaping import printable, quoted, shown
+
 
 class TflqError(Exception):
-    """Root of every error that tflq raises on purpose."""
+    """Root of every error that tflq raises on purpose. Its text is printable, whatever names the files hold."""
+
+    def __init__(self, text: object = "") -> None:
+        super().__init__(printable(str(text)))
 
 
 class FileAccessError(TflqError, OSError):
@@ -40,7 +45,7 @@ class FileAccessError(TflqError, OSError):
         super().__init__(f"{self.path}: {reason}")
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return str(self.args[0])
 
 
 class FormatError(TflqError, ValueError):
@@ -56,7 +61,7 @@ class FormatError(TflqError, ValueError):
         super().__init__(f"{path}: {text}" if path else text)
 
     def of(self, path: str) -> FormatError:
-        """The same error, of the file at `path`."""
+        """Return this error with the path of its file."""
         return type(self)(self.reason, offset=self.offset, table=self.table, field=self.field, path=path)
 
 
@@ -75,7 +80,7 @@ class ModelError(TflqError, ValueError):
         self.expected, self.got = expected, got
         text = _place(op, index) + reason
         if tensor:
-            text += f" (tensor {tensor!r})"
+            text += f" (tensor {quoted(tensor)})"
         if expected is not None or got is not None:
             text += f": expected {expected}, got {got}"
         super().__init__(text)
@@ -109,7 +114,7 @@ class InputError(TflqError, ValueError):
 
     def __init__(self, reason: str, *, name: str = "", expected: object = None, got: object = None) -> None:
         self.reason, self.name, self.expected, self.got = reason, name, expected, got
-        text = f"{name}: {reason}" if name else reason
+        text = f"{shown(name)}: {reason}" if name else reason
         if expected is not None or got is not None:
             text += f": expected {expected}, got {got}"
         super().__init__(text)
@@ -134,9 +139,9 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, name: object, known: Sequence[object] = ()) -> None:
         self.kind, self.known = kind, tuple(known)
-        names = ", ".join(str(k) for k in self.known[:20])
+        names = ", ".join(shown(str(k)) for k in self.known[:20])
         more = f", ... ({len(self.known)} in all)" if len(self.known) > 20 else ""
-        super().__init__(f"no {kind} {name!r}" + (f"; there are: {names}{more}" if self.known else ""))
+        super().__init__(f"no {kind} {quoted(name)}" + (f"; there are: {names}{more}" if self.known else ""))
         self.name = str(name)
 
 
@@ -185,7 +190,7 @@ class LiveRuntimeError(TflqError, RuntimeError):
 
     def __init__(self, runtime: str, reason: str) -> None:
         self.runtime, self.reason = runtime, reason
-        super().__init__(f"{runtime}: {reason}")
+        super().__init__(f"{runtime}: {' / '.join(reason.split(chr(10)))}")
 
 
 class RuntimeMissing(LiveRuntimeError):

@@ -21,19 +21,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import tflq
 from opfuzz.case import Array, Case
 from opfuzz.draw import Draw
 from opfuzz.long_sums import LONG
 from opfuzz.remote import Remote
 from opfuzz.session import draw_case, numbers, operators
 from opfuzz.worker import invoke
-
-import tflq
 from tflq.errors import TflqError
+from tflq.inspection.difference import difference
 from tflq.interpreter import make_plan
 from tflq.kernels.kernel import Kernel
 from tflq.profiles import Profile, by_name
-from tflq.verification.comparing import difference
 
 FIGURES = Path(__file__).resolve().parent.parent / "schemas" / "measured_ulp.json"
 MODULES = {
@@ -110,7 +110,7 @@ def main() -> int:
     for case in cases(profile, args.seed, args.count):
         row = row_of(case, profile)
         if row is not None:
-            found.setdefault(f"{row.op} {row.types}", []).extend(distances(case, profile, runtime))
+            found.setdefault(f"{row.op} {row.signature}", []).extend(distances(case, profile, runtime))
     runtime.close()
     store(args, profile, {key: measured for key, measured in sorted(found.items()) if measured})
     return 0

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opfuzz.evidence import SPARSE, Evidence
-
 from tflq.ir import TensorType
 from tflq.ir.schema import enum
 from tflq.kernels.kernel import Kernel
+from tflq.kernels.signature import Signature, Slot
 from tflq.profiles.litert_ref import LITERT_REF
 
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "golden" / "evidence.json"
 TARGET = ROOT / "docs" / "operators.md"
 #: Alternatives among these alone are types of positions, sizes and axes: any one of them stands for all.
-COUNTING = frozenset({"int16", "int32", "int64"})
+COUNTING = (TensorType.INT16, TensorType.INT32, TensorType.INT64)
 #: A highest version that says "any".
 ANY = 99
 
@@ -75,45 +75,38 @@ def _fits(row: Kernel, types: str, version: int) -> bool:
 def _of_row(row: Kernel, fitting: list[tuple[str, int]]) -> Iterator[Unit]:
     low, high = row.versions
     accepted = tuple(range(low, (low if high == ANY else high) + 1))
-    slot = _leading(row.types)
-    for type_ in _choices(row, slot):
-        compared = {v for types, v in fitting if type_ is None or type_ in _data(row, types, slot)}
+    leading = _leading(row.signature)
+    for type_ in _choices(leading):
+        compared = {v for types, v in fitting if type_ is None or type_ in _data(row.signature, types, leading)}
         yield Unit(row.op, _named(row, type_), accepted, tuple(sorted(compared)), str(row.exactness))
 
 
-def _leading(types: str) -> int | None:
+def _leading(signature: Signature) -> Slot | None:
     """The first operand that offers types of data to choose from."""
-    for place, word in enumerate(types.split()):
-        if len(set(_alternatives(word)) - COUNTING) > 1 or _alternatives(word)[0] == "any":
-            return place
-    return None
+    return next((slot for slot in signature.slots if slot.types is None or len({*slot.types} - {*COUNTING}) > 1), None)
 
 
-def _choices(row: Kernel, slot: int | None) -> tuple[str | None, ...]:
-    if slot is None or row.types.split()[slot].startswith("any"):
+def _choices(leading: Slot | None) -> tuple[str | None, ...]:
+    if leading is None or leading.types is None:
         return (None,)
-    return _alternatives(row.types.split()[slot])
+    return tuple(type_.label for type_ in leading.types)
 
 
-def _data(row: Kernel, types: str, slot: int | None) -> set[str]:
+def _data(signature: Signature, types: str, leading: Slot | None) -> set[str]:
     """The types in `types` of those operands that offer the same choice as the leading one."""
-    offered = _alternatives(row.types.split()[slot or 0])
+    offered = (leading or signature.slots[0]).types
     found = set()
-    for words, given in zip(row.types.split("->"), types.split("->"), strict=True):
-        slots = words.split()
+    for slots, given in zip((signature.inputs, signature.outputs), types.split("->"), strict=True):
         for place, type_ in enumerate(given.split()):
-            if _alternatives(slots[min(place, len(slots) - 1)]) == offered:
+            if slots[min(place, len(slots) - 1)].types == offered:
                 found.add(type_.removeprefix(SPARSE))
     return found
 
 
-def _alternatives(word: str) -> tuple[str, ...]:
-    return tuple(word.rstrip("?*").split("|"))
-
-
 def _named(row: Kernel, type_: str | None) -> str:
     """A row's types in a few words: one type where all data have it."""
-    left, right = ([_chosen(w, row, type_) for w in half.split()] for half in row.types.split("->"))
+    leading = _leading(row.signature)
+    left, right = ([_chosen(s, leading, type_) for s in half] for half in (row.signature.inputs, row.signature.outputs))
     data = [w for w in left if not _counts(w)] or left
     shown = {*data, *right}
     storage = " (sparse)" if row.sparse else ""
@@ -124,13 +117,12 @@ def _named(row: Kernel, type_: str | None) -> str:
 
 def _counts(word: str) -> bool:
     """Whether an operand of these alternatives holds positions, sizes or axes. int16 alone is a type of codes."""
-    return set(word.split("|")) <= COUNTING and word != "int16"
+    return Slot.parse(word).is_only(*COUNTING) and word != "int16"
 
 
-def _chosen(word: str, row: Kernel, type_: str | None) -> str:
-    slot = _leading(row.types)
-    same = slot is not None and _alternatives(word) == _alternatives(row.types.split()[slot])
-    return (type_ or word) if same else "|".join(_alternatives(word))
+def _chosen(slot: Slot, leading: Slot | None, type_: str | None) -> str:
+    same = leading is not None and slot.types == leading.types
+    return (type_ or str(slot)) if same else slot.label
 
 
 def _folded(words: list[str]) -> str:

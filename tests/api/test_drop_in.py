@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
 
 import tflq
+from support import suites
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 
 import tflq
+from support import suites
 from tflq.errors import FileAccessError, FormatError
 
 PATH = next((suites.ROOT / "golden" / "singleop").rglob("conv*.tflite"))

@@ -6,9 +6,9 @@ from enum import Enum
 from typing import Any
 
 import pytest
-import suites
 
 import tflq
+from support import suites
 from tflq.errors import InputError, LimitError, OptionError, UnknownNameError
 from tflq.profiles import PROFILES
 

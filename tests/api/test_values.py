@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "interpreter"))
-
-from toys import PROFILE, graph, ints, quantized, tensor
-
 import tflq
+from support.toys import PROFILE, graph, ints, quantized, tensor
 from tflq.errors import InputError, ShapeError, StateError, TypeMismatchError, UnknownNameError, UnsupportedError
 from tflq.ir import Model, SignatureDef, TensorType
 

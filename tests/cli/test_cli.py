@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-import suites
 from click.testing import CliRunner, Result
 
+from support import suites
 from tflq.cli.main import VERBS, cli
 from tflq.ir.schema import data_text
 
@@ -125,7 +125,7 @@ def test_an_interrupt_is_its_own_exit(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tflq.verification.inspection.inspect", interrupted)
+    monkeypatch.setattr("tflq.inspection.operators.inspect", interrupted)
     assert tflq("inspect", MODEL).exit_code == 130
 
 

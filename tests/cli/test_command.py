@@ -1,13 +1,12 @@
-"""The installed command, as a shell runs it: what it imports, how long it takes, what it prints where."""
+"""The installed command, as a shell runs it: what it imports, what it prints where."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import time
 
-import suites
+from support import suites
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 SHOW = "import sys; from tflq.cli.main import main\ntry: main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
@@ -37,16 +36,11 @@ def test_help_imports_no_numpy() -> None:
     assert {"numpy", "numba", "rich"} & set(done.stderr.split()) == set()
 
 
-def test_inspect_is_quick() -> None:
-    """0.3 s is what it may take by itself; a busy machine gets five times that."""
-    best = min(_seconds("inspect", MODEL) for _ in range(3))
-    assert best < 1.5
-
-
-def _seconds(*words: str) -> float:
-    start = time.perf_counter()
-    assert tflq(*words).returncode == 0
-    return time.perf_counter() - start
+def test_inspect_imports_little() -> None:
+    """Most of the time that it takes goes into imports."""
+    loaded = tflq("inspect", MODEL).stderr.split()
+    assert len(loaded) < 500
+    assert sum(name.startswith("tflq") for name in loaded) < 170
 
 
 def test_piped_tables_are_not_cut_and_have_no_colour() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
 from click.testing import CliRunner
 
+from support import suites
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 from click.testing import CliRunner, Result
 
+from support import suites
 from tflq.api.files import load, save
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text

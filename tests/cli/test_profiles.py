@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-import suites
 from click.testing import CliRunner
 
+from support import suites
 from tflq.cli.main import cli
+from tflq.inspection.profile_pairs import compare_profiles, fields_read
+from tflq.ir import TensorType
 from tflq.ir.schema import data_text
 from tflq.profiles import PROFILES, by_name
-from tflq.verification.profile_pairs import compare_profiles, fields_read
 
 MODELS = suites.ROOT / "golden" / "singleop" / "models"
 
@@ -57,9 +58,9 @@ def test_single_rounding_differs_where_something_is_requantized() -> None:
 
 
 def test_what_a_kernel_reads_is_found_behind_other_functions() -> None:
-    (row, *_) = (k for k in PROFILES["litert-ref"].kernels["CONV_2D"] if k.types.startswith("int8"))
+    (row, *_) = (k for k in PROFILES["litert-ref"].kernels["CONV_2D"] if k.signature.starts_with(TensorType.INT8))
     assert "requantize" in fields_read(row.prepare)
-    (plain, *_) = (k for k in PROFILES["litert-ref"].kernels["CONV_2D"] if k.types.startswith("float32"))
+    (plain, *_) = (k for k in PROFILES["litert-ref"].kernels["CONV_2D"] if k.signature.starts_with(TensorType.FLOAT32))
     assert not fields_read(plain.prepare)
 
 

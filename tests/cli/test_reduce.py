@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 from click.testing import CliRunner, Result
 
+from support import suites
 from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.interpreter import make_plan, run

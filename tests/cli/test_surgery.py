@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import suites
 from click.testing import CliRunner, Result
 
+from support import suites
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
 
@@ -31,7 +31,7 @@ def test_extract_writes_a_model(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "2 operator(s), 1, 2 of the original" in result.stdout
     assert tflq("run", tmp_path / "part.tflite").exit_code == 0
-    found = document("extract", tflq("extract", MODEL, "1..2", "-o", tmp_path / "part.tflite", "--json"))
+    found = document("extract", tflq("extract", MODEL, "1..2", "-o", tmp_path / "part.tflite", "--force", "--json"))
     assert found["operators"] == [1, 2]
 
 

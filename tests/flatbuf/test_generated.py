@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import models
 import numpy as np
 import pytest
-from suites import suite_models
 
+from support import flatbuf_models as models
+from support.suites import suite_models
 from tflq.flatbuf import read, write
 from tflq.flatbuf.binding import BINDINGS
 from tflq.flatbuf.layout import Kind, layout, members

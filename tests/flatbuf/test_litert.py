@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from suites import suite_models
 
+from support.suites import suite_models
 from tflq.flatbuf import read, write
 from tflq.flatbuf.writer import MAX_INSIDE
 
-WORKER = Path(__file__).with_name("litert_worker.py")
+WORKER = Path(__file__).parents[1] / "support" / "litert_worker.py"
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ai_edge_litert") is None, reason="runtime missing: ai-edge-litert"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-import models
 import numpy as np
 import pytest
-from structure import differences
-from suites import suite_models
 
+from support import flatbuf_models as models
+from support.flatbuf_structure import differences
+from support.suites import suite_models
 from tflq.errors import FormatError
 from tflq.flatbuf import read, write
 from tflq.ir import Buffer, Model, Operator, Record, Subgraph, TensorSpec, TensorType

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-import models
 import pytest
 from flatbuffers import Builder
-from structure import differences
 
+from support import flatbuf_models as models
+from support.flatbuf_structure import differences
 from tflq.errors import FormatError
 from tflq.flatbuf import read, write
 from tflq.ir import Model, OperatorCode, Record

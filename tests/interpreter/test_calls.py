@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import PROFILE, graph, ints, tensor
 
+from support.toys import PROFILE, graph, ints, tensor
 from tflq.errors import LimitError, ModelError, UnsupportedError
-from tflq.interpreter import State, make_plan, run
-from tflq.interpreter import plan as planning
+from tflq.interpreter import State, binding, make_plan, planning, run
+from tflq.interpreter.operands import NO_OPTIONS
 from tflq.ir import Model
-from tflq.kernels.calling import prepare_call
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, table
+from tflq.kernels.families.subgraph_calls import prepare_call
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
+from tflq.kernels.table import table
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -62,7 +63,8 @@ def test_a_call_is_one_step() -> None:
 
 def test_plans_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, state = make_plan(with_callee(MAIN, DOUBLE), CALLING), State()
-    monkeypatch.setattr(planning, "prepare", None)
+    for module in (planning, binding):
+        monkeypatch.setattr(module, "prepare", None)
     for _ in range(3):
         assert run(plan, {0: ints(1, 2)}, state).values[1].tolist() == [2, 4]
 
@@ -97,7 +99,7 @@ def test_a_called_subgraph_counts_towards_the_limit() -> None:
 def test_refusals_come_before_the_run() -> None:
     unknown = graph([tensor(), tensor()], [("UNHEARD", [0], [1])], [0], [1])
     late = graph([tensor(), tensor(), tensor()], [("POSITIVE", [0], [1]), ("CALL", [1], [2])], [0], [2])
-    numbered = replace(late.subgraphs[0].operators[1], options=replace(planning.NO_OPTIONS, fields={"subgraph": 1}))
+    numbered = replace(late.subgraphs[0].operators[1], options=replace(NO_OPTIONS, fields={"subgraph": 1}))
     late = replace(late, subgraphs=(replace(late.subgraphs[0], operators=(late.subgraphs[0].operators[0], numbered)),))
     for main in (MAIN, late):
         with pytest.raises(UnsupportedError, match="UNHEARD"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toys import PROFILE, graph, ints, tensor
 
+from support.toys import PROFILE, graph, ints, tensor
 from tflq.errors import LimitError, ModelError, OperatorFailed, UnsupportedError
 from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType

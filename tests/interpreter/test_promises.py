@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import PROFILE, graph, ints, tensor
 
+from support.toys import PROFILE, graph, ints, tensor
 from tflq.interpreter import make_plan, run
-from tflq.kernels.kernel import EXACT, SAME_LIBM, Exactness, close
+from tflq.kernels.exactness import EXACT, SAME_LIBM, Exactness, close
 from tflq.profiles import Profile
 
 MEASURED, UNMEASURED = close("an order of sums", 4), close("an order of sums")

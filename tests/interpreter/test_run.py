@@ -7,11 +7,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from toys import PROFILE, graph, ints, quantized, tensor
 
-from tflq.errors import LimitError, OperatorFailed
+from support.toys import PROFILE, graph, ints, quantized, tensor
+from tflq.errors import LimitError, ModelError, OperatorFailed
 from tflq.interpreter import State, make_plan, run
-from tflq.interpreter.run import bound, evaluate, inputs_of
+from tflq.interpreter.evaluation import bound, evaluate, inputs_of
 from tflq.ir import TensorType
 
 CHAIN = graph([tensor()] * 4, [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2]), ("DOUBLE", [2], [3])], [0], [3])
@@ -94,12 +94,44 @@ def test_int8_variables_start_at_their_zero_point(type_: TensorType, start: int)
 
 @pytest.mark.parametrize(
     ("op", "words"),
-    [("BROKEN_EVAL", "IndexError: out of range"), ("WRONG_SHAPE", "made shape"), ("WRONG_COUNT", "made 3 arrays")],
+    [
+        ("BROKEN_EVAL", "IndexError: out of range"),
+        ("WRONG_SHAPE", "made shape"),
+        ("WRONG_TYPE", "made type float32, declared int32"),
+        ("SWAPPED_BYTES", "made type >i4, declared int32"),
+        ("WRONG_COUNT", "made 3 arrays"),
+    ],
 )
 def test_errors_of_a_kernel_name_the_operator(op: str, words: str) -> None:
     plan = make_plan(graph([tensor()] * 2, [(op, [0], [1])], [0], [1]), PROFILE)
     with pytest.raises(OperatorFailed, match=f"operator 0 {op}: eval failed: {words}"):
         run(plan, {0: ints(1, 2)})
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [("UPDATE_SHAPE", r"made shape \(1,\), prepared \(2,\)"), ("UPDATE_TYPE", "made type float64, declared int32")],
+)
+def test_variables_keep_their_type_and_shape(op: str, words: str) -> None:
+    model = graph([tensor(), tensor(is_variable=True), tensor()], [(op, [0, 1], [2])], [0], [2])
+    with pytest.raises(OperatorFailed, match=f"operator 0 {op}: eval failed: {words}"):
+        run(make_plan(model, PROFILE), {0: ints(1, 2)})
+    absent = graph([tensor(), tensor()], [(op, [0, -1], [1])], [0], [1])
+    with pytest.raises(ModelError, match="input 1 is missing"):
+        make_plan(absent, PROFILE)
+
+
+def test_what_has_a_value_at_the_start_keeps_its_shape() -> None:
+    """An operator before the one that writes it was prepared for that shape."""
+    for variable in (False, True):
+        tensors = [tensor(), tensor(buffer=1), tensor(is_variable=variable), tensor()]
+        inputs = [0] if variable else [0, 2]
+        same = graph(tensors, [("COPY", [2], [3]), ("COPY", [0], [2])], inputs, [3, 2], [ints(3, 3).tobytes()])
+        values = run(make_plan(same, PROFILE), {tensor: ints(5, 6) for tensor in inputs}).values
+        assert values[2].tolist() == [5, 6]
+        other = graph(tensors, [("COPY", [2], [3]), ("ONES", [1], [2])], inputs, [3, 2], [ints(3, 3).tobytes()])
+        with pytest.raises(ModelError, match=r"another shape .*expected \[2\], got \[3, 3\]"):
+            make_plan(other, PROFILE)
 
 
 def test_numpy_scalars_become_arrays() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from single_op import Array, T, _run, build
 
+from support.single_op import Array, T, _run, build
 from tflq.numerics import eigen
 
 

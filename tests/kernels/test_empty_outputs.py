@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from single_op import T, build, tflq
+
+from support.single_op import T, build, tflq
 
 STEP = {"padding": 1, "stride_h": 2, "stride_w": 2, "dilation_h_factor": 1, "dilation_w_factor": 1}
 

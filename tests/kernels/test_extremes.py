@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from single_op import T, assert_same, build
+
+from support.single_op import T, assert_same, build
 
 OPTIONS = {"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"}
 

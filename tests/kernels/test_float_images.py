@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parameters import floats
-from single_op import T, assert_same, build, tflq
 
+from support.parameters import floats
+from support.single_op import T, assert_same, build, tflq
 from tflq.errors import ModelError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from single_op import T, assert_same, build, draw, tflq
 
+from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]

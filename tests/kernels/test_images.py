@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from single_op import T, assert_same, build, draw, tflq
 
+from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
 MODES = [(False, False), (True, False), (False, True), (True, True)]

@@ -6,7 +6,8 @@ import platform
 
 import numpy as np
 import pytest
-from single_op import T, assert_same, build, tflq
+
+from support.single_op import T, assert_same, build, tflq
 
 
 @pytest.mark.parametrize(("type_", "point"), [("int8", -5), ("uint8", 7), ("int16", 0)])

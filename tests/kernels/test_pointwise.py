@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parameters import SPECIAL, floats, quantized
-from single_op import FULL, REFERENCE, T, assert_same, build, draw, litert, tflq
 
+from support.parameters import SPECIAL, floats, quantized
+from support.single_op import FULL, REFERENCE, T, assert_same, build, draw, litert, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
 SHAPES = [(), (7,), (3, 0), (2, 3, 1, 2, 5), (3000,)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import contracting as c
-import graphs as g
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
-from single_op import Array, T, assert_same, build, draw, tflq
 
+from support import contracting as c
+from support import graphs as g
+from support.single_op import Array, T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
 from tflq.flatbuf import read, write
 from tflq.ir import Quantization, Record

@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 import pytest
-from single_op import T, assert_same, build, draw, tflq
 
+from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 
 TYPES = ["float32", "uint8", "int8", "int16", "int32", "int64", "bool"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import graphs
 import numpy as np
 import pytest
-from graphs import Graph, Op
-from parameters import floats
-from single_op import T, assert_same, build, draw, tflq
 
+from support import graphs
+from support.graphs import Graph, Op
+from support.parameters import floats
+from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
 SIZED = ["int8", "int16", "float32", "int64", "bool", "float16", "complex64"]

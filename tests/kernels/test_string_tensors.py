@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import Graph, Op, assert_runs, build
-from graphs import tflq as run_here
-from single_op import Array, T
 
+from support.graphs import Graph, Op, assert_runs, build
+from support.graphs import tflq as run_here
+from support.single_op import Array, T
 from tflq.errors import UnsupportedError
 
 WORDS = [b"a", b"bcd", b"", b"a", b"zz top", "Grüße".encode()]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from single_op import T, build, litert, tflq
+
+from support.single_op import T, build, litert, tflq
 
 
 def int32s(*values: int) -> T:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 
+from support import suites
 from tflq.api.files import load, save
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.ir.schema import enum
@@ -229,7 +229,7 @@ def dense_of(data: TensorType, scales: list[float]) -> Model:
 #: (target, rule) -> (planted breach, near miss)
 TARGET_CASES: dict[tuple[str, str], list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
     ("litert", "refused"): [
-        (lambda: model("NO_SUCH_OPERATOR", [t(I8, 0.5)], t(I8, 0.5)), lambda: adding(I8)),
+        (lambda: model("BUILTIN_999", [t(I8, 0.5)], t(I8, 0.5)), lambda: adding(I8)),
         (lambda: adding(I8, 99), lambda: adding(U8, 1)),
     ],
     ("tflm", "refused"): [(lambda: adding(U8, 1), lambda: adding(I8))],

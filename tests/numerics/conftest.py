@@ -1,14 +1,9 @@
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import vectors as golden_vectors
+from support import vectors as golden_vectors
 
 # The first example of a compiled function pays for its compilation.
 settings.register_profile("numerics", deadline=None, derandomize=True)

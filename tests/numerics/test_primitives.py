@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vectors import each
 
+from support.vectors import each
 from tflq.numerics import bits, elementary, fixedpoint, multiplier, rounding, scaling
 
 INT32 = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([-(2**31), 2**31 - 1, 0, 1, -1, 2**30, -(2**30)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.multiplier import (
     multiply_double_rounding,
     multiply_single_rounding,
@@ -42,7 +43,7 @@ def test_every_element_is_scaled_by_its_channel(stage_type, channels, per_channe
         code(stage_type, float(real[i % channels if per_channel else 0]), int(a + bias[i % channels]), -3, -128, 127)
         for i, a in enumerate(accumulator.reshape(-1))
     ]
-    pipeline = OutputPipeline(stage_type.of(real), -3, -128, 127, np.dtype(np.int8))
+    pipeline = OutputPipeline(stage_type.of(real), ZeroPoint(-3), Clamp(-128, 127), np.dtype(np.int8))
     for dtype in (np.int32, np.int64, np.float32, np.float64):
         assert pipeline(accumulator.astype(dtype), bias.astype(np.int32)).reshape(-1).tolist() == expected
     summed = (accumulator + bias).astype(np.int32)
@@ -54,13 +55,13 @@ def test_every_element_is_scaled_by_its_channel(stage_type, channels, per_channe
 @pytest.mark.parametrize("size", [0, 1, 1023, 1024, 1025, 5000])
 def test_flat_arrays_of_any_size(size):
     accumulator = np.arange(size, dtype=np.int32) * 37 - 4000
-    pipeline = OutputPipeline(DoubleRounding.of(2.0**-9), 5, 0, 255, np.dtype(np.uint8))
+    pipeline = OutputPipeline(DoubleRounding.of(2.0**-9), ZeroPoint(5), Clamp(0, 255), np.dtype(np.uint8))
     expected = [code(DoubleRounding, 2.0**-9, int(a), 5, 0, 255) for a in accumulator]
     assert pipeline(accumulator).tolist() == expected
 
 
 def test_scalars_and_empty_arrays():
-    pipeline = OutputPipeline(DoubleRounding.of(0.5), 0, -128, 127, np.dtype(np.int8))
+    pipeline = OutputPipeline(DoubleRounding.of(0.5), ZeroPoint(0), Clamp(-128, 127), np.dtype(np.int8))
     assert pipeline(np.array(7, np.int32)).tolist() == 4
     assert pipeline(np.zeros((3, 0, 2), np.int32)).shape == (3, 0, 2)
 
@@ -68,7 +69,7 @@ def test_scalars_and_empty_arrays():
 def test_accumulator_and_bias_wrap_where_the_register_has_32_bits():
     top = np.array([[2**31 - 1]], np.int32)
     one = np.ones(1, np.int32)
-    unclamped = {"zero_point": 0, "low": -(2**31), "high": 2**31 - 1, "dtype": np.dtype(np.int32)}
+    unclamped = {"zero_point": ZeroPoint(0), "clamp": Clamp(-(2**31), 2**31 - 1), "dtype": np.dtype(np.int32)}
     assert OutputPipeline(DoubleRounding.of(0.5), **unclamped)(top, one).tolist() == [[-(2**30)]]
     assert OutputPipeline(FloatRounding.of(1.0), **unclamped)(top, one).tolist() == [[-(2**31)]]
     half = OutputPipeline(FloatRounding.of_wide(0.5), **unclamped)
@@ -78,7 +79,7 @@ def test_accumulator_and_bias_wrap_where_the_register_has_32_bits():
 def test_a_product_beyond_int32_is_int32_min_and_the_zero_point_wraps():
     accumulator = np.array([100, -100], np.int32)
     for zero_point, expected in ((-1, 127), (0, -128), (1, -128)):
-        pipeline = OutputPipeline(FloatRounding.of(1e9), zero_point, -128, 127, np.dtype(np.int8))
+        pipeline = OutputPipeline(FloatRounding.of(1e9), ZeroPoint(zero_point), Clamp(-128, 127), np.dtype(np.int8))
         assert pipeline(accumulator).tolist() == [expected] * 2
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
 from tflq.numerics.stages import (
     BlockTail,
@@ -41,7 +42,7 @@ def test_steps_end_at_the_code(name: str) -> None:
     rng = np.random.default_rng(5)
     for bits in (3, 8, 14, 20, 26, 31):
         stage: Any = STAGES[name](2.0 ** rng.uniform(-12, 3, CHANNELS))
-        pipeline = OutputPipeline(stage, int(rng.integers(-128, 128)), -100, 90, np.dtype(np.int8))
+        pipeline = OutputPipeline(stage, ZeroPoint(int(rng.integers(-128, 128))), Clamp(-100, 90), np.dtype(np.int8))
         if name == "unscaled":
             pipeline = Unscaled.pipeline()
         wide = name in ("wide", "float64, wide")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import uncompiled_cases
+
+from support import uncompiled_cases
 
 SCRIPT = Path(uncompiled_cases.__file__)
 

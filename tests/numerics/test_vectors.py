@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from vectors import each, each_or_abort
 
+from support.vectors import each, each_or_abort
 from tflq.numerics import elementary, fixedpoint, multiplier, nnlib, scaling, sigmoid_int8, sigmoid_int16, tf1
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.rounding import clamp, clamp_upper_first, wrap
 from tflq.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, type_range
 
@@ -47,7 +48,10 @@ def test_quantization_util(vectors):
             ("quantized", "left_shift", "status"), each_or_abort(softmax, *inputs, results=2), strict=True
         ):
             file.expect(f"{source}_softmax_{name}", column)
-        log_softmax = partial(scaling.preprocess_log_softmax_scaling, **build)
+
+        def log_softmax(*given, build=build):
+            return sum(scaling.preprocess_log_softmax_scaling(*given, **build), ())
+
         for name, column in zip(
             ("quantized", "left_shift", "rev_divisor", "rev_shift", "status"),
             each_or_abort(log_softmax, *inputs, results=4),
@@ -234,7 +238,7 @@ def requantizing_relu(file, prefix, kind, dtype, stage_type):
     for k in range(len(real)):
         zero_point = int(part["output_zero_point"][k])
         low, high = limits(dtype, part["output_scale"][k], zero_point, part["act_min"][k], part["act_max"][k])
-        pipeline = OutputPipeline(stage_type.of(real[k]), zero_point, low, high, np.dtype(dtype))
+        pipeline = OutputPipeline(stage_type.of(real[k]), ZeroPoint(zero_point), Clamp(low, high), np.dtype(dtype))
         file.expect(f"{prefix}_relu_{kind}_y", pipeline(x - part["input_zero_point"][k]), k)
 
 

@@ -6,7 +6,8 @@ TFLQ_ARM64_PYTHON is the command line of a Python that has it: of the board itse
 from __future__ import annotations
 
 import pytest
-from live import LITERT, hold, remote
+
+from support.live import LITERT, hold, remote
 
 RESOLVERS = {
     "litert-ref-arm64": "BUILTIN_REF",

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running import assert_same, run
-from single_op import FULL, T, build, litert
 
+from support.running import assert_same, run
+from support.single_op import FULL, T, build, litert
 from tflq.errors import UndefinedResultError
 from tflq.profiles import by_name
+
+pytestmark = pytest.mark.slow
 
 Array = np.ndarray[Any, Any]
 RELUS = (0, 1, 3)
@@ -156,7 +158,7 @@ def test_what_is_not_reproduced_is_not_promised() -> None:
     for profile in ("litert-opt", "tflite-2.14-opt"):
         kernels = by_name(profile).kernels
         for op in ("CONV_3D", "CONV_3D_TRANSPOSE", "LOCAL_RESPONSE_NORMALIZATION", "RESIZE_BILINEAR"):
-            words = {row.exactness.word for row in kernels[op] if row.types.split()[-1] == "float32"}
+            words = {row.exactness.word for row in kernels[op] if row.signature.is_float}
             assert words == {"close"}, (profile, op)
 
 

@@ -8,18 +8,17 @@ import sys
 
 import numpy as np
 import pytest
-import running
-import suites
-from running import samples_of
-from single_op import T, build
 
 import tflq
+from support import running, suites
+from support.running import samples_of
+from support.single_op import T, build
 from tflq.errors import TflqError
+from tflq.inspection.profile_pairs import compare_profiles
 from tflq.interpreter import make_plan
 from tflq.ir import TensorType
 from tflq.profiles import PROFILES
 from tflq.profiles.faults import FAULTS, Fault
-from tflq.verification.profile_pairs import compare_profiles
 
 MENDED = [fault for fault in FAULTS if "litert-ref" in fault.profiles and "spec" not in fault.profiles]
 REFERENCE, SPEC = PROFILES["litert-ref"], PROFILES["spec"]
@@ -49,7 +48,7 @@ def test_every_named_profile_has_kernels_for_the_form() -> None:
         for name in fault.profiles:
             rows = PROFILES[name].kernels[fault.op]
             for types in fault.types:
-                assert any(row.mismatches(*types_of(types)) == 0 for row in rows), (name, fault.op, types)
+                assert any(row.signature.mismatches(*types_of(types)) == 0 for row in rows), (name, fault.op, types)
 
 
 def test_spec_differs_from_the_reference_on_mended_rows_only() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running import run
-from single_op import T, build
+
+from support.running import run
+from support.single_op import T, build
 
 EQUAL, REPEATED, ALONE, MIXED = ((7,), (7,)), ((2, 7), (7,)), ((7,), (1,)), ((2, 1, 2, 7), (1, 2, 1, 7))
 #: profile, operator, shapes -> of NaN (n: stays, 0: the limit), of -0.0 (its sign)

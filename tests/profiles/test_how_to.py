@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-import suites
 
-from tflq.verification.profile_pairs import compare_profiles
+from support import suites
+from tflq.inspection.profile_pairs import compare_profiles
 
 PAGE = (suites.ROOT / "docs" / "how-to" / "add-a-profile.md").read_text(encoding="utf-8")
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from live import LITERT, hold, remote
+
+from support.live import LITERT, hold, remote
+
+pytestmark = pytest.mark.slow
 
 OPERATORS = [
     "ADD",

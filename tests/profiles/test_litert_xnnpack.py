@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contracting import codes
-from live import LITERT, hold, remote
-from running import assert_same, run
-from single_op import Array, T, build, litert
+
+from support.contracting import codes
+from support.live import LITERT, hold, remote
+from support.running import assert_same, run
+from support.single_op import Array, T, build, litert
+
+pytestmark = pytest.mark.slow
 
 Model = tuple[bytes, list[T]]
 DRAWS = 40

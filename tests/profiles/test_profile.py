@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from tflq.errors import UnknownNameError
-from tflq.kernels.kernel import EXACT, Kernel, Node, Prepared, close, table
+from tflq.kernels.exactness import EXACT, close
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.table import table
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.multiplier import multiply_single_rounding, quantize_multiplier
 from tflq.numerics.stages import BlockTail, DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
 from tflq.profiles import PROFILES, Profile, by_name
@@ -100,7 +103,7 @@ def test_blocks_and_their_tail(channels: int) -> None:
     bias = rng.integers(-50, 50, channels, np.int32)
     real = np.where(np.arange(channels) % 2, 0.25, 0.0625)
     stage = BlockTail.of(HalfUpTwice.of, DoubleRounding.of, 8)(real)
-    got = OutputPipeline(stage, 3, -128, 127, np.dtype(np.int8))(values, bias)
+    got = OutputPipeline(stage, ZeroPoint(3), Clamp(-128, 127), np.dtype(np.int8))(values, bias)
     whole = channels // 8 * 8
     up, away = HalfUpTwice.of(real)(values + bias), DoubleRounding.of(real)(values + bias)
     expected = np.where(np.arange(channels) < whole, up, away) + 3

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tflq.inspection.profile_pairs import compare_profiles
 from tflq.profiles import PROFILES, by_name
-from tflq.verification.profile_pairs import compare_profiles
 
 
 @pytest.mark.parametrize("name", ["litert-ref", "tflm"])

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
-from running import run, samples_of
-from single_op import T, build, draw
 
+from support import suites
+from support.running import run, samples_of
+from support.single_op import T, build, draw
 from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 from tflq.flatbuf import read, write
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph

@@ -6,7 +6,8 @@ TFLQ_TFLITE_2_14_PYTHON is the command line of a Python that has it.
 from __future__ import annotations
 
 import pytest
-from live import RUNTIME, hold, remote
+
+from support.live import RUNTIME, hold, remote
 
 RESOLVERS = {"tflite-2.14-ref": "BUILTIN_REF", "tflite-2.14-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}
 #: Types that NumPy cannot hand to that release, or that its operators refuse by value.

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
-from single_op import T, build
 
 import tflq
+from support import suites
+from support.single_op import T, build
 from tflq.errors import RuntimeMissing
 from tflq.runtimes import by_name
 

@@ -9,12 +9,13 @@ import pytest
 import tflq
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import TensorType
-from tflq.quantization.budget import Attempt, within_budget
-from tflq.quantization.floats import prepared, with_constants
-from tflq.quantization.recipe import Budget, Methods, Recipe, Spared
-from tflq.quantization.recipe_files import read_budget
+from tflq.quantization.build.task import Task
+from tflq.quantization.judge.budget import Attempt, within_budget
+from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
+from tflq.quantization.recipe.files import read_budget
+from tflq.quantization.recipe.recipe import Budget, Methods, Recipe, Spared
 from tflq.quantization.runner import Sample
-from tflq.quantization.sensitivity import Sensitivity, sensitivities
+from tflq.quantization.scheme.float_graph import prepared, with_constants
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 PLAIN = prepared(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
@@ -28,12 +29,12 @@ def digits(first: int, last: int) -> list[Sample]:
 
 @pytest.fixture(scope="module")
 def order() -> tuple[Sensitivity, ...]:
-    return sensitivities(PLAIN.model, PLAIN, digits(0, 16), digits(16, 32), Recipe(), Methods())
+    return sensitivities(PLAIN.model, Task(PLAIN, digits(0, 16), Recipe(), Methods()), digits(16, 32))
 
 
 def spared(order: tuple[Sensitivity, ...], budget: Budget) -> Attempt:
-    recipe = Recipe(budget=budget)
-    return within_budget(PLAIN.model, PLAIN, digits(0, 16), digits(16, 32), recipe, Methods(), {}, order)
+    task = Task(PLAIN, digits(0, 16), Recipe(budget=budget), Methods())
+    return within_budget(PLAIN.model, task, digits(16, 32), order)
 
 
 def test_the_operator_whose_weights_do_not_fit_comes_first() -> None:
@@ -44,7 +45,7 @@ def test_the_operator_whose_weights_do_not_fit_comes_first() -> None:
     (given,) = (PLAIN.graph.operators[index].inputs[0],)
     assert given  # its input channel stays as it is: the operator alone has coarse weights
     hurt = with_constants(PLAIN, {weights: values})
-    found = sensitivities(hurt.model, hurt, digits(0, 16), digits(16, 32), Recipe(), Methods())
+    found = sensitivities(hurt.model, Task(hurt, digits(0, 16), Recipe(), Methods()), digits(16, 32))
     assert found[0].operator == index
     assert [s.sqnr for s in found] == sorted(s.sqnr for s in found)
 
@@ -63,7 +64,7 @@ def test_accuracy_is_reached_with_few_operators(order: tuple[Sensitivity, ...]) 
 def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: Spared) -> None:
     found = spared(order, Budget(most_share=0.2, spared=instead))
     assert 0 < found.share <= 0.2
-    types = {t.type for t in found.built.rewritten.model.subgraphs[0].tensors}
+    types = {t.type for t in found.built.integer.model.subgraphs[0].tensors}
     assert {TensorType.INT8, TensorType.INT16 if instead is Spared.INT16X8 else TensorType.FLOAT32} <= types
 
 

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import random_graph, samples
 
 import tflq
+from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
+from tflq.quantization.judge.selection import FEW, Ranked, Score, joined, parted, ranked
 from tflq.quantization.pipeline import distinct
-from tflq.quantization.recipe import Methods, Mode, Recipe
-from tflq.quantization.refine.methods import Refining, Rounding
-from tflq.quantization.search.choices import Watch
-from tflq.quantization.search.methods import Ranging, Search
-from tflq.quantization.selection import FEW, Ranked, Score, joined, parted, ranked
+from tflq.quantization.recipe.ranging import Ranging, Search, Watch
+from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
+from tflq.quantization.recipe.refining import Refining, Rounding
 
 
 def candidate(name: float, divergences: Any, decibels: float = 30.0) -> Ranked:
@@ -89,14 +88,14 @@ def test_modes_with_float_activations_try_no_ranges_of_them() -> None:
 
 
 def test_a_candidate_that_cannot_be_carried_out_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tflq.quantization import selection
+    from tflq.quantization.judge import selection
 
     real = selection.build
 
-    def build(floats: Any, given: Any, recipe: Recipe, methods: Methods, *rest: Any) -> Any:
-        if methods.equalize is None:
+    def build(task: Any) -> Any:
+        if task.methods.equalize is None:
             raise TflqError("not this one")
-        return real(floats, given, recipe, methods, *rest)
+        return real(task)
 
     monkeypatch.setattr(selection, "build", build)
     model = random_graph(3)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.quantization.building import build
-from tflq.quantization.compare import compare_models
-from tflq.quantization.floats import FloatModel, prepared
-from tflq.quantization.observers.channels import Channels
-from tflq.quantization.recipe import Methods, Recipe
-from tflq.quantization.refine.equalize import equalized, factors, scaled
+from tflq.quantization.build.build import build
+from tflq.quantization.build.task import Task
+from tflq.quantization.judge.comparison import compare_models
+from tflq.quantization.ranges.observers.channels import Channels
+from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.refine.equalization import equalized, factors, scaled
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.runner import Array, Runner
+from tflq.quantization.scheme.float_graph import FloatModel, prepared
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 
@@ -86,7 +87,7 @@ def test_wins_against_min_max_where_channels_are_of_all_sizes() -> None:
     plain, samples = digits_model("autoencoder")
     model = skewed(plain, 4)
     plainly, alike = (
-        build(model, samples[:20], Recipe(), Methods(equalize=strength), {}).rewritten.model for strength in (None, 0.5)
+        build(Task(model, samples[:20], Recipe(), Methods(equalize=strength))).integer.model for strength in (None, 0.5)
     )
     before, after = (compare_models(model.model, made, samples[20:]).sqnr for made in (plainly, alike))
     assert after > before + 6

@@ -9,23 +9,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import FloatGraph
-from suites import ROOT
 
+from support.float_graphs import FloatGraph
+from support.suites import ROOT
 from tflq.api.files import load
 from tflq.errors import CalibrationError, InputError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, TensorType
 from tflq.profiles import by_name
-from tflq.quantization.observe import Observations, observe, outlying
-from tflq.quantization.observers import Channels, Histogram, Kept, MinMax, MovingAverage, Percentile, Reservoir
-from tflq.quantization.observers.state import state_of
 from tflq.quantization.params import extent
-from tflq.quantization.ranging.walk import Walker
+from tflq.quantization.ranges.observation import Observations, observe, outlying
+from tflq.quantization.ranges.observers import (
+    Channels,
+    FirstSamples,
+    Histogram,
+    MinMax,
+    MovingAverage,
+    Percentile,
+    Reservoir,
+)
+from tflq.quantization.ranges.observers.state import state_of
+from tflq.quantization.ranges.walk import Walker
 
 Array = np.ndarray[Any, Any]
 EVERY = (MinMax(), MovingAverage(0.9), Percentile(), Histogram(64), Histogram(64, relative=True), Reservoir(50),
-         Channels(), Kept(1000))  # fmt: skip
+         Channels(), FirstSamples(1000))  # fmt: skip
 
 
 def digits() -> Model:
@@ -56,7 +64,7 @@ def mixed_rows() -> Model:
 def test_observers_see_every_value_of_every_sample_once(made: Any) -> None:
     model = made()
     tensors = floats(model)
-    seen = observe(model, samples(model, 11), Observations.begin(tensors, MinMax(), Histogram(), Kept(1 << 20)))
+    seen = observe(model, samples(model, 11), Observations.begin(tensors, MinMax(), Histogram(), FirstSamples(1 << 20)))
     plan = make_plan(model, by_name("litert-ref"))
     traces = [run(plan, sample, keep_all=True).values for sample in samples(model, 11)]
     assert seen.count == 11
@@ -66,7 +74,7 @@ def test_observers_see_every_value_of_every_sample_once(made: Any) -> None:
         assert (low_high.range.low, low_high.range.high) == (extent(values).low, extent(values).high)
         assert isinstance(histogram, Histogram)
         assert histogram.counts.sum() == values.size
-        assert isinstance(kept, Kept)
+        assert isinstance(kept, FirstSamples)
         assert np.array_equal(kept.samples.ravel(), values.ravel())
     for tensor, peaks in seen.peaks.items():
         assert peaks == tuple(float(np.abs(trace[tensor]).max()) for trace in traces)

@@ -9,17 +9,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from losses import near, square_error
 
+from support.losses import near, square_error
 from tflq.errors import InputError
 from tflq.ir import TensorType
-from tflq.quantization.observers import Channels, Histogram, Kept, MinMax, MovingAverage, Percentile, Reservoir
 from tflq.quantization.params import Range
-from tflq.quantization.search.grid import Grid
-from tflq.quantization.search.laying import Laying, RangeRule
-from tflq.quantization.search.objectives import Objective, loss
-from tflq.quantization.search.points import Points
-from tflq.quantization.search.ranges import search_range
+from tflq.quantization.ranges.observers import (
+    Channels,
+    FirstSamples,
+    Histogram,
+    MinMax,
+    MovingAverage,
+    Percentile,
+    Reservoir,
+)
+from tflq.quantization.ranges.search.grid import Grid
+from tflq.quantization.ranges.search.objectives import loss
+from tflq.quantization.ranges.search.points import Points
+from tflq.quantization.ranges.search.quantizer import Quantizer
+from tflq.quantization.ranges.search.ranges import search_range
+from tflq.quantization.recipe.ranging import Objective, RangeRule
 
 Array = np.ndarray[Any, Any]
 ALL = [
@@ -31,7 +40,7 @@ ALL = [
     Histogram(relative=True),
     Reservoir(500),
     Channels(),
-    Kept(),
+    FirstSamples(),
 ]
 
 
@@ -147,9 +156,9 @@ def test_a_reservoir_is_a_uniform_choice_that_can_be_made_again() -> None:
 
 def test_whole_samples_are_kept_up_to_the_limit() -> None:
     x = samples(40)
-    held = after(Kept(limit=10 * x[0].nbytes + 1), np.split(x, 8))
+    held = after(FirstSamples(limit=10 * x[0].nbytes + 1), np.split(x, 8))
     assert np.array_equal(held.samples, x[:10])
-    assert np.array_equal(after(Kept(limit=1), [x]).samples, x[:1])
+    assert np.array_equal(after(FirstSamples(limit=1), [x]).samples, x[:1])
 
 
 @pytest.mark.parametrize("observer", [MovingAverage(), MovingAverage(0.95), Percentile(0.002)], ids=str)
@@ -166,10 +175,10 @@ def test_a_few_wild_samples_do_not_decide(observer: Any) -> None:
 def test_a_first_batch_keeps_later_outliers_from_deciding() -> None:
     x = np.random.default_rng(6).normal(size=(200, 100)).astype(np.float32)
     x[[70, 130], 5] = 5000, -4000
-    usual, laying = np.delete(x, [70, 130], axis=0), Laying(RangeRule.NUDGE, TensorType.INT8)
+    usual, quantizer = np.delete(x, [70, 130], axis=0), Quantizer(RangeRule.NUDGE, TensorType.INT8)
     seen = {margin: after(Histogram(margin=margin), np.split(x, 20)) for margin in (None, 0.25)}
     lost = {
-        margin: square_error(usual, search_range(Points.of_histogram(h), laying, Objective.L2, Grid()))
+        margin: square_error(usual, search_range(Points.of_histogram(h), quantizer, Objective.L2, Grid()))
         for margin, h in seen.items()
     }
     assert lost[0.25] < 1e-3 * square_error(usual, after(MinMax(), [x]).range)
@@ -186,9 +195,9 @@ def test_relative_counts_add_up_to_noise_to_signal_ratios() -> None:
         return float(np.mean(noise / np.mean(np.square(x.astype(np.float64)), axis=1)))
 
     held = after(Histogram(1 << 16, relative=True), np.split(x, 8))
-    points, laying = Points.of_histogram(held), Laying(RangeRule.NUDGE, TensorType.INT8)
-    found = search_range(points, laying, Objective.L2, Grid())
-    cost = loss(points, laying, Objective.L2)(found)[0]
+    points, quantizer = Points.of_histogram(held), Quantizer(RangeRule.NUDGE, TensorType.INT8)
+    found = search_range(points, quantizer, Objective.L2, Grid())
+    cost = loss(points, quantizer, Objective.L2)(found)[0]
     assert cost == pytest.approx(noise_to_signal(found), rel=0.02)  # in units of the mean weight, which is nearly 1
     assert noise_to_signal(found) < 0.05 * noise_to_signal(after(MinMax(), [x]).range)
 

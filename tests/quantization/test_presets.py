@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import suites
 
 import tflq
-from tflq.quantization.presets import PRESETS
-from tflq.quantization.recipe import TYPES, Mode
+from support import suites
+from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.verification import Verdict
+
+pytestmark = pytest.mark.slow
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT = GOLDEN / "digits_autoencoder_float.tflite"

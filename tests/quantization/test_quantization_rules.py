@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import _signature
 from tflq.profiles import by_name
-from tflq.quantization.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
-from tflq.quantization.versions import NEEDED
+from tflq.quantization.scheme.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
+from tflq.quantization.scheme.versions import NEEDED
 
 KERNELS = by_name("litert-ref").kernels
 INTEGERS = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
@@ -16,8 +15,8 @@ INTEGERS = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
 
 def takes(op: str, wanted: set[TensorType]) -> bool:
     """Whether a kernel takes an input of one of those types, and does not take any type at all."""
-    slots = [slot for kernel in KERNELS.get(op, ()) for slot in _signature(kernel.types)[0]]
-    return any(slot.types is not None and slot.types & wanted for slot in slots)
+    slots = [slot for kernel in KERNELS.get(op, ()) for slot in kernel.signature.inputs]
+    return any(slot.names(type_) for slot in slots for type_ in wanted)
 
 
 def in_float(op: str) -> bool:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
-from float_graphs import FloatGraph
 
 import tflq
+from support import suites
+from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FormatError, UnknownNameError
 from tflq.ir import Model, SignatureDef
-from tflq.quantization.presets import PRESETS
-from tflq.quantization.recipe import Methods
+from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe.recipe import Methods
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_autoencoder_float.tflite"
 RECIPE = tflq.Recipe()

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
 from click.testing import CliRunner, Result
-from float_graphs import FloatGraph
 
+from support import suites
+from support.float_graphs import FloatGraph
 from tflq.api.files import load, save
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
-from tflq.quantization.presets import PRESETS
+from tflq.quantization.recipe.presets import PRESETS
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))

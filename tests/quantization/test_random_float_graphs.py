@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import Array, min_max, random_graph, samples
 
 import tflq
+from support.float_graphs import Array, min_max, random_graph, samples
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import write
-from tflq.quantization.recipe import Mode, Recipe
+from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.verification import Verdict
+
+pytestmark = pytest.mark.slow
 
 runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
@@ -45,7 +47,7 @@ def test_every_mode_gives_the_runtimes_bits(seed: int) -> None:
     model = random_graph(seed)
     given = samples(model, seed)
     for mode in Mode:
-        data = write(min_max(model, given, Recipe(mode=mode)).rewritten.model)
+        data = write(min_max(model, given, Recipe(mode=mode)).integer.model)
         try:
             interpreter = live(data, runtime.OpResolverType.BUILTIN_REF)
         except ValueError:  # the reference resolver lacks some operators

@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from losses import divergences, near, square_error
 
+from support.losses import divergences, near, square_error
 from tflq.errors import OptionError
 from tflq.ir import TensorType
-from tflq.quantization.observers import Histogram, Reservoir
 from tflq.quantization.params import Range, extent
-from tflq.quantization.search.alternating import Patience
-from tflq.quantization.search.choices import SOLVERS, Solving
-from tflq.quantization.search.golden import narrowed
-from tflq.quantization.search.laying import Laying, RangeRule
-from tflq.quantization.search.objectives import Objective, distance
-from tflq.quantization.search.points import Points, from_rows, rows_of
-from tflq.quantization.search.problem import Problem, best_of
-from tflq.quantization.search.ranges import search_range
+from tflq.quantization.ranges.observers import Histogram, Reservoir
+from tflq.quantization.ranges.search.alternation import Patience
+from tflq.quantization.ranges.search.golden_section import narrowed
+from tflq.quantization.ranges.search.objectives import distance
+from tflq.quantization.ranges.search.points import Points, from_rows, rows_of
+from tflq.quantization.ranges.search.problem import Problem, best_of
+from tflq.quantization.ranges.search.quantizer import Quantizer
+from tflq.quantization.ranges.search.ranges import search_range
+from tflq.quantization.ranges.search.solvers import SOLVERS
+from tflq.quantization.recipe.ranging import Objective, RangeRule, Solving
 
 Array = np.ndarray[Any, Any]
-INT8 = Laying(RangeRule.NUDGE, TensorType.INT8)
-WEIGHTS = Laying(RangeRule.SYMMETRIC, TensorType.INT8)
+INT8 = Quantizer(RangeRule.NUDGE, TensorType.INT8)
+WEIGHTS = Quantizer(RangeRule.SYMMETRIC, TensorType.INT8)
 END = st.floats(2.0**-20, 2.0**20)
 
 
@@ -48,7 +49,7 @@ def stray(count: int = 300_000) -> Array:
 
 @given(END, END)
 def test_extending_covers_the_range_and_gives_zero_a_code(below: float, above: float) -> None:
-    params = Laying(RangeRule.EXTEND, TensorType.UINT8).params(Range.of(-below, above))
+    params = Quantizer(RangeRule.EXTEND, TensorType.UINT8).params(Range.of(-below, above))
     scale, zero = float(params.scale[0]), int(params.zero_point[0])
     assert 0 <= zero <= 255
     step = (below + above) / 255
@@ -70,8 +71,8 @@ def test_extending_wins_where_values_sit_at_the_ends() -> None:
         wanted = Range.of(-random.uniform(0.1, 1), random.uniform(0.1, 1))
         ends = np.array([[wanted.low[0], wanted.high[0]]])
         for rule in lost:
-            laying = Laying(rule, TensorType.INT8)
-            lost[rule] += float(np.square(laying.nearest(ends, wanted) - ends).sum())
+            quantizer = Quantizer(rule, TensorType.INT8)
+            lost[rule] += float(np.square(quantizer.nearest(ends, wanted) - ends).sum())
     assert lost[RangeRule.EXTEND] < 0.7 * lost[RangeRule.NUDGE]
 
 
@@ -79,12 +80,12 @@ def test_symmetric_rules_win_where_calibration_saw_one_side_only() -> None:
     x = np.random.default_rng(1).normal(size=5000)
     seen = extent(x[x > -0.5])
     for rule in (RangeRule.SYMMETRIC, RangeRule.UNSIGNED):
-        ours = Laying(rule, TensorType.INT8).nearest(x[None], seen)
+        ours = Quantizer(rule, TensorType.INT8).nearest(x[None], seen)
         assert np.mean(np.square(ours - x)) < 0.1 * square_error(x, seen)
 
 
 def test_unsigned_gives_what_is_never_negative_all_codes() -> None:
-    params = Laying(RangeRule.UNSIGNED, TensorType.INT8).params(Range(np.array([0.0, -1.0]), np.array([2.55, 2.54])))
+    params = Quantizer(RangeRule.UNSIGNED, TensorType.INT8).params(Range(np.array([0.0, -1.0]), np.array([2.55, 2.54])))
     np.testing.assert_allclose(params.scale, [0.01, 0.02], rtol=1e-6)
     assert params.zero_point.tolist() == [-128, 0]
 
@@ -92,14 +93,14 @@ def test_unsigned_gives_what_is_never_negative_all_codes() -> None:
 @pytest.mark.parametrize("rule", RangeRule)
 @pytest.mark.parametrize("kind", [TensorType.INT8, TensorType.INT16])
 def test_always_zero_is_kept(rule: RangeRule, kind: TensorType) -> None:
-    laying = Laying(rule, kind)
-    assert np.array_equal(laying.nearest(np.zeros((2, 3)), Range(np.zeros(2), np.zeros(2))), np.zeros((2, 3)))
+    quantizer = Quantizer(rule, kind)
+    assert np.array_equal(quantizer.nearest(np.zeros((2, 3)), Range(np.zeros(2), np.zeros(2))), np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize("rule", [RangeRule.SYMMETRIC, RangeRule.UNSIGNED])
 def test_unsigned_codes_cannot_be_symmetric(rule: RangeRule) -> None:
     with pytest.raises(OptionError, match="signed codes"):
-        Laying(rule, TensorType.UINT8)
+        Quantizer(rule, TensorType.UINT8)
 
 
 def test_clipped_weights_never_take_the_least_code() -> None:
@@ -131,7 +132,7 @@ def judged(objective: Objective, x: Array, range_: Range) -> float:
 
 @pytest.mark.parametrize("objective", Objective)
 def test_an_objective_is_what_its_definition_says(objective: Objective) -> None:
-    from tflq.quantization.search.objectives import loss
+    from tflq.quantization.ranges.search.objectives import loss
 
     x = heavy()
     cost = loss(Points.of_values(x), INT8, objective)
@@ -158,7 +159,7 @@ def test_each_objective_wins_against_min_max(objective: Objective, data: str) ->
 def test_divergences_see_no_difference_where_every_bin_has_its_code() -> None:
     x = np.tile(np.arange(-128, 128), 3).astype(np.float32)
     for objective in (Objective.KL, Objective.JENSEN_SHANNON):
-        from tflq.quantization.search.objectives import loss
+        from tflq.quantization.ranges.search.objectives import loss
 
         assert loss(Points.of_values(x), INT8, objective)(Range.of(-128, 127))[0] == pytest.approx(0, abs=1e-12)
 

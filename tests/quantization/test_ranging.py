@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import FloatGraph
 
+from support.float_graphs import FloatGraph
 from tflq.ir import Model
-from tflq.quantization.building import build
-from tflq.quantization.floats import prepared
-from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.build.build import build
+from tflq.quantization.build.task import Task
+from tflq.quantization.recipe.ranging import Objective, Order, Ranging, Search, Solving, Target, Watch
+from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Runner
-from tflq.quantization.search.choices import Order, Solving, Target, Watch
-from tflq.quantization.search.methods import Ranging, Search
-from tflq.quantization.search.objectives import Objective
+from tflq.quantization.scheme.float_graph import prepared
 
 Array = np.ndarray[Any, Any]
 Samples = list[dict[int, Array]]
@@ -46,7 +45,7 @@ def codes(model: Model, samples: Samples) -> Samples:
 
 def quantized(model: Model, samples: Samples, ranging: Ranging) -> Model:
     """The model in int8 by these ranges and nothing else."""
-    return build(prepared(model), samples, Recipe(), Methods(ranging=ranging), {}).rewritten.model
+    return build(Task(prepared(model), samples, Recipe(), Methods(ranging=ranging))).integer.model
 
 
 def error(model: Model, samples: Samples, ranging: Ranging) -> float:

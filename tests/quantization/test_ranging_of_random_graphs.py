@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import random_graph, samples
 
+from support.float_graphs import random_graph, samples
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import write
-from tflq.quantization.building import build
-from tflq.quantization.floats import prepared
-from tflq.quantization.recipe import Methods, Mode, Recipe
-from tflq.quantization.search.choices import Order, Solving, Target, Watch
-from tflq.quantization.search.laying import RangeRule
-from tflq.quantization.search.methods import Ranging, Search
-from tflq.quantization.search.objectives import Objective
+from tflq.quantization.build.build import build
+from tflq.quantization.build.task import Task
+from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Ranging, Search, Solving, Target, Watch
+from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
+from tflq.quantization.scheme.float_graph import prepared
+
+pytestmark = pytest.mark.slow
 
 runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
@@ -55,7 +55,7 @@ def outputs(interpreter: Any, sample: dict[int, Any]) -> list[Any]:
 def test_the_runtime_gives_the_same_bits(ranging: Ranging, seed: int) -> None:
     model, given = random_graph(seed), samples(random_graph(seed), seed)
     for mode in (Mode.INT8, Mode.INT16X8):
-        data = write(build(prepared(model), given, Recipe(mode=mode), Methods(ranging=ranging), {}).rewritten.model)
+        data = write(build(Task(prepared(model), given, Recipe(mode=mode), Methods(ranging=ranging))).integer.model)
         try:
             live = runtime.Interpreter(
                 model_content=data, experimental_op_resolver_type=runtime.OpResolverType.BUILTIN_REF

@@ -12,22 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
 import yaml
-from float_graphs import random_graph, samples
 
 import tflq
+from support import suites
+from support.float_graphs import random_graph, samples
 from tflq.errors import FileAccessError, InputError, OptionError, UnknownNameError
 from tflq.ir import TensorType
 from tflq.ir.schema import data_text
-from tflq.quantization.presets import PRESETS
-from tflq.quantization.recipe import Budget, Methods, Mode, Recipe, Spared
-from tflq.quantization.recipe_files import digest, document_of, read_budget, read_recipe, recipe_from
-from tflq.quantization.refine.methods import BiasCorrection, Refining, Rounding
-from tflq.quantization.search.choices import Order, Solving, Target, Watch
-from tflq.quantization.search.laying import RangeRule
-from tflq.quantization.search.methods import Ranging, Search
-from tflq.quantization.search.objectives import Objective
+from tflq.quantization.recipe.files import digest, document_of, read_budget, read_recipe, recipe_from
+from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Ranging, Search, Solving, Target, Watch
+from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 
 EVERY_FIELD = Recipe(
     mode=Mode.UINT8,
@@ -192,3 +189,37 @@ def test_the_same_recipe_and_data_make_the_same_bytes_and_the_file_says_which(pr
     entry = dict(stored.metadata or ())["tflq_quantization"]
     said = json.loads(np.asarray(stored.buffers[entry].data).tobytes())
     assert said == {"recipe": digest(PRESETS[preset]), "tflq": tflq.__version__}
+
+
+WRONG_NUMBERS = [
+    {"turns": 0}, {"turns": 5}, {"turns": 1.5}, {"budget": {"least_sqnr": float("nan")}},
+    {"budget": {"least_agreement": 1.5}}, {"budget": {"most_bytes": -1}}, {"budget": {"most_share": float("inf")}},
+    *({"candidates": [{"equalize": value}]} for value in (-0.1, 1.1, 1e308, float("nan"), float("-inf"))),
+    *({"candidates": [{"refining": {"samples": value}}]} for value in (0, -1, True, 0.5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("document", WRONG_NUMBERS, ids=str)
+def test_numbers_have_bounds(document: dict[str, object]) -> None:
+    with pytest.raises(OptionError):
+        recipe_from(document)
+
+
+WRONG_DOCUMENTS = {
+    "mode.json": b'{"mode": {"a": 1}}', "list.yaml": b"- 1", "none.yaml": b"", "date.yaml": b"mode: 2020-01-01",
+    "deep.yaml": b"[" * 10000, "deep.json": b"[" * 100000, "key.yaml": b"1: 2", "cycle.yaml": b"mode: &a {b: *a}",
+    "unhashable.yaml": b"? [a]\n: 1", "escape.yaml": b'mode: "\\x1b[31m"',
+    "big.json": b'{"turns": ' + b"9" * 5000 + b"}",
+    "long.json": b'{"' + b"x" * 1000000 + b'": 1}', "schema.json": b'{"schema": 1e999}', "bytes.yaml": b"\xff\xfe\xff",
+    "types.json": b'{"input_type": ["int8"]}', "spared.json": b'{"budget": {"spared": []}}',
+    "nan.json": b'{"seed": NaN}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_DOCUMENTS)
+def test_documents_that_are_no_recipes_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(WRONG_DOCUMENTS[name])
+    with pytest.raises(InputError) as found:
+        read_recipe(tmp_path / name)
+    assert str(found.value).isprintable()
+    assert len(str(found.value)) < 5000

@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.quantization.assignment import activation_params, assign, weight_params
-from tflq.quantization.compare import compare_models
-from tflq.quantization.floats import prepared
+from tflq.quantization.build.assignment import activation_params, assign, weight_params
+from tflq.quantization.build.rewriting import rewritten
+from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.params import extent
-from tflq.quantization.ranging import weight_ranges
-from tflq.quantization.recipe import Mode, Recipe
-from tflq.quantization.refine.linear import linear
-from tflq.quantization.refine.methods import BiasCorrection, Refining, Rounding
-from tflq.quantization.refine.refining import refined
-from tflq.quantization.rewrite import rewritten
+from tflq.quantization.ranges.weights import weight_ranges
+from tflq.quantization.recipe.recipe import Mode, Recipe
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.quantization.refine.products import MatrixProduct, matrix_product
+from tflq.quantization.refine.sequence import Refinements, Subject, float_sums, refinable, refined
 from tflq.quantization.runner import Runner, Sample
-from tflq.quantization.scheme import Scheme, modes_of, scheme
+from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.scheme import Scheme, modes_of, scheme
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 MODEL = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")
@@ -48,9 +49,16 @@ def sqnr(planned: Scheme, methods: Refining) -> float:
     fine = weight_params(planned, weight_ranges(planned, None, []))
     weights = {slot: replace(p, scale=(p.scale * COARSE).astype(np.float32)) for slot, p in fine.items()}
     recipe = Recipe()
-    found = refined(planned, activations, weights, recipe, methods, digits(0, 32))
-    model = rewritten(assign(planned, activations, found.weights, recipe, found.codes, found.biases)).model
-    return compare_models(MODEL, model, digits(100, 164)).sqnr
+
+    def integer(refinements: Refinements) -> IntegerModel:
+        return rewritten(
+            assign(planned, activations, refinements.weights, recipe, refinements.codes, refinements.biases)
+        )
+
+    subject = Subject(planned, activations, weights, integer(Refinements(weights)), recipe.executor)
+    sums = float_sums(planned.model, refinable(planned), digits(0, 32))
+    refinements = refined(subject, methods, digits(0, 32), sums)
+    return compare_models(MODEL, integer(refinements).model, digits(100, 164)).sqnr
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +83,24 @@ def test_beats_rounding_to_nearest(planned: Scheme, nearest: float, methods: Ref
     assert sqnr(planned, methods) > nearest + 1
 
 
+def rows_of(product: MatrixProduct, x: np.ndarray) -> np.ndarray:
+    """All rows by group, [G, N, K]."""
+    rows = np.concatenate(list(product.blocks(x)))
+    by_group = rows.reshape(len(rows), product.taps, product.groups, -1).transpose(2, 0, 1, 3)
+    return by_group.reshape(product.groups, len(rows), -1)
+
+
 def test_rows_times_matrix_is_what_the_float_model_makes(planned: Scheme) -> None:
     """The matrices stand for the operators: their products with the rows, plus bias, before the activation function."""
     sample = digits(0, 1)[0]
     floats = planned.model
     checked = set()
     for m in planned.multiplied:
-        one = linear(floats, m)
+        one = matrix_product(floats, m)
         assert one is not None
         (made,) = floats.graph.operators[m.operator].outputs
         values = Runner(floats.model, [m.data, made]).one(sample)
-        rows, matrix = one.rows(values[m.data]), one.matrix(floats.constants[m.tensor])
+        rows, matrix = rows_of(one, values[m.data]), one.matrix(floats.constants[m.tensor])
         products = np.einsum("gnk,gok->ngo", rows, matrix).reshape(values[made].shape)
         bias = 0 if m.bias is None else floats.constants[m.bias]
         options = floats.graph.operators[m.operator].options

@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from float_graphs import STEPS, Array, FloatGraph, memory, min_max, random_graph, samples
 
+from support.float_graphs import STEPS, Array, FloatGraph, memory, min_max, random_graph, samples
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import read, write
 from tflq.ir import Model, SignatureDef, TensorType
 from tflq.lint import lint
-from tflq.quantization.assignment import Assignment, activation_params, assign, weight_params
-from tflq.quantization.biases import RAISED, fitted_weights, raised
-from tflq.quantization.floats import FloatModel, prepared
+from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
+from tflq.quantization.build.rewriting import rewritten
+from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Range, extent
-from tflq.quantization.recipe import Mode, Recipe
-from tflq.quantization.rewrite import Rewritten, rewritten
-from tflq.quantization.scheme import Scheme, modes_of, scheme
+from tflq.quantization.ranges.biases import RAISED, fitted_weights, raised
+from tflq.quantization.recipe.recipe import Mode, Recipe
+from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.quantization.scheme.scheme import Scheme, modes_of, scheme
 
 WITHOUT_OPTIONS = {"fused_activation_function": 0}
 IO = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.FLOAT32)
@@ -34,7 +35,7 @@ def names(model: Model) -> list[str]:
 
 def quantized(model: Model, mode: Mode = Mode.INT8, **fields: object) -> Model:
     recipe = replace(Recipe(mode=mode), **fields)  # type: ignore[arg-type]
-    return min_max(model, samples(model, 0), recipe).rewritten.model
+    return min_max(model, samples(model, 0), recipe).integer.model
 
 
 def run(model: Model, inputs: dict[int, Array]) -> list[Array]:
@@ -150,7 +151,7 @@ def test_inputs_of_a_join_share_its_scale_unless_others_read_them() -> None:
     assert names(quantized(completed(g))).count("QUANTIZE") == 2
 
 
-def stages(model: Model, mode: Mode = Mode.INT8) -> tuple[FloatModel, Scheme, Assignment, Rewritten]:
+def stages(model: Model, mode: Mode = Mode.INT8) -> tuple[FloatModel, Scheme, Assignment, IntegerModel]:
     """Everything between a float model and its min-max form."""
     floats = prepared(model)
     plan = scheme(floats, modes_of(floats, mode, {})[0])
@@ -227,7 +228,7 @@ def test_what_is_integer_already_stays_and_its_float_island_joins_it() -> None:
     island = quantized(model, keep_float=("NEG",))
     assert names(island) == ["ABS", "DEQUANTIZE", "NEG", "QUANTIZE", "TANH"]
     given = [{island.subgraphs[0].inputs[0]: np.full((1, 6), 5, np.int8)}]
-    whole = min_max(island, given, Recipe()).rewritten.model
+    whole = min_max(island, given, Recipe()).integer.model
     assert names(whole) == ["ABS", "MUL", "TANH"]  # NEG's own integer kernel negates codes
     assert {t.type for t in whole.subgraphs[0].tensors} == {TensorType.INT8}
 
@@ -324,7 +325,7 @@ def test_one_operator_alone_is_close_to_its_float_form(step: Callable[[FloatGrap
             continue
         given = samples(model, seed)
         for mode in Mode:
-            result = min_max(model, given, Recipe(mode=mode)).rewritten.model
+            result = min_max(model, given, Recipe(mode=mode)).integer.model
             for sample in given[:2]:
                 for want, got in zip(run(model, sample), run(result, sample), strict=True):
                     away, reach = np.abs(want - got).max(initial=0), np.abs(want).max(initial=1e-6)
@@ -345,7 +346,7 @@ def test_tables_of_rows_are_stored_in_eight_bits_with_a_scale_for_each(op: str, 
     model = completed(g)
     given = [{model.subgraphs[0].inputs[0]: np.array([4, 0, 2], np.int32)}]
     for mode in (Mode.DYNAMIC, Mode.WEIGHTS):
-        result = min_max(model, given, Recipe(mode=mode)).rewritten.model
+        result = min_max(model, given, Recipe(mode=mode)).integer.model
         stored = [t for t in result.subgraphs[0].tensors if t.type == TensorType.INT8]
         assert [None if t.quantization is None else t.quantization.scale.size for t in stored] == [5] * (mode in modes)
         want, got = run(model, given[0])[0], run(result, given[0])[0]

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 from markupsafe import Markup
 
+from support import suites
 from tflq.api.files import load
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.findings import Findings, investigate
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import by_name
+from tflq.report.explain.page import as_map, explain_page
 from tflq.report.html.charts import SHADES, bar_chart, farthest, farthest_of_blocks, heat_map, histogram
-from tflq.report.html.explain import as_map, explain_page
-from tflq.verification.dump import Dump
-from tflq.verification.findings import Findings, investigate
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 VOID = {"meta", "link", "br", "img", "input", "hr"}

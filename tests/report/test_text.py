@@ -1,20 +1,19 @@
 from __future__ import annotations
 
-import io
+import sys
 from dataclasses import replace
 
 import pytest
-from test_documents import FOUND, REPORT, tensor
 
-from tflq.report.layout import write
-from tflq.report.text import report_lines, stage_text
+from support.reports import FOUND, REPORT, tensor
+from tflq.report import layout
+from tflq.report.stages import stage_text
+from tflq.report.verify.lines import report_lines
 from tflq.verification.results import Report
 
 
 def text_of(report: Report, **options: bool) -> str:
-    out = io.StringIO()
-    write(report_lines(report, **options), out)
-    return out.getvalue()
+    return layout.text_of(report_lines(report, **options), coloured=layout.wants_colour(sys.stdout))
 
 
 def test_the_first_screen_of_a_failure_is_in_order() -> None:

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from pythons import fake_python
 
 import tflq
+from support.pythons import fake_python
 from tflq.cli.main import cli
 from tflq.errors import RuntimeFailed, RuntimeMissing
 from tflq.runtimes.conversion import converted, is_of_tensorflow

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import suites
 
+from support import suites
 from tflq.errors import RuntimeFailed
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.runtimes import by_name

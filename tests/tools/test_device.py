@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import suites
+
 from device.description import RIGHT, Device
 from device.mistakes import MISTAKES
 from device.operators import OPERATORS, compute, has
@@ -18,11 +18,13 @@ from device.runtimes import RUNTIMES, as_computed_by
 from device.scaling import FIXED, fixed
 from device.site import Site, site_of
 from device.truths import is_cause
-
+from support import suites
 from tflq.api.files import load
 from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER, TensorType
 from tflq.profiles import by_name
+
+pytestmark = pytest.mark.slow
 
 FOLDER = suites.ROOT / "golden" / "singleop"
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from opfuzz import compare, session
 from opfuzz.case import Case
 from opfuzz.live import Ended, Live, Ran
 from opfuzz.minimise import minimised
 from opfuzz.one_operator import T
+
+pytestmark = pytest.mark.slow
 
 TOOL = Path(__file__).parents[2] / "tools" / "fuzz_ops.py"
 COUNT, SEED = 500, 20261

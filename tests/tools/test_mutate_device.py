@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mutate_device import ROOT, models
+
 from device.judging import Judged, described, faulty, judged, rates
 from device.planting import Case, cases
-from mutate_device import ROOT, models
+
+pytestmark = pytest.mark.slow
 
 COUNT, SEED = 36, 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import op_matrix
+
 from opfuzz.evidence import Evidence, add_model
 from opfuzz.one_operator import T, build
 

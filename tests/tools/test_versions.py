@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from opfuzz.one_operator import T, build
 from opfuzz.worker import RESOLVERS, UNKNOWN
-
 from tflq.ir.schema import enum
 from tflq.profiles.litert_ref import LITERT_REF
 

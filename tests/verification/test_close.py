@@ -11,13 +11,13 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-import suites
 from click.testing import CliRunner
 
 import tflq
+from support import suites
 from tflq.cli.main import cli
 from tflq.errors import StateError
-from tflq.kernels.kernel import EXACT, SAME_LIBM, Exactness, close
+from tflq.kernels.exactness import EXACT, SAME_LIBM, Exactness, close
 from tflq.profiles.litert_ref import LITERT_REF
 from tflq.verification import Golden, Status, Verdict, difference, record, verify
 from tflq.verification.results import within

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
-import suites
 
 import tflq
-from tflq.errors import GoldenError, OptionError, UnknownNameError, UnsupportedError
+from support import suites
+from tflq.errors import GoldenError, OptionError, ShapeError, TypeMismatchError, UnknownNameError, UnsupportedError
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
 from tflq.runtimes import Description, Execution, Sample, by_name
 from tflq.verification import Golden, Status, Verdict, load_golden, record, verify
+from tflq.verification.golden import Observation
+from tflq.verification.results import InputFacts
+
+Change = Callable[[Any], Any]
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 
@@ -145,6 +150,57 @@ def test_broken_goldens_are_golden_errors(tmp_path: Path, broken: str) -> None:
     np.savez(tmp_path / "g.npz", **entries)
     with pytest.raises(GoldenError):
         load_golden(tmp_path / "g.npz")
+
+
+MIDDLE = tflq.load(MODEL).subgraphs[0].operators[3].outputs[0]
+AS_FLOATS: Change = lambda x: x.astype(np.float32)  # noqa: E731
+CUT: Change = lambda x: x[..., :-1]  # noqa: E731
+FLAT: Change = lambda x: x.reshape(-1)  # noqa: E731
+LONGER: Change = lambda x: np.concatenate([x, x])  # noqa: E731
+
+
+def changed(golden: Golden, **parts: Any) -> Golden:
+    """The recording with another form of its first sample."""
+    first = replace(golden.observations[0], **parts)
+    return replace(golden, observations=(first, *golden.observations[1:]))
+
+
+@pytest.mark.parametrize("mode", ["isolated", "cumulative"])
+@pytest.mark.parametrize("part", ["input", "output", "tensor"])
+@pytest.mark.parametrize("change", [AS_FLOATS, CUT, FLAT, LONGER], ids=["floats", "cut", "flat", "longer"])
+def test_arrays_that_do_not_fit_are_no_differences(golden: Golden, mode: str, part: str, change: Change) -> None:
+    seen = golden.observations[0]
+    wrong = {
+        "input": changed(golden, inputs=tuple(map(change, seen.inputs))),
+        "output": changed(golden, outputs=tuple(map(change, seen.outputs))),
+        "tensor": changed(golden, tensors={**seen.tensors, MIDDLE: change(seen.tensors[MIDDLE])}),
+    }
+    with pytest.raises((TypeMismatchError, ShapeError)):
+        verify(MODEL, wrong[part], mode=mode)
+
+
+def test_goldens_of_other_numbers_of_tensors_are_refused(golden: Golden) -> None:
+    seen = golden.observations[0]
+    for parts, words in (
+        ({"inputs": ()}, "expected 1 inputs, got 0"),
+        ({"outputs": seen.outputs * 2}, "expected 1 outputs, got 2"),
+        ({"tensors": {**seen.tensors, 10**9: seen.inputs[0]}}, "tensor 1000000000 is none"),
+    ):
+        with pytest.raises(GoldenError, match=words):
+            verify(MODEL, changed(golden, **parts))
+
+
+def test_goldens_of_another_byte_order_or_layout_are_the_same() -> None:
+    """Arrays are taken for what they say, however they lie in memory."""
+    tensors = (TensorSpec("x", TensorType.FLOAT32, (2, 3)), TensorSpec("y", TensorType.FLOAT32, (2, 3)))
+    model = Model(
+        3, (OperatorCode(0, "ABS"),), (Subgraph(tensors, (0,), (1,), (Operator(0, (0,), (1,)),)),), (Buffer(),)
+    )
+    x = np.array([[1, -2, 3], [-4, 5, -6]], ">f4")
+    for given in (x, np.asfortranarray(x), x[::-1][::-1]):
+        seen = Observation((given,), (np.abs(given),), {1: np.abs(given)})
+        golden = Golden((seen,), True, InputFacts("arrays", None, 1), {})
+        assert verify(model, golden).verdict == Verdict.SAME
 
 
 def test_constant_outputs_are_said(golden: Golden) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-import secrets
-import shutil
-from contextlib import suppress
-from pathlib import Path
 from typing import TypeAlias
 
 from tflq.errors import FileAccessError, FormatError
 from tflq.flatbuf import read
 from tflq.ir import Model
+from tflq.storage.output import write_file
 
 #: What a model can be made from: a path, or the bytes of a file.
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview"
@@ -69,7 +66,7 @@ def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
 def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
     """The bytes of a `.tflite` file for `model`, which are also written to `path` where one is given.
 
-    The file appears complete or not at all: it is written beside `path` and moved into place.
+    A file that exists is replaced; the new one appears complete or not at all (see `tflq.storage.output.written`).
 
     Raises:
         FileAccessError: The path cannot be written.
@@ -78,19 +75,5 @@ def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
 
     data: bytes = write(model)
     if path is not None:
-        _write_atomically(Path(path), data)
+        write_file(path, data)
     return data
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-        if path.exists():
-            shutil.copymode(path, beside)
-        os.replace(beside, path)
-    except (OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
-            beside.unlink()
-        raise FileAccessError(path, getattr(error, "strerror", None) or str(error)) from error

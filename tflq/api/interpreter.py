@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, SupportsIndex
 
 from tflq.api.details import Details, operator_details, tensor_details
+from tflq.api.exclusion import Exclusion, exclusive
 from tflq.api.files import Source, load
 from tflq.api.options import (
     OpResolverType,
@@ -19,10 +20,12 @@ from tflq.api.options import (
 from tflq.api.session import Session
 from tflq.api.signature import SignatureRunner, by_name
 from tflq.api.values import give
-from tflq.errors import InputError, ModelError, UnknownNameError
-from tflq.interpreter.memory import DEFAULT_MEMORY
+from tflq.errors import InputError, UnknownNameError
+from tflq.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
 from tflq.ir import Model, SignatureDef
-from tflq.kernels.kernel import Array, Exactness
+from tflq.ir.structure import check_structure
+from tflq.kernels.exactness import Exactness
+from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 
@@ -36,7 +39,9 @@ class Interpreter:
     * what a run did not keep is an error, where LiteRT gives whatever its memory holds: intermediate tensors are kept
       with `experimental_preserve_all_tensors=True`;
     * arrays from `tensor()` may be held through `allocate_tensors()` and `invoke()`; those of outputs are read-only;
-    * an unsupported operator is refused by `allocate_tensors()`, not by the constructor.
+    * an unsupported operator is refused by `allocate_tensors()`, not by the constructor;
+    * a call while another thread is in a call of the same interpreter is a StateError, where LiteRT's behaviour is
+      undefined. Different interpreters may run in different threads, also of the same Model.
 
     Every error is a `tflq.TflqError`, and a ValueError, RuntimeError or NotImplementedError besides, where LiteRT
     raises those.
@@ -59,6 +64,7 @@ class Interpreter:
         *,
         profile: str | Profile = "litert-ref",
         memory_limit: int = DEFAULT_MEMORY,
+        work_limit: int = DEFAULT_WORK,
     ) -> None:
         """Load a model from a path, or from the bytes of a file (or a Model) in `model_content`.
 
@@ -76,7 +82,10 @@ class Interpreter:
             experimental_force_delegate_node_profiling: Accepted; there are no delegates.
             custom_op_registerers: Refused unless empty.
             profile: Whose arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile.
-            memory_limit: Bytes of tensors, constants left out, that may be alive at the same time.
+            memory_limit: Bytes of tensors and of what operators need besides, constants left out, that may be alive at
+                the same time.
+            work_limit: Multiply-accumulates, or passes of whatever else the innermost loops of operators do, that one
+                `invoke` may take; rounds of loops and calls of subgraphs count, too.
 
         Raises:
             FileAccessError: The path cannot be read.
@@ -91,10 +100,12 @@ class Interpreter:
         check_resolver(experimental_op_resolver_type, self._profile)
         self._compress = experimental_compress_quantization_zero_points
         self._keep_all = bool(experimental_preserve_all_tensors)
-        self._memory_limit = operator.index(memory_limit)
+        self._limits = Limits(operator.index(memory_limit), operator.index(work_limit))
         self._model = _model(model_path, model_content)
+        check_structure(self._model)
         self._sessions: dict[int, Session] = {}
         self._resources: dict[Hashable, Any] = {}
+        self._exclusion = Exclusion()
         self._session(0)
 
     @property
@@ -107,25 +118,33 @@ class Interpreter:
         """The constructor's option."""
         return self._compress
 
+    @exclusive
     def allocate_tensors(self) -> None:
         """Bind every operator to the present input shapes. Needed before `invoke`, and after a resize.
 
         Raises:
             UnsupportedError: The profile has no kernel for an operator; says which, and the nearest form it has.
             ModelError: An operator cannot accept its operands.
-            LimitError: The tensors take more than `memory_limit`.
+            LimitError: The model takes more than `memory_limit` or `work_limit`.
         """
         self._session(0).allocate()
 
+    @exclusive
     def invoke(self) -> None:
-        """Run the model on the present inputs."""
+        """Run the model on the present inputs.
+
+        Raises:
+            LimitError: It takes more than `memory_limit` or `work_limit`, which only the values tell.
+        """
         self._session(0).invoke()
 
+    @exclusive
     def reset_all_variables(self) -> None:
         """Set the variable tensors back to what they are after an allocation."""
         for session in self._sessions.values():
             session.reset_variables()
 
+    @exclusive
     def resize_tensor_input(
         self, input_index: SupportsIndex, tensor_size: Sequence[int] | Array, strict: bool = False
     ) -> None:  # fmt: skip
@@ -135,15 +154,18 @@ class Interpreter:
         """
         self._session(0).resize(operator.index(input_index), _shape(tensor_size), strict)
 
+    @exclusive
     def set_tensor(self, tensor_index: SupportsIndex, value: Any) -> None:
         """Copy `value`, an array of exactly the tensor's type and shape, into an input or a variable."""
         self._session(0).set(operator.index(tensor_index), value)
 
+    @exclusive
     def get_tensor(self, tensor_index: SupportsIndex, subgraph_index: SupportsIndex = 0) -> Any:
         """A copy of the tensor's present value."""
         session, tensor = self._session(operator.index(subgraph_index)), operator.index(tensor_index)
         return give(session.value(tensor), session.type(tensor))
 
+    @exclusive
     def promise(self, tensor_index: SupportsIndex) -> Exactness:
         """How far a tensor is promised to be the runtime's own, given the same inputs: all bits, all on the same libm,
         or close. Known from `allocate_tensors` on.
@@ -156,18 +178,21 @@ class Interpreter:
         Arrays of inputs and variables can be written to.
         """
         index = operator.index(tensor_index)
-        return lambda: self._session(0).view(index)
+        return lambda: self._view(index)
 
+    @exclusive
     def get_input_details(self) -> list[Details]:
         """Details of the input tensors."""
         session = self._session(0)
         return [tensor_details(session, tensor) for tensor in session.graph.inputs]
 
+    @exclusive
     def get_output_details(self) -> list[Details]:
         """Details of the output tensors."""
         session = self._session(0)
         return [tensor_details(session, tensor) for tensor in session.graph.outputs]
 
+    @exclusive
     def get_tensor_details(self, subgraph_index: SupportsIndex = 0) -> list[Details]:
         """Details of all tensors of a subgraph."""
         session = self._session(operator.index(subgraph_index))
@@ -184,6 +209,7 @@ class Interpreter:
             for key, signature in self._signatures().items()
         }
 
+    @exclusive
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """A callable that runs a signature; the key may be left out where the model has only one."""
         signatures = self._signatures()
@@ -194,14 +220,20 @@ class Interpreter:
         if signature_key not in signatures:
             raise UnknownNameError("signature", signature_key, tuple(signatures))
         signature = signatures[signature_key]
-        return SignatureRunner(self._session(signature.subgraph_index), signature)
+        return SignatureRunner(self._session(signature.subgraph_index), signature, self._exclusion)
 
+    @exclusive
     def _get_ops_details(self) -> list[Details]:
         session = self._session(0)
         return [operator_details(session, position) for position in range(len(session.graph.operators))]
 
+    @exclusive
     def _get_op_details(self, op_index: SupportsIndex) -> Details:
         return operator_details(self._session(0), operator.index(op_index))
+
+    @exclusive
+    def _view(self, index: int) -> Array:
+        return self._session(0).view(index)
 
     def _signatures(self) -> dict[str, SignatureDef]:
         return {s.signature_key or "": s for s in self._model.signature_defs or ()}
@@ -210,12 +242,10 @@ class Interpreter:
         session = self._sessions.get(index)
         if session is None:
             count = len(self._model.subgraphs)
-            if count == 0:
-                raise ModelError("the model has no subgraph")
             if not 0 <= index < count:
                 raise UnknownNameError("subgraph", index, range(count))
             session = self._sessions[index] = Session(
-                self._model, self._profile, index, self._keep_all, self._memory_limit, self._resources
+                self._model, self._profile, index, self._keep_all, self._limits, self._resources
             )
         return session
 

@@ -9,10 +9,11 @@ from tflq.api.values import blank, store
 from tflq.errors import InputError, ModelError, ShapeError, StateError, UnknownNameError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.interpreter.constants import constant_of
-from tflq.interpreter.plan import check_indices
-from tflq.interpreter.run import variable
+from tflq.interpreter.limits import Limits
+from tflq.interpreter.state import variable
 from tflq.ir import Model, TensorSpec, TensorType
-from tflq.kernels.kernel import EXACT, Array, Exactness, Shape
+from tflq.kernels.exactness import EXACT, Exactness
+from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile
 
 _NOT_ALLOCATED = "has no memory yet: call allocate_tensors() first"
@@ -25,13 +26,12 @@ class Session:
     """
 
     def __init__(
-        self, model: Model, profile: Profile, index: int, keep_all: bool, memory_limit: int,
+        self, model: Model, profile: Profile, index: int, keep_all: bool, limits: Limits,
         resources: dict[Hashable, Any],
     ) -> None:  # fmt: skip
         self.model, self.profile, self.index = model, profile, index
-        self.keep_all, self.memory_limit = keep_all, memory_limit
+        self.keep_all, self.limits = keep_all, limits
         self.graph = model.subgraphs[index]
-        check_indices(self.graph)
         self.plan: Plan | None = None
         self._resized: dict[int, Shape] = {}
         self._inputs: dict[int, Array] = {}
@@ -90,7 +90,7 @@ class Session:
         """Plan for the present input shapes, and give inputs and variables memory; nothing to do if that is done."""
         if self.plan is not None:
             return
-        plan = make_plan(self.model, self.profile, self.index, self._resized, self.memory_limit)
+        plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits.memory, self.limits.work)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
         self._state = State(resources=self._resources)
         self._trace, self._inputs, self.plan = None, inputs, plan
@@ -115,7 +115,7 @@ class Session:
     def view(self, tensor: int) -> Array:
         """The array that holds the tensor now: to write to for inputs and variables, else read-only."""
         if tensor in self.graph.inputs or self.spec(tensor).is_variable:
-            return self._writable(tensor)
+            return self._writable(tensor).view()  # whose type and shape a caller may change, but not the tensor's
         value = self.value(tensor).view()
         value.flags.writeable = False
         return value

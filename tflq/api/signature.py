@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tflq.api.details import Details, tensor_details
+from tflq.api.exclusion import Exclusion, exclusive
 from tflq.api.session import Session
 from tflq.api.values import give
 from tflq.errors import InputError, UnknownNameError
@@ -15,12 +16,17 @@ from tflq.kernels.kernel import Array
 
 
 class SignatureRunner:
-    """A callable: arrays by input name in, arrays by output name out."""
+    """A callable: arrays by input name in, arrays by output name out.
 
-    def __init__(self, session: Session, signature: SignatureDef) -> None:
+    It is part of its interpreter: a call while another thread is in a call of either is a StateError.
+    """
+
+    def __init__(self, session: Session, signature: SignatureDef, exclusion: Exclusion) -> None:
         self._session, self._inputs, self._outputs = session, by_name(signature.inputs), by_name(signature.outputs)
+        self._exclusion = exclusion
 
-    def __call__(self, **inputs: Any) -> dict[str, Array]:
+    @exclusive
+    def __call__(self, /, **inputs: Any) -> dict[str, Array]:
         """Resize the inputs to the arrays' shapes, allocate, run, and give copies of the outputs."""
         if len(inputs) != len(self._inputs):
             raise InputError("number of inputs", expected=len(self._inputs), got=len(inputs))
@@ -36,10 +42,12 @@ class SignatureRunner:
         session.invoke()
         return {name: give(session.value(tensor), session.type(tensor)) for name, tensor in self._outputs.items()}
 
+    @exclusive
     def get_input_details(self) -> dict[str, Details]:
         """Details of the input tensors, by name."""
         return {name: tensor_details(self._session, tensor) for name, tensor in self._inputs.items()}
 
+    @exclusive
     def get_output_details(self) -> dict[str, Details]:
         """Details of the output tensors, by name."""
         return {name: tensor_details(self._session, tensor) for name, tensor in self._outputs.items()}

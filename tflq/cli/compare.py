@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import json_option, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.sources import float_subject
@@ -29,33 +30,35 @@ from tflq.cli.sources import float_subject
 @python_option
 @click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
 @click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@force_option
 @json_option
 def compare_command(
     reference: str, other: str, data: str, labels: str | None, scaling: Any, python: str | None, all_tensors: bool,
-    html: str | None, as_json: bool,
+    html: str | None, force: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that flip.
 
     FLOAT and INT8 are any two models with the same inputs and outputs, whoever made them. Tensors are matched by their
     names. Exit code 0 whatever is found.
     """
+    from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
-    from tflq.quantization.compare import compare
-    from tflq.quantization.labels import read_labels
-    from tflq.report import compare as report
-    from tflq.verification.source import subject
+    from tflq.quantization.calibration.labels import read_labels
+    from tflq.quantization.judge.comparison import compare
+    from tflq.report.compare.document import compare_document
+    from tflq.report.compare.lines import compare_lines, next_step
 
+    check_files([html], [reference, other, data, labels], force=force)
     first, second = float_subject(reference, python), subject(other)
     samples = Calibration(first.model, data, scaling)
     found = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
     if html is not None:
-        from tflq.cli.files import write_text
-        from tflq.report.html.compare import compare_page
+        from tflq.report.compare.page import compare_page
 
         write_text(html, compare_page(first.facts, second.facts, found))
     if as_json:
-        say_document(report.compare_document(first.facts, second.facts, found))
+        say_document(compare_document(first.facts, second.facts, found))
     else:
-        command = report.next_step(reference, other, found)
-        say(report.compare_lines(first.facts, second.facts, found, all_tensors=all_tensors, next_command=command))
+        command = next_step(reference, other, found)
+        say(compare_lines(first.facts, second.facts, found, all_tensors=all_tensors, next_command=command))
     return Exit.SAME

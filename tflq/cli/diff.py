@@ -19,8 +19,9 @@ def diff_command(first: str, second: str, profile: str, as_json: bool) -> int:
 
     Nothing is run. Exit code 1 if anything differs.
     """
-    from tflq.report.surgery import diff_document, diff_lines
-    from tflq.verification.model_diff import diff
+    from tflq.inspection.model_diff import diff
+    from tflq.report.diff.document import diff_document
+    from tflq.report.diff.lines import diff_lines
 
     found = diff(first, second, profile)
     if as_json:

@@ -18,7 +18,9 @@ class Exit(IntEnum):
     UNSUPPORTED = 3
     RUNTIME_FAILED = 4
     CLOSE = 5  # not the same bits, but within what the profile promises
-    INTERRUPTED = 130
+    UNFORESEEN = 70  # a fault of tflq itself; the number is EX_SOFTWARE of sysexits.h
+    INTERRUPTED = 130  # 128 and the number of SIGINT
+    TERMINATED = 143  # the same of SIGTERM
 
 
 #: The first class that fits decides.
@@ -29,11 +31,12 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
     (LiveRuntimeError, Exit.RUNTIME_FAILED),
     (TflqError, Exit.MISUSE),
     (click.ClickException, Exit.MISUSE),
+    (OSError, Exit.MISUSE),  # of the system: a full disk, too many files
     (MemoryError, Exit.UNSUPPORTED),
     (KeyboardInterrupt, Exit.INTERRUPTED),
 )
 
 
-def exit_of(error: BaseException) -> Exit | None:
-    """The exit code for an error; None for one that nobody foresaw, which should be seen in full."""
-    return next((code for kind, code in _EXITS if isinstance(error, kind)), None)
+def exit_of(error: BaseException) -> Exit:
+    """The exit code for an error."""
+    return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.UNFORESEEN)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option, write_arrays, write_text
 from tflq.cli.options import DUMP_HELP, json_option, model_argument, profile_option, sample_option
 from tflq.cli.output import say, say_document
 
@@ -37,11 +38,13 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
     help="Search inputs that tell the causes that fit apart, and write them as an .npz.",
 )
 @click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@force_option
 @profile_option
 @json_option
 def explain_command(
     model: str, dump: str | None, sample: int | None, op: int | None, element: tuple[int, ...] | None, mode: str,
-    inputs: str | None, seed: int, discriminate: str | None, html: str | None, profile: str, as_json: bool,
+    inputs: str | None, seed: int, discriminate: str | None, html: str | None, force: bool, profile: str,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
@@ -50,28 +53,28 @@ def explain_command(
 
     Without a dump, --element shows how the profile computes one element.
     """
+    from tflq.api.subject import subject
     from tflq.errors import OptionError
     from tflq.profiles import by_name
-    from tflq.verification.source import subject
 
+    check_files([html, discriminate], [model, dump, inputs], force=force)
     target = subject(model).model
     if dump is None:
         if element is None or html is not None or discriminate is not None:
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
-    from tflq.report.explain import explain_lines
-    from tflq.report.explain_document import explain_document
-    from tflq.verification.dump import load_dumps
-    from tflq.verification.findings import investigate
+    from tflq.diagnosis.dump import load_dumps
+    from tflq.diagnosis.findings import investigate
+    from tflq.report.explain.document import explain_document
+    from tflq.report.explain.lines import explain_lines
 
     samples = load_dumps(target, dump, sample, inputs)
     found = investigate(target, samples, by_name(profile), op=op, mode=mode, element=element)
     if discriminate is not None:
         found = _discriminated(target, samples, found, by_name(profile), discriminate)
     if html is not None:
-        from tflq.cli.files import write_text
-        from tflq.report.html.explain import explain_page
+        from tflq.report.explain.page import explain_page
 
         write_text(html, explain_page(model, dump, found, inputs))
     if as_json:
@@ -85,8 +88,7 @@ def _discriminated(model: Any, samples: Any, found: Any, profile: Any, path: str
     """The findings with inputs that tell their causes apart, which are written where there are any."""
     from dataclasses import replace
 
-    from tflq.cli.files import write_arrays
-    from tflq.verification.discriminating import discriminate
+    from tflq.diagnosis.discrimination import discriminate
 
     exact = () if found.explanation is None else found.explanation.exact
     if sum(1 + len(cause.also) for cause in exact) < 2:
@@ -101,9 +103,10 @@ def _work_out(
     path: str, model: Any, profile: str, op: int | None, element: tuple[int, ...], inputs: str | None, seed: int,
     *, as_json: bool,
 ) -> int:  # fmt: skip
+    from tflq.diagnosis.findings import work_out
     from tflq.profiles import by_name
-    from tflq.report.element import element_lines, element_report
-    from tflq.verification.findings import work_out
+    from tflq.report.explain.element_document import element_report
+    from tflq.report.explain.element_lines import element_lines
     from tflq.verification.inputs import make_inputs
 
     made = make_inputs(model, inputs, 1, seed)

@@ -7,6 +7,7 @@ from shlex import quote
 import click
 
 from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option
 from tflq.cli.options import json_option, model_argument
 from tflq.cli.output import say, say_document
 
@@ -15,17 +16,20 @@ from tflq.cli.output import say, say_document
 @model_argument
 @click.argument("operators", nargs=-1, required=True, metavar="OPERATOR...")
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The model to write.")
+@force_option
 @json_option
-def extract_command(model: str, operators: tuple[str, ...], output: str, as_json: bool) -> int:
+def extract_command(model: str, operators: tuple[str, ...], output: str, force: bool, as_json: bool) -> int:
     """Write the named operators of MODEL as a model of their own.
 
     OPERATOR is an index, the name of a tensor that the operator makes, a type (all operators of it), or FIRST..LAST.
     """
     from tflq.api.files import save
-    from tflq.report.surgery import extract_document, extract_lines
-    from tflq.verification.cutting import extract
-    from tflq.verification.source import subject
+    from tflq.api.subject import subject
+    from tflq.report.extract.document import extract_document
+    from tflq.report.extract.lines import extract_lines
+    from tflq.surgery.cut import extract
 
+    check_files([output], [model], force=force)
     target = subject(model)
     part, chosen = extract(target.model, operators)
     save(part, output)

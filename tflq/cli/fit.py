@@ -17,11 +17,12 @@ from tflq.cli.output import say, say_document
 @json_option
 def fit_command(model: str, dump: str, inputs: str | None, sample: int | None, as_json: bool) -> int:
     """Hold every operator of MODEL under every profile against the dump, and name the best profile."""
-    from tflq.report.fit import fit_document, fit_lines
+    from tflq.api.subject import subject
+    from tflq.diagnosis.dump import load_dumps
+    from tflq.diagnosis.profile_fit import fit
+    from tflq.report.fit.document import fit_document
+    from tflq.report.fit.lines import fit_lines
     from tflq.verification.comparison import operator_name
-    from tflq.verification.dump import load_dumps
-    from tflq.verification.fitting import fit
-    from tflq.verification.source import subject
 
     target = subject(model).model
     matrix = fit(target, load_dumps(target, dump, sample, inputs))

@@ -26,30 +26,31 @@ def inspect_command(
     if overflow or accumulator_bits is not None:
         return _show_overflow(model, profile, accumulator_bits or 32, as_json)
     from tflq.errors import UnknownNameError
-    from tflq.verification.inspection import inspect
+    from tflq.inspection.operators import inspect
 
     found = inspect(model, profile)
     if op is not None and not 0 <= op < len(found.operators):
         raise UnknownNameError("operator", op, (f"0 to {len(found.operators) - 1}",))
     if as_json:
-        from tflq.report.json import inspect_document
+        from tflq.report.inspect.document import inspect_document
 
         document = inspect_document(found)
         if op is not None:
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
-        from tflq.report.text import inspection_lines, operator_lines
+        from tflq.report.inspect.lines import inspection_lines, operator_lines
 
         say(inspection_lines(found) if op is None else operator_lines(found, op))
     return Exit.SAME
 
 
 def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:
+    from tflq.api.subject import subject
+    from tflq.inspection.overflow import overflow_bounds
     from tflq.profiles import by_name
-    from tflq.report.overflow import overflow_document, overflow_lines
-    from tflq.verification.overflow import overflow_bounds
-    from tflq.verification.source import subject
+    from tflq.report.overflow.document import overflow_document
+    from tflq.report.overflow.lines import overflow_lines
 
     bounds = overflow_bounds(subject(model).model, by_name(profile))
     if as_json:

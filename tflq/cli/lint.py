@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option
 from tflq.cli.options import json_option, model_argument
 from tflq.cli.output import say, say_document
 
@@ -15,15 +16,18 @@ from tflq.cli.output import say, say_document
     "--target", type=click.Choice(["litert", "tflm", "cmsis-nn"]), help="Also what this runtime's kernels refuse."
 )
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
+@force_option
 @json_option
-def lint_command(model: str, target: str | None, fix: str | None, as_json: bool) -> int:
+def lint_command(model: str, target: str | None, fix: str | None, force: bool, as_json: bool) -> int:
     """Hold MODEL against the 8-bit quantization spec and against what kernels require. Nothing is run.
 
     Exit code 1 if anything is found that --fix has not corrected. Corrections change no bit of any result.
     """
     from tflq.lint import lint
-    from tflq.report import lint as report
+    from tflq.report.lint.document import lint_document
+    from tflq.report.lint.lines import lint_lines
 
+    check_files([fix], [model], force=force)
     found = lint(model, target or "")
     corrected: tuple[object, ...] = ()
     if fix is not None:
@@ -33,7 +37,7 @@ def lint_command(model: str, target: str | None, fix: str | None, as_json: bool)
         better, corrected = fixed(found.model, found.findings)
         save(better, fix)
     if as_json:
-        say_document(report.lint_document(found, fix, len(corrected)))
+        say_document(lint_document(found, fix, len(corrected)))
     else:
-        say(report.lint_lines(found, fix, len(corrected)))
+        say(lint_lines(found, fix, len(corrected)))
     return Exit.DIFFERS if len(found.findings) > len(corrected) else Exit.SAME

@@ -1,19 +1,24 @@
 """The `tflq` command: finds the verb, loads only that, and turns errors into exit codes.
 
-Exit codes: 0 same, or done; 1 differs; 2 misuse or bad input; 3 unsupported or incomplete; 4 the runtime failed;
-130 interrupted.
+Exit codes are those of `exits.Exit`.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import traceback
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from tflq.cli.exits import Exit, exit_of
+from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
+from tflq.errors import FileAccessError
+from tflq.escaping import printable
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
@@ -31,6 +36,14 @@ VERBS = {
     "run": ("tflq.cli.run", "run_command"),
     "verify": ("tflq.cli.verify", "verify_command"),
 }
+
+
+class Stopped(BaseException):
+    """A signal asks this process to end: it does so through every `finally`, and leaves nothing behind."""
+
+    def __init__(self, code: Exit) -> None:
+        self.code = code
+        super().__init__(code)
 
 
 class Verbs(click.Group):
@@ -54,28 +67,49 @@ class Verbs(click.Group):
         extra["standalone_mode"] = False
         try:
             code = super().main(words, prog_name or "tflq", **extra)
+        except Stopped as stop:
+            code = stop.code
+            say_error(f"tflq: {code.name.lower()}")
         except click.exceptions.Abort:
             code = Exit.INTERRUPTED
+        except SystemExit:  # so click ends where nobody reads what it prints itself, such as the help
+            forget_the_reader()
+            code = Exit.SAME
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
-            if code is None:
-                raise
-            _tell(error, int(code), as_json="--json" in words)
+            with suppress(FileAccessError):  # standard output is closed or full
+                _tell(error, code, as_json="--json" in words, debug="--debug" in words)
+        end_output()
         sys.exit(int(code or 0))
 
 
-def _tell(error: BaseException, code: int, *, as_json: bool) -> None:
-    if as_json:
-        from tflq.cli.output import say_document
+def _tell(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
+    """Say what went wrong: one line, or a document; the traceback where it is asked for."""
+    if debug:
+        say_error("\n".join(printable(line) for line in "".join(traceback.format_exception(error)).splitlines()))
+    message = _message(error, code)
+    if as_json and getattr(error, "path", "") != STANDARD_OUTPUT:
         from tflq.report.json import error_document
 
-        message = error.format_message() if isinstance(error, click.ClickException) else None
-        document = error_document(error, code)
-        say_document(document if message is None else {**document, "message": message})
-    elif isinstance(error, click.ClickException):
-        error.show()
+        say_document({**error_document(error, code), "message": message})
+    elif isinstance(error, click.UsageError) and error.ctx is not None:
+        say_error(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n\nError: {message}")
     elif code != Exit.INTERRUPTED:
-        click.echo(f"tflq: {error or type(error).__name__}", err=True)
+        say_error(f"tflq: {message}")
+
+
+def _message(error: BaseException, code: Exit) -> str:
+    """The error's text; for one that nobody foresaw also where it arose, and what to do about it."""
+    if isinstance(error, click.ClickException):
+        return printable(error.format_message())
+    if code != Exit.UNFORESEEN:
+        return printable(str(error) or type(error).__name__)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return (
+        printable(f"fault in tflq: {type(error).__name__}{where}: {error}", 600)
+        + "; please report it, with the files and what --debug prints"
+    )
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -83,17 +117,27 @@ def _tell(error: BaseException, code: int, *, as_json: bool) -> None:
 def cli() -> None:
     """Bit-exact execution, verification and quantization of .tflite models.
 
-    Exit codes: 0 same, or done; 1 differs; 2 misuse or bad input; 3 unsupported or incomplete; 4 the runtime failed.
+    Exit codes: 0 same, or done; 1 differs; 2 misuse or bad input; 3 unsupported or incomplete; 4 the runtime failed;
+    5 not the same bits, but within what the profile promises; 70 a fault of tflq itself, please report it; 130
+    interrupted; 143 terminated.
     """
 
 
 def main() -> None:
     """The console script."""
+    accept_all_text()
     if sys.argv[1:2] == ["inspect"]:
         # Inspecting prepares operators but runs none: small tables are made faster by plain Python than by a compiler
         # that first has to be imported.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and the like ask for
+            signal.signal(number, _stop)
     cli()
+
+
+def _stop(number: int, _frame: object) -> None:
+    raise Stopped(Exit(128 + number))
 
 
 if __name__ == "__main__":

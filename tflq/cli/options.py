@@ -11,13 +11,26 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 model_argument = click.argument("model", type=click.Path())
-json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")
 profile_option = click.option(
     "--profile", default="litert-ref", show_default=True, help="Whose arithmetic to compute."
 )  # fmt: skip
 python_option = click.option(
     "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
 )  # fmt: skip
+
+
+def json_option(function: F) -> F:
+    """--json, and --debug, which is read where errors are told."""
+    debug = click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        help="Also print the traceback of an error, for a report of a fault.",
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")(
+        debug(function)
+    )
+
 
 DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer."
 dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
@@ -80,3 +93,19 @@ def _numbers(text: str, option: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise click.BadParameter(f"{text!r} is no number or list like 0.5,0.5,0.5", param_hint=option) from None
+
+
+def limit_options(function: F) -> F:
+    """--memory-limit and --work-limit."""
+    for option in (
+        click.option(
+            "--work-limit", type=click.IntRange(min=0), metavar="N", default=10**13, show_default=True,
+            help="Multiply-accumulates, or other passes of innermost loops, that a run may take.",
+        ),
+        click.option(
+            "--memory-limit", type=click.IntRange(min=0), metavar="BYTES", default=4 << 30, show_default=True,
+            help="Bytes that may be held at the same time, constants left out.",
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function

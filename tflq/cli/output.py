@@ -1,38 +1,78 @@
-"""Standard output: reports and documents, and a reader that may leave before the end."""
+"""Standard output and standard error: reports, documents, errors, and readers that may leave before the end."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from tflq.errors import FileAccessError
 
 if TYPE_CHECKING:
     from tflq.report.layout import Line
 
+#: The path that errors of printing name.
+STANDARD_OUTPUT = "standard output"
+
 
 def say(lines: Iterable[Line]) -> None:
     """Print lines of a report."""
-    from tflq.report.layout import write
+    from tflq.report.layout import text_of, wants_colour
 
-    try:
-        write(lines, sys.stdout)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_the_reader()
+    _print(text_of(lines, coloured=sys.stdout is not None and wants_colour(sys.stdout)))
 
 
 def say_document(document: Mapping[str, Any]) -> None:
-    """Print a JSON document."""
+    """Print a JSON document, in ASCII where standard output has another encoding than UTF-8."""
     from tflq.report.json import dumps
 
+    encoding = getattr(sys.stdout, "encoding", None) or ""
+    _print(dumps(document, ascii_only=encoding.lower().replace("-", "") != "utf8") + "\n")
+
+
+def say_error(line: str) -> None:
+    """Print one line on standard error, where there is one that takes it."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+def accept_all_text() -> None:
+    """Let standard output and error escape what their encoding lacks, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def forget_the_reader() -> None:
+    """Let everything that is still to be printed vanish; nothing can fail any more when Python flushes at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def end_output() -> None:
+    """Print what is still held back, where that is possible."""
     try:
-        sys.stdout.write(dumps(document) + "\n")
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        forget_the_reader()
+
+
+def _print(text: str) -> None:
+    """Whoever reads may have seen enough (`| head`): that says nothing about the verdict, so the work goes on.
+
+    Raises:
+        FileAccessError: Standard output is closed or full.
+    """
+    if sys.stdout is None:
+        raise FileAccessError(STANDARD_OUTPUT, "is closed")
+    try:
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_the_reader()
-
-
-def _forget_the_reader() -> None:
-    """Whoever read our output has seen enough (`| head`); that says nothing about the verdict, so go on to the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_the_reader()
+    except (OSError, ValueError) as error:
+        forget_the_reader()
+        raise FileAccessError(STANDARD_OUTPUT, getattr(error, "strerror", None) or str(error)) from error

@@ -25,34 +25,35 @@ def profiles_command(names: tuple[str, ...], model: str | None, as_json: bool) -
     """
     from tflq.errors import OptionError
     from tflq.profiles import PROFILES, by_name
-    from tflq.report import profiles as report
+    from tflq.report.profiles.document import effects_document, list_document, pair_document
+    from tflq.report.profiles.lines import effects_lines, list_lines, pair_lines
 
     if model is not None:
-        from tflq.verification.profile_effects import profile_effects
+        from tflq.inspection.profile_effects import profile_effects
 
         base, *others = [by_name(name) for name in names or ("litert-ref",)]
         chosen = others or [profile for name, profile in PROFILES.items() if name != base.name]
         effects = profile_effects(model, base, chosen)
         if as_json:
-            say_document(report.effects_document(effects))
+            say_document(effects_document(effects))
         else:
-            say(report.effects_lines(effects))
+            say(effects_lines(effects))
         return Exit.SAME
     if not names:
         listed = list(PROFILES.values())
         if as_json:
-            say_document(report.list_document(listed))
+            say_document(list_document(listed))
         else:
-            say(report.list_lines(listed))
+            say(list_lines(listed))
         return Exit.SAME
     if len(names) != 2:
         raise OptionError("give two profiles to compare, or none to list them")
-    from tflq.verification.profile_pairs import compare_profiles
+    from tflq.inspection.profile_pairs import compare_profiles
 
     first, second = map(by_name, names)
     found = compare_profiles(first, second)
     if as_json:
-        say_document(report.pair_document(first.name, second.name, found))
+        say_document(pair_document(first.name, second.name, found))
     else:
-        say(report.pair_lines(first.name, second.name, found))
+        say(pair_lines(first.name, second.name, found))
     return Exit.SAME

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.exits import Exit, exit_of
+from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import json_option, model_argument, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.sources import float_subject
 
 if TYPE_CHECKING:
-    from tflq.quantization.checking import Check
-    from tflq.quantization.recipe import Recipe
+    from tflq.quantization.judge.check import Check
+    from tflq.quantization.recipe.recipe import Recipe
 
 
 @click.command("quantize")
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     help="Typical inputs: an .npz, .npy or folder of arrays or images.",
 )  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The model to write.")
-@click.option("-f", "--force", is_flag=True, help="Replace FILE if it exists.")
+@force_option
 @click.option(
     "--recipe", default="balanced", show_default=True, metavar="NAME|FILE", help="fast, balanced, best or a file."
 )
@@ -58,27 +59,26 @@ def quantize_command(
     installed; 5: but for float operators that are close as promised; 1: other bits; 3: not all could be compared; 4:
     LiteRT refuses the model.
     """
+    from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.pipeline import quantize
     from tflq.report.progress import progress_bar
-    from tflq.report.quantize import Making, quantize_lines
-    from tflq.verification.source import subject
+    from tflq.report.quantize.lines import Making, quantize_lines
 
-    _check_output(output, force)
+    check_files([output, html], [model, calibration, recipe], force=force)
     wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
     source = float_subject(model, python)
     with progress_bar() as progress:
         samples = Calibration(source.model, calibration, scaling)
         result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity)
-    result.save(output)
-    making = Making(source.facts, subject(output).facts, calibration, scaling, result)
+    made = subject(result.save(output)).facts
+    making = Making(source.facts, replace(made, path=output), calibration, scaling, result)
     if html is not None:
-        from tflq.cli.files import write_text
-        from tflq.report.html.quantize import quantize_page
+        from tflq.report.quantize.page import quantize_page
 
         write_text(html, quantize_page(making))
     if as_json:
-        from tflq.report.quantize_document import quantize_document
+        from tflq.report.quantize.document import quantize_document
 
         say_document(quantize_document(making))
     else:
@@ -86,21 +86,9 @@ def quantize_command(
     return _exit(result.report.check)
 
 
-def _check_output(path: str, force: bool) -> None:
-    """Refuse what cannot be written before minutes of work."""
-    from tflq.errors import FileAccessError
-
-    if Path(path).exists() and not force:
-        raise FileAccessError(path, "exists already; --force replaces it")
-    if not Path(path).resolve().parent.is_dir():
-        raise FileAccessError(path, "there is no such folder")
-
-
 def _recipe(source: str, keep_float: tuple[str, ...], budget: str | None, **words: str | None) -> Recipe:
     """The recipe with what the options say in place of its own; more operators stay in float."""
-    from dataclasses import replace
-
-    from tflq.quantization.recipe_files import read_budget, read_recipe
+    from tflq.quantization.recipe.files import read_budget, read_recipe
 
     recipe = read_recipe(source)
     changed: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
@@ -115,7 +103,7 @@ def _exit(check: Check) -> int:
 
     if check.report is None:
         error = check.error
-        return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error) or Exit.MISUSE
+        return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)
     return {
         Verdict.SAME: Exit.SAME,
         Verdict.CLOSE: Exit.CLOSE,

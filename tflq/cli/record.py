@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from shlex import quote
 
 import click
 
 from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option
 from tflq.cli.options import input_options, json_option, model_argument, python_option
 from tflq.cli.output import say, say_document
 
@@ -16,30 +18,47 @@ from tflq.cli.output import say, say_document
 @click.option(
     "-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The golden file to write (.npz)."
 )
+@force_option
 @click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
 @click.option("--all-tensors", is_flag=True, help="Record every operator's results, as isolated mode needs them.")
 @input_options
 @python_option
 @json_option
 def record_command(
-    model: str, output: str, against: str, all_tensors: bool, inputs: str | None, samples: int, seed: int,
+    model: str, output: str, force: bool, against: str, all_tensors: bool, inputs: str | None, samples: int, seed: int,
     python: str | None, as_json: bool,
 ) -> int:  # fmt: skip
-    """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance."""
-    from tflq.verification import record
-    from tflq.verification.source import subject
+    """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
+    A golden file of the same model is renewed without --force.
+    """
+    from tflq.verification import record
+
+    check_files([output], [model, inputs], force=force or _is_golden_of(output, model))
     golden = record(model, against, inputs, all_tensors, output, samples, seed, python)
     if as_json:
-        from tflq.report.json import record_document
+        from tflq.api.subject import subject
+        from tflq.report.record.document import record_document
 
         say_document(record_document(subject(model).facts, golden, output))
         return Exit.SAME
     from tflq.report.layout import Line
-    from tflq.report.text import runtime_text
+    from tflq.report.runtimes import runtime_text
 
     what = "all tensors" if golden.tensors else "outputs"
     lines = [Line(f"{output}: {what} of {len(golden.observations)} sample(s), {runtime_text(golden.runtime)}")]
     lines += [Line(f"note: {note}", "warning") for note in golden.notes]
     say([*lines, Line(f"Next: tflq verify {quote(model)} --golden {quote(output)}", "strong")])
     return Exit.SAME
+
+
+def _is_golden_of(path: str, model: str) -> bool:
+    """Whether there is a golden file of that model already."""
+    from tflq.api.subject import subject
+    from tflq.errors import TflqError
+    from tflq.verification.golden import model_of
+
+    try:
+        return os.path.isfile(path) and model_of(path) == subject(model).facts.sha256
+    except TflqError:
+        return False

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import input_options, json_option, model_argument, profile_option
+from tflq.cli.files import check_files, force_option, write_arrays
+from tflq.cli.options import input_options, json_option, limit_options, model_argument, profile_option
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
     from tflq.interpreter import Trace
     from tflq.ir import Model
-    from tflq.kernels.kernel import Exactness
+    from tflq.kernels.exactness import Exactness
     from tflq.verification.inputs import Inputs
 
 #: Arrays up to this many elements are printed.
@@ -28,24 +30,27 @@ SHOWN = 10
 @input_options
 @click.option("-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs.")
 @click.option("--all-tensors", is_flag=True, help="Write every tensor, as t<index>, beside the outputs.")
+@force_option
 @profile_option
+@limit_options
 @json_option
 def run_command(
     model: str, given: tuple[str, ...], inputs: str | None, samples: int, seed: int, output: str | None,
-    all_tensors: bool, profile: str, as_json: bool,
+    all_tensors: bool, force: bool, profile: str, memory_limit: int, work_limit: int, as_json: bool,
 ) -> int:  # fmt: skip
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
     With several samples the names are preceded by s<k>_.
     """
+    from tflq.api.subject import subject
     from tflq.errors import OptionError
     from tflq.interpreter import make_plan, run
     from tflq.profiles import by_name
     from tflq.verification.inputs import from_files, make_inputs
-    from tflq.verification.source import subject
 
     if given and inputs:
         raise OptionError("give either --input or --inputs")
+    check_files([output], [model, inputs, *(word.rpartition("=")[2] for word in given)], force=force)
     target = subject(model)
     if given:
         made = from_files(target.model, dict(_pair(word, target.model) for word in given))
@@ -57,15 +62,13 @@ def run_command(
     promises: dict[str, Exactness] = {}
     for k, sample in enumerate(made.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
-        plan = make_plan(target.model, chosen, input_shapes=shapes)
+        plan = make_plan(target.model, chosen, input_shapes=shapes, memory_limit=memory_limit, work_limit=work_limit)
         trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors)
         prefix = f"s{k}_" if len(made.samples) > 1 else ""
         tensors = _named(target.model, trace, all_tensors)
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
     if output:
-        from tflq.cli.files import write_arrays
-
         write_arrays(output, arrays)
     _show(target.facts, chosen.name, output or "", arrays, promises, made, as_json=as_json)
     return Exit.SAME
@@ -86,13 +89,23 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
 
 
 def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
-    """Tensors by the names of their arrays."""
+    """Tensors by the names of their arrays: the outputs' own, and indices in a form that is no other tensor's name."""
     graph = model.subgraphs[0]
     names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
-    unique = [name if names.count(name) == 1 else f"{name}#{i}" for i, name in enumerate(names)]
-    tensors = dict(zip(unique, graph.outputs, strict=True))
+    counts = Counter(names)
+    tensors: dict[str, int] = {}
+    for i, (name, tensor) in enumerate(zip(names, graph.outputs, strict=True)):
+        unique = name if counts[name] == 1 else f"{name}#{i}"
+        while unique in tensors:
+            unique += "#"
+        tensors[unique] = tensor
     if all_tensors:
-        tensors |= {f"t{tensor}": tensor for tensor in sorted(trace.values)}
+        meant = {spec.name: tensor for tensor, spec in enumerate(graph.tensors)} | tensors
+        for tensor in sorted(trace.values):
+            key = f"t{tensor}"
+            while meant.get(key, tensor) != tensor:
+                key = f"tensor_{tensor}" if key == f"t{tensor}" else f"{key}#"
+            tensors[key] = tensor
     return tensors
 
 
@@ -101,10 +114,11 @@ def _show(
     as_json: bool,
 ) -> None:  # fmt: skip
     if as_json:
-        from tflq.report.json import run_document
+        from tflq.report.run.document import run_document
 
         say_document(run_document(model, profile, made.facts, output, arrays, promises))
         return
+    from tflq.escaping import shown
     from tflq.report.layout import Line
 
     facts = made.facts
@@ -112,7 +126,7 @@ def _show(
     lines = [Line(f"inputs: {facts.source}{seed}; profile {profile}")]
     for name, value in arrays.items():
         values = "" if value.size > SHOWN else f" = {value.ravel().tolist()}"
-        lines.append(Line(f"{name}: {value.dtype} {list(value.shape)}, {promises[name]}{values}"))
+        lines.append(Line(f"{shown(name)}: {value.dtype} {list(value.shape)}, {promises[name]}{values}"))
     if output:
         lines.append(Line(f"written to {output}"))
     say(lines)

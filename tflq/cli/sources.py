@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflq.verification.source import Subject
+    from tflq.api.subject import Subject
 
 
 def float_subject(path: str, python: str | None) -> Subject:
     """The model at a path; a Keras file or SavedModel as converted by the TensorFlow of the Python at `python`."""
+    from tflq.api.subject import subject
     from tflq.runtimes.conversion import converted, is_of_tensorflow
-    from tflq.verification.source import subject
 
     if not is_of_tensorflow(path):
         return subject(path)

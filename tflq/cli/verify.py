@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import write_text
+from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import input_options, json_option, model_argument, profile_option, python_option
 from tflq.cli.output import say, say_document
 
@@ -22,10 +22,11 @@ from tflq.cli.output import say, say_document
 @python_option
 @click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+@force_option
 @json_option
 def verify_command(
     model: str, against: str | None, golden: str | None, mode: str | None, inputs: str | None, samples: int, seed: int,
-    profile: str, python: str | None, all_operators: bool, junit: str | None, as_json: bool,
+    profile: str, python: str | None, all_operators: bool, junit: str | None, force: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Compare MODEL's operators with a real runtime's, bit by bit.
 
@@ -47,6 +48,7 @@ def verify_command(
         raise OptionError(
             "a golden file brings its own inputs and needs no runtime: give neither --inputs nor --python"
         )
+    check_files([junit], [model, golden, inputs], force=force)
     with progress_bar() as progress:
         report = verify(
             model,
@@ -60,15 +62,15 @@ def verify_command(
             progress,
         )
     if junit:
-        from tflq.report.junit import junit as junit_text
+        from tflq.report.verify.junit import junit as junit_text
 
         write_text(junit, junit_text(report))
     if as_json:
-        from tflq.report.json import verify_document
+        from tflq.report.verify.document import verify_document
 
         say_document(verify_document(report))
     else:
-        from tflq.report.text import report_lines
+        from tflq.report.verify.lines import report_lines
 
         say(report_lines(report, all_operators=all_operators))
     codes = {

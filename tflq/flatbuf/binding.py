@@ -74,11 +74,16 @@ def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
 def _load_operator_code(f: Fields, unknown: Unknown, source: Source) -> ir.OperatorCode:
     # Source: LiteRT 2.3 GetBuiltinCode: old files fill the byte, new ones both, and the larger is right.
     code = max(f["builtin_code"], f["deprecated_builtin_code"])
-    name = enum_names("BuiltinOperator").get(code, f"BUILTIN_{code}")
-    return ir.OperatorCode(code, name, f["version"], f["custom_code"], unknown)
+    return ir.OperatorCode(code, _operator_name(code), f["version"], f["custom_code"], unknown)
+
+
+def _operator_name(code: int) -> str:
+    return enum_names("BuiltinOperator").get(code, f"BUILTIN_{code}")
 
 
 def _store_operator_code(code: ir.OperatorCode, sink: Sink) -> Fields:
+    if code.name != _operator_name(code.builtin_code):  # the file holds the number alone
+        raise ValueError(f"{code.builtin_code} is {_operator_name(code.builtin_code)}")
     placeholder = enum("BuiltinOperator")["PLACEHOLDER_FOR_GREATER_OP_CODES"]
     return {
         "deprecated_builtin_code": min(code.builtin_code, placeholder),
@@ -254,6 +259,8 @@ def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.Signature
 
 
 def _store_signature(s: ir.SignatureDef, sink: Sink) -> Fields:
+    if any(name is None for name, _ in (*s.inputs, *s.outputs)):
+        raise ValueError("an entry without a name is passed over by readers")
     return {
         "inputs": _pairs(s.inputs),
         "outputs": _pairs(s.outputs),

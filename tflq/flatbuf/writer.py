@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tflq.errors import FormatError, LimitError
 from tflq.flatbuf.binding import BINDINGS
 from tflq.flatbuf.layout import NUMBERS, Field, Kind, Layout, Number, layout, members
+from tflq.flatbuf.reader import read
 from tflq.ir import Buffer, Model, Record, UnknownField
 from tflq.ir.schema import schema
 
@@ -30,19 +31,31 @@ _OFFSET_SIZE = 4
 _ROOM = 1 << 16  # initial space for tables
 _OFFSET = replace(NUMBERS["uint32"], name="offset")
 _UNION_TYPE, _UNKNOWN = NUMBERS["uint8"], NUMBERS["uint64"]
-_UNPACKABLE = (TypeError, ValueError, OverflowError, struct.error)
+_LAST_SLOT = (1 << 15) - 3  # a vtable has up to 65,535 bytes: two for each slot, and four at its head
+#: What a value of a wrong type or size raises, somewhere.
+_UNFIT = (TypeError, ValueError, OverflowError, AttributeError, LookupError, struct.error)
 
 
 def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INSIDE) -> bytes:
     """The file of `model`. Constants beyond `max_inside` bytes are all stored outside the tables.
 
+    What is given back has been read: no other file leaves this function.
+
     Raises:
         FormatError: A value does not fit its field; or a field or option table that the schema does not name may hold
             an offset, so that it has no meaning in another file. `drop_unknown` leaves the latter out instead.
-        LimitError: The tables take more than 2 GiB.
+        LimitError: The tables take more than 2 GiB, or more than the reader's limits allow.
     """
-    inside = [b for b in model.buffers if isinstance(b, Buffer) and not b.external]
-    constants = [b.data.nbytes for b in inside if b.data is not None]
+    data = _written(model, drop_unknown, max_inside)
+    try:
+        read(data)
+    except FormatError as error:
+        raise type(error)(f"the file would be refused: {error}") from error
+    return data
+
+
+def _written(model: Model, drop_unknown: bool, max_inside: int) -> bytes:
+    constants = _sizes_inside(model)
     outside = _Outside(all_buffers=sum(constants) > max_inside)
     room = _ROOM if outside.all_buffers else _ROOM + sum(constants) + _ALIGNMENT * len(constants)
     tables = _build(model, outside, room, drop_unknown)
@@ -52,6 +65,15 @@ def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INS
     outside = _Outside(all_buffers=outside.all_buffers, start=_aligned(len(tables)))
     tables = _build(model, outside, room, drop_unknown)
     return b"".join([tables, bytes(outside.start - len(tables)), *outside.chunks, bytes(_TAIL)])
+
+
+def _sizes_inside(model: Model) -> list[int]:
+    """Bytes of each constant that is not said to lie outside the tables."""
+    try:
+        buffers = [b for b in model.buffers if isinstance(b, Buffer) and not b.external]
+    except _UNFIT as error:
+        raise FormatError(f"{_brief(model)} does not fit: {error}", table="Model", field="buffers") from error
+    return [b.data.nbytes for b in buffers if isinstance(b.data, np.ndarray)]
 
 
 def _build(model: Model, outside: _Outside, room: int, drop_unknown: bool) -> bytes:
@@ -83,7 +105,7 @@ class _Outside:
 
     def outside(self, data: Any) -> tuple[int, int]:
         """Store bytes outside the tables: their offset from the start of the file, and their number."""
-        array = _bytes(data)
+        array = _numbers(NUMBERS["uint8"], data)
         key = array.__array_interface__["data"][0], array.size
         if key not in self.places:
             self.places[key] = self.start + self.size
@@ -101,11 +123,19 @@ class _Writer:
 
     def table(self, table: Layout, value: Any) -> int:
         """A table and all that it points to."""
+        try:
+            return self._table(table, value)
+        except FormatError:
+            raise
+        except _UNFIT as error:
+            raise FormatError(f"the value does not fit: {error}", table=table.name) from error
+
+    def _table(self, table: Layout, value: Any) -> int:
         fields = self._fields(table, value)
         # In the schema's order, whatever the mapping's: the bytes depend on values alone.
         slots = [self._slot(table, field, fields.get(name)) for name, field in table.fields.items()]
         present = [entry for group in slots for entry in group]
-        present += [(u.id, _UNKNOWN, _unknown_number(u)) for u in value.unknown if self._carries(table, u)]
+        present += [(u.id, _UNKNOWN, _unknown_number(u)) for u in self._unknown(table, value)]
         # Widest first leaves no gaps between fields; by id among equals, so that the layout depends on nothing else.
         present.sort(key=lambda entry: (-entry[1].size, entry[0]))
         self.builder.StartObject(1 + max((entry[0] for entry in present), default=-1))
@@ -123,7 +153,7 @@ class _Writer:
         if (type(value) is not binding.type) if binding else (record != table.name):
             got = record or type(value).__name__
             raise FormatError(f"{got} stands where the file has {table.name}", table=table.name)
-        fields: Mapping[str, Any] = binding.store(value, self.sink) if binding else value.fields
+        fields: Mapping[str, Any] = dict(binding.store(value, self.sink) if binding else value.fields)
         for name in fields:
             if name not in table.fields:
                 raise FormatError("the schema has no such field", table=table.name, field=name)
@@ -141,9 +171,7 @@ class _Writer:
             return [(field.id, _OFFSET, self._reference(field, value))]
         except FormatError:
             raise
-        except BuilderSizeError:
-            raise
-        except _UNPACKABLE as error:
+        except _UNFIT as error:
             raise FormatError(f"{_brief(value)} does not fit: {error}", table=table.name, field=field.name) from error
 
     def _scalar(self, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
@@ -171,6 +199,8 @@ class _Writer:
         if field.kind is Kind.TABLE:
             return self.table(layout(field.target), value)
         if field.kind is Kind.TABLES:
+            if not isinstance(value, (tuple, list)):
+                raise TypeError("no tuple of tables")
             return self._tables([self.table(layout(field.target), element) for element in value])
         assert field.number is not None
         return self._vector(_numbers(field.number, value), field.number.size, max(field.align, field.number.size))
@@ -188,24 +218,38 @@ class _Writer:
         builder.Bytes[builder.head : builder.head + array.nbytes] = _bytes(array).data
         return int(builder.EndVector())
 
-    def _carries(self, table: Layout, unknown: UnknownField) -> bool:
-        if unknown.scalar and unknown.table == table.name:
-            return True
-        if self.drop_unknown:
-            return False
-        reason = "this unknown field may hold an offset, and cannot be carried over"
-        where = unknown.position if unknown.position >= 0 else None
-        raise FormatError(reason, offset=where, table=unknown.table, field=f"id {unknown.id}")
+    def _unknown(self, table: Layout, value: Any) -> list[UnknownField]:
+        """The fields of a table that the schema does not name, as far as another file can hold them."""
+        carried = []
+        for unknown in value.unknown:
+            if isinstance(unknown, UnknownField) and unknown.scalar and unknown.table == table.name:
+                carried.append(unknown)
+            elif not self.drop_unknown:
+                raise _no_unknown_field(table, unknown, "may hold an offset, and cannot be carried over")
+        taken = {*table.slots, *table.type_slots}
+        for unknown in carried:
+            if unknown.id in taken or not 0 <= unknown.id <= _LAST_SLOT:
+                raise _no_unknown_field(table, unknown, "has a number that is taken, or cannot be")
+            taken.add(unknown.id)
+        return carried
+
+
+def _no_unknown_field(table: Layout, unknown: Any, reason: str) -> FormatError:
+    if not isinstance(unknown, UnknownField):
+        return FormatError(f"{_brief(unknown)} is no unknown field", table=table.name)
+    where = unknown.position if unknown.position >= 0 else None
+    return FormatError(f"this unknown field {reason}", offset=where, table=unknown.table, field=f"id {unknown.id}")
 
 
 def _numbers(number: Number, value: Any) -> NDArray[Any]:
     """The values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return _bytes(value)
-    given = np.asarray(value)
+    given = _bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else np.asarray(value)
+    if given.ndim != 1:
+        raise ValueError("no list of numbers")
     if given.dtype == number.dtype:
         return given
-    stored = given.astype(number.dtype)
+    with np.errstate(all="ignore"):  # what does not survive is refused
+        stored = given.astype(number.dtype)
     if not np.array_equal(stored, given, equal_nan=given.dtype.kind == "f"):
         raise ValueError(f"not all are {number.name}")
     return stored

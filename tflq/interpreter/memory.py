@@ -1,60 +1,90 @@
-"""How much memory a plan may ask for, known before anything of that size is made."""
+"""How much memory a plan asks for, known before anything of that size is made."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 from tflq.errors import LimitError, ModelError
 from tflq.ir import CARRIER
 from tflq.kernels.kernel import Operand, Shape
 
-#: Bytes of all tensors that are held at the same time, constants left out, unless a plan is asked for otherwise.
-DEFAULT_MEMORY = 4 << 30
+#: How NumPy's messages begin where an array is too large for any machine.
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "maximum supported dimension")
+#: Dimensions that an array can have.
+MOST_DIMENSIONS = 64
+#: Bytes that an array can have, were its dimensions of 0 left out.
+_MOST_BYTES = 2**62
 
 
 class Budget:
-    """Tensors that are alive while a plan runs, counted step by step against a limit in bytes."""
+    """Bytes that are alive while a plan is walked through, counted tensor by tensor against a limit.
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.peak = self._total = 0
+    `base` is what others hold meanwhile. `peak` is the largest count so far; `kept` is what all tensors take together,
+    and `beside` the most that was taken besides tensors. None of them includes the base.
+    """
+
+    def __init__(self, limit: int, base: int = 0) -> None:
+        self.limit, self.base = limit, base
+        self.peak = self.total = self.kept = self.beside = 0
         self._alive: dict[int, int] = {}
 
-    def hold(self, operand: Operand, place: str = "") -> None:
-        """Count a tensor as alive from here on; a LimitError where that is too much."""
-        self.release([operand.index])
-        size = self._alive[operand.index] = _size(operand, operand.shape)
-        self._total += size
-        self.peak = max(self.peak, self._total)
-        if self._total > self.limit:
-            raise _beyond(self.limit, operand, operand.shape, place)
+    @property
+    def room(self) -> int:
+        """Bytes that are left."""
+        return self.limit - self.base - self.total
 
-    def check_call(self, size: int, place: str = "") -> None:
-        """Count what a called subgraph takes, beside all that is alive here, for as long as the call lasts."""
-        self.peak = max(self.peak, self._total + size)
-        if self._total + size > self.limit:
-            raise LimitError(f"{place}tensors take more than the limit of {self.limit} bytes with what it calls")
+    def hold(self, operand: Operand, shape: Shape, place: str = "") -> None:
+        """Count a tensor of that shape as alive from here on; a LimitError where that is too much."""
+        self.release([operand.index])
+        size = self._alive[operand.index] = size_of(operand, shape)
+        self.total += size
+        self.kept += size
+        self.peak = max(self.peak, self.total)
+        if self.room < 0:
+            self._refuse(0, place, f"{operand.name or f'#{operand.index}'!r} of shape {list(shape)}")
+
+    def check(self, size: int, place: str, what: str) -> None:
+        """Count `size` bytes more for a moment."""
+        self.peak, self.beside = max(self.peak, self.total + size), max(self.beside, size)
+        if size > self.room:
+            self._refuse(size, place, what)
+
+    def _refuse(self, size: int, place: str, what: str) -> NoReturn:
+        raise beyond(place, self.base + self.total + size, self.limit, what)
 
     def release(self, tensors: Iterable[int]) -> None:
         """Tensors that are not read any more."""
         for tensor in tensors:
-            self._total -= self._alive.pop(tensor, 0)
+            self.total -= self._alive.pop(tensor, 0)
 
 
-def check_outputs(outputs: Sequence[Operand], shapes: Sequence[Shape | None], limit: int, place: str) -> None:
-    """Refuse outputs that are larger than the limit, for a step that is bound while the plan runs."""
-    for operand, shape in zip(outputs, shapes, strict=True):
-        if shape is not None and _size(operand, shape) > limit:
-            raise _beyond(limit, operand, shape, place)
+def beyond(place: str, wanted: int, limit: int, what: str) -> LimitError:
+    """The error for memory beyond the limit, which `what` would need."""
+    return LimitError(
+        f"{place}memory of {wanted} bytes, more than the limit of {limit} bytes, would be taken with {what}; "
+        "raise memory_limit (run --memory-limit) if that is meant"
+    )
 
 
-def _size(operand: Operand, shape: Shape) -> int:
+def is_beyond_memory(error: Exception) -> bool:
+    """Whether NumPy could not make an array for its size."""
+    return isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(_TOO_LARGE))
+
+
+def size_of(operand: Operand, shape: Shape) -> int:
+    """Bytes of the array that carries a tensor of that shape; errors where no array can have it."""
+    name, dtype = operand.name or f"#{operand.index}", CARRIER[operand.type]
     if any(extent < 0 for extent in shape):
-        raise ModelError("a dimension is negative", tensor=operand.name or f"#{operand.index}", got=list(shape))
-    return math.prod(shape) * CARRIER[operand.type].itemsize
+        raise ModelError("a dimension is negative", tensor=name, got=list(shape))
+    if len(shape) > MOST_DIMENSIONS:
+        raise LimitError(f"tensor {name!r}: {len(shape)} dimensions, beyond the limit of {MOST_DIMENSIONS}")
+    if math.prod(max(extent, 1) for extent in shape) * dtype.itemsize > _MOST_BYTES:
+        raise LimitError(f"tensor {name!r}: no array can have the shape {list(shape)}")
+    return math.prod(shape) * dtype.itemsize
 
 
-def _beyond(limit: int, operand: Operand, shape: Shape, place: str) -> LimitError:
-    name = operand.name or f"#{operand.index}"
-    return LimitError(f"{place}tensors take more than the limit of {limit} bytes with {name!r} of shape {list(shape)}")
+def sizes_of(outputs: Sequence[Operand], shapes: Sequence[Shape | None]) -> int:
+    """Bytes of an operator's outputs, as far as their shapes are known."""
+    return sum(size_of(o, shape) for o, shape in zip(outputs, shapes, strict=True) if shape is not None)

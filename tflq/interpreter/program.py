@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from tflq.errors import ModelError
+from tflq.errors import LimitError, ModelError
+from tflq.interpreter.limits import DEFAULT_WORK, PREPARE_STEP_WORK, PREPARE_WORK, Limits, Meter
+from tflq.interpreter.plan import Bindings, Plan, Shapes
 from tflq.ir import Model
-from tflq.kernels.kernel import Callee, Exactness, Prepared, Shape
+from tflq.kernels.exactness import Exactness
+from tflq.kernels.kernel import Callee, Shape
 from tflq.profiles import Profile
 
-if TYPE_CHECKING:
-    from tflq.interpreter.plan import Plan
-
+#: Levels of subgraphs that call each other.
+_DEEPEST = 50
 #: Plans of one subgraph that are kept, for as many combinations of input shapes.
 _KEPT = 16
-
-#: Bindings of steps whose shapes only a run could tell, by step: what they were bound for, and to what.
-Bindings = dict[int, tuple[object, Prepared]]
-#: Shapes of a subgraph's inputs in order, None for those that change from call to call.
-Shapes = tuple[Shape | None, ...]
 
 
 class Program:
     """Plans of called subgraphs, by subgraph and input shapes, which is all that they depend on."""
 
-    def __init__(self, model: Model, profile: Profile, memory_limit: int, planner: Callable[..., Plan]) -> None:
-        self.model, self.profile, self.memory_limit = model, profile, memory_limit
+    def __init__(self, model: Model, profile: Profile, limits: Limits, planner: Callable[..., Plan]) -> None:
+        self.model, self.profile, self.limits = model, profile, limits
         self._planner = planner
         self._plans: dict[int, dict[Shapes, tuple[Plan, Bindings]]] = {}
         self._planning: list[int] = []
+        self._planned = Meter(max(limits.work, DEFAULT_WORK))
         self._handles: dict[tuple[str, str], int] | None = None
 
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
@@ -37,10 +34,15 @@ class Program:
         known = self._plans.setdefault(subgraph, {})
         entry = known.get(shapes)
         if entry is None:
-            entry = known[shapes] = (self._make(subgraph, shapes), {})
-            if len(known) > _KEPT:
+            if len(known) == _KEPT:
                 del known[next(iter(known))]
+            entry = known[shapes] = (self._make(subgraph, shapes), {})
         return entry
+
+    @property
+    def derived_memory(self) -> int:
+        """Bytes that the plans which are kept have derived from constants."""
+        return sum(plan.derived_memory for plans in self._plans.values() for plan, _ in plans.values())
 
     def handles(self) -> dict[tuple[str, str], int]:
         """Numbers of the model's resource variables by (container, name), in the order of their VAR_HANDLEs.
@@ -61,13 +63,17 @@ class Program:
             raise ModelError("no such subgraph", expected=f"below {len(self.model.subgraphs)}", got=subgraph)
         if subgraph in self._planning:
             raise ModelError("a subgraph calls itself", got=subgraph)
-        inputs = self.model.subgraphs[subgraph].inputs
+        if len(self._planning) == _DEEPEST:
+            raise LimitError(f"subgraphs call each other more than {_DEEPEST} levels deep")
+        graph = self.model.subgraphs[subgraph]
+        self._planned.spend(PREPARE_WORK + len(graph.operators) * PREPARE_STEP_WORK, f"preparing subgraph {subgraph}: ")
+        inputs = graph.inputs
         if len(inputs) != len(shapes):
             raise ModelError("number of inputs of a called subgraph", expected=len(inputs), got=len(shapes))
         self._planning.append(subgraph)
         try:
             given = dict(zip(inputs, shapes, strict=True))
-            return self._planner(self.model, self.profile, subgraph, given, self.memory_limit, self)
+            return self._planner(self.model, self.profile, subgraph, given, self.limits.memory, self.limits.work, self)
         finally:
             self._planning.pop()
 
@@ -78,6 +84,7 @@ class Surroundings:
     def __init__(self, program: Program) -> None:
         self._program = program
         self.peak_memory = 0  # bytes, of the largest subgraph that was asked for
+        self.is_settled = True  # whether the plans of those subgraphs are
         self.promises: list[Exactness] = []  # of what those subgraphs make
 
     def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
@@ -110,5 +117,6 @@ class Surroundings:
     def _plan(self, index: int, shapes: Shapes) -> Plan:
         plan, _ = self._program.plan(index, shapes)
         self.peak_memory = max(self.peak_memory, plan.peak_memory)
+        self.is_settled &= plan.is_settled
         self.promises.extend(plan.promises.values())
         return plan

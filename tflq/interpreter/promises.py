@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
 
-from tflq.kernels.kernel import EXACT, Exactness
-
-if TYPE_CHECKING:
-    from tflq.interpreter.plan import Step
+from tflq.interpreter.plan import Step
+from tflq.kernels.exactness import EXACT, Exactness
 
 
 def promises_of(steps: Iterable[Step], variables: Collection[int]) -> Mapping[int, Exactness]:

@@ -9,6 +9,7 @@ Source: LiteRT 2.3 utils/sparsity_format_converter.cc FormatConverter.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def dense(sparsity: Record, values: Array, shape: tuple[int, ...], name: str) ->
         order = [int(v) for v in _vector(sparsity["traversal_order"])]
         block_map = [int(v) for v in _vector(sparsity["block_map"], optional=True)]
         levels = [_level(record) for record in sparsity["dim_metadata"]]
-        leaves = _leaves(levels[: len(order)], len(order))
+        leaves = _leaves(levels[: len(order)], len(order), max(prod(shape), len(values)))
         at = _positions(leaves, order, block_map, levels, shape)
         flat = np.ravel_multi_index(at, shape) if shape else np.zeros(len(leaves[0]), np.int64)
     except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
@@ -63,20 +64,27 @@ def _level(record: Record) -> Level:
     return Level(0, segments, indices)
 
 
-def _leaves(levels: list[Level], depth: int) -> list[Array]:
-    """Indices of all leaves, level by level, in the order of storage."""
+def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
+    """Indices of all leaves, level by level, in the order of storage.
+
+    A ValueError where a level has more than `most` indices.
+    """
     if len(levels) < depth or depth == 0:
         raise ValueError(f"{len(levels)} levels for {depth} in traversal order")
     nodes = np.zeros(1, np.int64)  # numbers of the nodes of the level above
     found: list[Array] = []
     for level in levels:
         if level.segments is None or level.indices is None:
+            if len(nodes) * level.size > most:
+                raise ValueError(f"{len(nodes)} times {level.size} indices for {most} elements")
             parents = np.repeat(np.arange(len(nodes)), level.size)
             index = np.tile(np.arange(level.size), len(nodes))
             numbers = nodes[parents] * level.size + index
         else:
             first, last = level.segments[nodes], level.segments[nodes + 1]
             counts = np.maximum(last - first, 0)
+            if counts.sum() > len(level.indices):
+                raise ValueError(f"segments of {counts.sum()} indices, of which there are {len(level.indices)}")
             parents = np.repeat(np.arange(len(nodes)), counts)
             numbers = first[parents] + np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
             index = level.indices[numbers]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tflq.kernels.kernel import EXACT, Array, Exactness
+from tflq.kernels.exactness import EXACT, Exactness
+from tflq.kernels.kernel import Array
 
 
 @dataclass(slots=True, eq=False)

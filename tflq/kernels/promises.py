@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
-from tflq.kernels.kernel import Exactness, Kernel, KernelTable
+from tflq.ir import TensorType
+from tflq.kernels.exactness import Exactness
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.table import KernelTable
 
 #: Not CEIL, FLOOR and MAX_POOL_2D, whose vector code treats subnormals and NaN in its own way.
 #: Operators whose floats are moved, compared or chosen, or made by one operation that IEEE 754 rounds: alike anywhere.
@@ -25,26 +28,20 @@ ONE_ROUNDING_AT_MOST = frozenset(
 )  # fmt: skip
 
 
-class FloatsAreClose(Mapping[str, tuple[Kernel, ...]]):
-    """`table`, promising `exactness` only of floats that several operations make of floats."""
+def floats_are_close(table: KernelTable, exactness: Exactness, also: Collection[str] = ()) -> KernelTable:
+    """`table`, promising `exactness` only of floats that several operations make of floats, and of the operators `also`
+    where they make floats of floats at all.
+    """
 
-    def __init__(self, table: KernelTable, exactness: Exactness) -> None:
-        self._table, self._exactness = table, exactness
+    exact = ONE_ROUNDING_AT_MOST.difference(also)
 
-    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
-        rows = self._table[op]
-        if op in ONE_ROUNDING_AT_MOST:
-            return rows
-        return tuple(replace(k, exactness=self._exactness) if makes_floats_of_floats(k) else k for k in rows)
+    def promised(row: Kernel) -> Kernel:
+        is_exact = row.op in exact or not makes_floats_of_floats(row)
+        return row if is_exact else replace(row, exactness=exactness)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._table)
+    return table.each(promised)
 
 
 def makes_floats_of_floats(kernel: Kernel) -> bool:
-    """Whether both sides of the row's types name float32."""
-    inputs, _, outputs = kernel.types.partition("->")
-    return "float32" in inputs and "float32" in outputs
+    """Whether both sides of the row's signature name float32."""
+    return kernel.signature.reads(TensorType.FLOAT32) and kernel.signature.makes(TensorType.FLOAT32)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tflq.ir import TensorType
 from tflq.lint.findings import Breach, Level, Rule
 from tflq.lint.site import Site
-from tflq.quantization.versions import NEEDED
+from tflq.quantization.scheme.versions import NEEDED
 
 #: Operators whose versions are looked at: those that converters themselves number rightly.
 CHECKED = frozenset(

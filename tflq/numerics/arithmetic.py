@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, get_type_hints
 
 from tflq.numerics.dynamic_range_float32 import Rescale, rescale_fused
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
-from tflq.numerics.stages import Reals, StageOf
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, Reals, SingleRounding, StageOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,24 @@ class Arithmetic:
     xnnpack_product: StageOf = FloatRoundingEven.of
     #: what XNNPACK turns sums of quantized floats back with
     xnnpack_rescale: Rescale = rescale_fused
+
+    def each_stage(self, change: Callable[[StageOf], StageOf]) -> Arithmetic:
+        """The arithmetic with every rule that makes output stages changed."""
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in STAGES}
+        return replace(self, **changed)
+
+
+#: The fields that make output stages.
+STAGES = tuple(name for name, kind in get_type_hints(Arithmetic).items() if kind == StageOf)
+
+
+def rounded_once(arithmetic: Arithmetic) -> Arithmetic:
+    """The same with every requantizer that rounds twice rounding once, half up.
+
+    Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.
+    """
+    twice = (DoubleRounding.of, HalfUpTwice.of)
+    return arithmetic.each_stage(lambda stage: SingleRounding.of if stage in twice else stage)
 
 
 def exact_real(exact: Reals, prepared: Reals) -> Reals:

@@ -2,7 +2,7 @@
 
 Importing numba and llvmlite costs more than reading a model, so nothing here imports them until a compiled
 function is really called. With NUMBA_DISABLE_JIT=1 numba is never imported at all: the same source runs as Python,
-slow and open to any debugger. Machine code is cached on disk, under a name that holds a digest of the function and of
+slow and open to any debugger. Machine code is kept on disk (`code_cache`), under a digest of the function and of
 everything it calls, so that a change to a callee can never leave stale code behind.
 
 A compiled function may call other compiled functions of any module by their global names.
@@ -10,14 +10,19 @@ A compiled function may call other compiled functions of any module by their glo
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import os
+import threading
 import types
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast
 
+import numpy as np
 from numpy.typing import NDArray
+
+from tflq.numerics.code_cache import CodeCache, code_folder
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +33,9 @@ Int: TypeAlias = Any
 Real: TypeAlias = Any
 #: An array, whatever its type.
 Array: TypeAlias = NDArray[Any]
+
+#: Held while dispatchers are made: a function has one, however many threads call it first.
+_MAKING = threading.RLock()
 
 
 class Compiled(Generic[P, R]):
@@ -44,34 +52,45 @@ class Compiled(Generic[P, R]):
 
     def resolve(self) -> Callable[..., R]:
         """The callable to use from now on: numba's dispatcher, or the plain function where compiling is off."""
-        if self._call is None:
-            self._call = self.python if compiling_is_off() else self._dispatcher()
-        return self._call
+        with _MAKING:
+            if self._call is None:
+                self._call = self.python if compiling_is_off() else self._dispatcher()
+            return self._call
+
+    def bind(self, **names: Any) -> Compiled[P, R]:
+        """The same function with other values of those globals, compiled apart: for code that is made for constants."""
+        source: Any = self.python
+        bound = types.FunctionType(
+            source.__code__, {**source.__globals__, **names}, source.__name__, source.__defaults__, source.__closure__
+        )
+        bound.__qualname__, bound.__module__, bound.__doc__ = source.__qualname__, source.__module__, source.__doc__
+        made = copy.copy(self)
+        made.python, made._call = bound, None
+        return made
 
     def digest(self) -> str:
         """A digest of this source, the constants it reads and every compiled function that it calls."""
-        code = self._function.__code__
-        parts: list[Any] = [code.co_code, code.co_names, code.co_varnames]
-        parts += [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+        parts = [self.python.__defaults__, *_source(self._code)]
         for name, value in self._globals().items():
-            parts += [name, value.digest() if isinstance(value, Compiled) else value]
+            parts += [name, _content(value)]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     @property
-    def _function(self) -> Any:
-        return self.python
+    def _code(self) -> types.CodeType:
+        code: types.CodeType = self.python.__code__
+        return code
 
     def _globals(self) -> dict[str, Any]:
         """The globals that it names: callees and plain constants."""
-        source = self._function
-        kept = (Compiled, int, float, bool, str, tuple)
-        found = {name: source.__globals__.get(name) for name in source.__code__.co_names}
+        module = self.python.__globals__
+        kept = (Compiled, int, float, bool, str, tuple, np.ndarray)
+        found = {name: module.get(name) for name in _names(self._code)}
         return {name: value for name, value in found.items() if isinstance(value, kept)}
 
     def _dispatcher(self) -> Callable[..., R]:
         import numba
 
-        source = self._function
+        source: Any = self.python
         callees = {name: value.resolve() for name, value in self._globals().items() if isinstance(value, Compiled)}
         # numba looks callees up in the function's globals: give it their dispatchers under the same names.
         bound = types.FunctionType(
@@ -79,8 +98,35 @@ class Compiled(Generic[P, R]):
         )
         bound.__qualname__ = f"{source.__qualname__}_{self.digest()}"
         bound.__module__, bound.__doc__ = source.__module__, source.__doc__
-        dispatcher: Callable[..., R] = numba.njit(cache=True, error_model="numpy")(bound)
-        return dispatcher
+        dispatcher = numba.njit(error_model="numpy")(bound)
+        # As Dispatcher.enable_caching of numba.core.dispatcher does with numba's own cache.
+        dispatcher._cache = CodeCache(code_folder(), f"{source.__module__}.{source.__qualname__}", self.digest())
+        return cast(Callable[..., R], dispatcher)
+
+
+def _source(code: types.CodeType) -> list[object]:
+    """What a function is made of, functions and comprehensions within it included."""
+    parts: list[object] = [code.co_code, code.co_names, code.co_varnames]
+    for constant in code.co_consts:
+        parts += _source(constant) if isinstance(constant, types.CodeType) else [constant]
+    return parts
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The names that a function, or one within it, looks up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _content(value: Any) -> object:
+    """What stands for a global in a digest."""
+    if isinstance(value, Compiled):
+        return value.digest()
+    if isinstance(value, np.ndarray):  # its repr leaves most elements out
+        return value.dtype.str, value.shape, value.tobytes()
+    return value
 
 
 def compiling_is_off() -> bool:

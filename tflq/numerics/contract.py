@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces, matmul, ranges
 
 Array = NDArray[Any]
 Range = tuple[int, int]
@@ -31,6 +32,8 @@ EXACT_FLOAT64 = 2**53
 _SHORTEST_RUN = 96
 #: Bytes of rows and accumulators that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 20
+#: Bytes of rows and accumulators of one block, however wide they are.
+_BLOCK_BYTES = 1 << 24
 #: BLAS packs the matrix anew for every block: with fewer rows that shows.
 _FEWEST_ROWS = 192
 
@@ -65,18 +68,19 @@ class Contraction:
     @property
     def block_rows(self) -> int:
         """How many rows keep rows and accumulators of one block in cache, yet outweigh the packing of the matrix."""
-        return max(_FEWEST_ROWS, _CACHE_BYTES // (self.real.itemsize * max(1, sum(self.shape))))
+        row = self.real.itemsize * max(1, sum(self.shape))
+        return max(1, min(max(_FEWEST_ROWS, _CACHE_BYTES // row), _BLOCK_BYTES // row))
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Accumulators (R, N) of `rows` (R, K), of type `real`, unit stride along K. `out` is of type `accumulator`."""
         if out is None:
             out = np.empty((rows.shape[0], self.shape[1]), self.accumulator)
         if len(self.runs) == 1:
-            return np.matmul(rows, self.matrices[0], out=out)
+            return matmul(rows, self.matrices[0], out)
         out.fill(0)
         part = np.empty(out.shape, self.real)
         for run, matrix in zip(self.runs, self.matrices, strict=True):
-            _add_part(np.matmul(rows[:, run], matrix, out=part), out)
+            _add_part(matmul(rows[:, run], matrix, part), out)
         return out
 
 
@@ -101,10 +105,10 @@ class PairContraction:
     def __call__(self, x: Array, y: Array) -> Array:
         """Accumulators (..., R, N); leading dimensions broadcast."""
         if len(self.runs) == 1:
-            return np.asarray(np.matmul(x, y))
-        total: Array = np.matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
+            return matmul(x, y)
+        total: Array = matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
         for run in self.runs[1:]:
-            total += np.matmul(x[..., run], y[..., run, :]).astype(np.int64)
+            total += matmul(x[..., run], y[..., run, :]).astype(np.int64)
         return total
 
 
@@ -118,9 +122,13 @@ def centred_range(codes: Range, zero_point: int) -> Range:
     return codes[0] - zero_point, codes[1] - zero_point
 
 
+@in_pieces(codes="r", out="r")
 @compiled
 def centre_into(codes: Array, zero_point: Int, out: Array) -> None:
-    """out = codes - zero point, as floats. Both 1-D or raveled views of the same size, contiguous."""
+    """out = codes - zero point, as floats. Both 1-D or raveled views of the same size, contiguous.
+
+    The caller guarantees: `codes` and `out` have the same size.
+    """
     for i in range(codes.size):
         out[i] = np.float32(np.int32(codes[i]) - np.int32(zero_point))
 
@@ -131,20 +139,37 @@ def _runs(matrix: Array, x: Range, limit: int) -> tuple[tuple[slice, ...], list[
     bounds: list[int] = []
     start = 0
     while start < len(matrix) or not runs:
-        stop, bound = _next_cut(matrix, start, float(x[0]), float(x[1]), float(limit))
-        runs.append(slice(start, int(stop)))
-        bounds.append(int(bound))
-        start = int(stop)
+        stop, bound = _next_cut(matrix, start, x, limit)
+        runs.append(slice(start, stop))
+        bounds.append(bound)
+        start = stop
     return tuple(runs), bounds
 
 
-@compiled
-def _next_cut(matrix: Array, start: Int, low: Real, high: Real, limit: Real) -> tuple[Int, Real]:
+def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int]:
     """The end of the longest run from `start` that keeps to `limit` (one k at least), and its largest subset sum."""
     length, columns = matrix.shape
     up, down = np.zeros(columns), np.zeros(columns)
     bound = 0.0
-    for k in range(start, length):
+    for first, last in ranges(length - start, 4 * columns):
+        at = start + first, start + last
+        stop, bound = _walk(matrix, start, *at, up, down, bound, float(x[0]), float(x[1]), float(limit))
+        if stop < at[1]:
+            return int(stop), int(bound)
+    return length, int(bound)
+
+
+@compiled
+def _walk(
+    matrix: Array, start: Int, first: Int, last: Int, up: Array, down: Array, bound: Real, low: Real, high: Real,
+    limit: Real,
+) -> tuple[Int, Real]:  # fmt: skip
+    """From `first` to where the run from `start` has to end, but not beyond `last`.
+
+    The caller guarantees: 0 <= `first` <= `last` <= rows of `matrix`; `up` and `down` have an element for every column.
+    """
+    columns = matrix.shape[1]
+    for k in range(first, last):
         reached = bound
         for c in range(columns):
             first, second = matrix[k, c] * low, matrix[k, c] * high
@@ -154,11 +179,13 @@ def _next_cut(matrix: Array, start: Int, low: Real, high: Real, limit: Real) -> 
         if reached > limit and k > start:
             return k, bound
         bound = reached
-    return length, bound
+    return last, bound
 
 
+@in_pieces(part="r", out="r")
 @compiled
 def _add_part(part: Array, out: Array) -> None:
+    """The caller guarantees: `part` has the shape of `out`."""
     rows, columns = out.shape
     for r in range(rows):
         for c in range(columns):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tflq.errors import UndefinedResultError
 from tflq.numerics.compiled import Array, Int, Real, compiled
 from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 
 Floats = NDArray[np.float32]
@@ -74,9 +75,13 @@ def saturate_int8(x: Real) -> Int:
     return np.int64(0) if x != x else np.int64(min(max(x, -128.0), 127.0))
 
 
+@in_pieces(8, x="r", codes="r", scale="r")
 @compiled
 def _quantize_symmetric(x: Floats, codes: Ints8, scale: Floats) -> None:
-    """Groups of eight and the rest round differently."""
+    """Groups of eight and the rest round differently.
+
+    The caller guarantees: `x` and `codes` are (B, K), `scale` is (B).
+    """
     rows, depth = x.shape
     whole = depth & ~7
     for b in range(rows):
@@ -95,9 +100,13 @@ def _quantize_symmetric(x: Floats, codes: Ints8, scale: Floats) -> None:
             codes[b, k] = min(max(code, -127), 127)
 
 
+@in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
 @compiled
 def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
-    """The range includes 0; its width is a float32 difference, the zero point float64 arithmetic."""
+    """The range includes 0; its width is a float32 difference, the zero point float64 arithmetic.
+
+    The caller guarantees: `x` and `codes` are (B, K), `scale` is (B) and `zero_point` (B).
+    """
     rows, depth = x.shape
     whole = depth & ~7
     for b in range(rows):

@@ -14,6 +14,7 @@ from tflq.errors import UndefinedResultError
 from tflq.numerics.compiled import compiled
 from tflq.numerics.dynamic_range import Floats, Ints8, Ints32, Rows
 from tflq.numerics.multiply_add import fused
+from tflq.numerics.pieces import in_pieces
 
 #: Sums (R, O), scales of the rows (R, 1), scales of the weights (O,), bias (O,) -> results, all float32.
 Rescale = Callable[[Floats, Floats, Floats, Floats], NDArray[np.float32]]
@@ -28,9 +29,13 @@ def quantize_rows_float32(x: Floats) -> Rows:
     return rows
 
 
+@in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
 @compiled
 def _quantize(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
-    """Rounding: half to even. The zero point is the one whose error at the range's ends is smaller."""
+    """Rounding: half to even. The zero point is the one whose error at the range's ends is smaller.
+
+    The caller guarantees: `x` and `codes` are (B, K), `scale` is (B) and `zero_point` (B).
+    """
     lowest, highest = np.float32(-128), np.float32(127)
     for b in range(x.shape[0]):
         low, high = np.float32(0), np.float32(0)

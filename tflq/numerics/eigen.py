@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.libm import expf
+from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 Dot = Callable[[Floats, Floats, Floats], None]
@@ -77,14 +78,21 @@ def across(a: Real, b: Real, c: Real, d: Real) -> Real:
 
 @compiled
 def add_row(row: Floats, factor: Real, out: Floats) -> None:
-    """out += row * factor, both 1-D."""
+    """out += row * factor, both 1-D.
+
+    The caller guarantees: `row` has the size of `out`.
+    """
     for n in range(out.size):
         out[n] += row[n] * factor
 
 
+@in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
 def _matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
-    """One side has a single row. Lanes over k, then across, then what is left of k in order."""
+    """One side has a single row. Lanes over k, then across, then what is left of k in order.
+
+    The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
+    """
     depth, units = columns.shape
     lanes = np.empty((4, units), np.float32)
     for b in range(x.shape[0]):
@@ -99,9 +107,13 @@ def _matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
             out[b, n] = np.float32(0) + out[b, n]
 
 
+@in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
 def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
-    """Each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear, vectorized)."""
+    """Each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear, vectorized).
+
+    The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
+    """
     depth, units = columns.shape
     packets = depth & ~3
     pairs = depth & ~7
@@ -135,7 +147,10 @@ def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
 
 @compiled
 def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
-    """One row times one row: packets in four alternating accumulators. Source: inner_product_impl."""
+    """One row times one row: packets in four alternating accumulators. Source: inner_product_impl.
+
+    The caller guarantees: `columns` is (K, 1), `x` (1, K), `out` (1, 1), and K > 0.
+    """
     depth = columns.shape[0]
     packets = depth >> 2
     if packets == 0:
@@ -162,12 +177,15 @@ def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
     out[0, 0] = np.float32(0) + total
 
 
+@in_pieces(lambda columns, x, block, out: x.size * out.shape[1], x="r", out="r", step=4)
 @compiled
 def _blocked(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
     """Panels of `block` k, added up in `out`. Units in groups of 8, of 4, then alone; rows of x in groups of 4.
 
     Within a panel a sum runs over k in order, but for units in a group of 4 or alone that meet a whole group of rows:
     these use two and four accumulators. Source: gebp_kernel.
+
+    The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
     """
     depth, units = columns.shape
     rows = x.shape[0]
@@ -190,7 +208,10 @@ def _blocked(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
 
 @compiled
 def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
-    """Even and odd k apart over whole groups of eight, the rest in order."""
+    """Even and odd k apart over whole groups of eight, the rest in order.
+
+    The caller guarantees: `first` to `last` are places of `w` and `x`.
+    """
     even = np.float32(0)
     odd = np.float32(0)
     whole = first + ((last - first) & ~7)
@@ -205,7 +226,10 @@ def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
 
 @compiled
 def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
-    """k modulo 4 apart over whole groups of four, the rest in order."""
+    """k modulo 4 apart over whole groups of four, the rest in order.
+
+    The caller guarantees: `first` to `last` are places of `w` and `x`.
+    """
     c0 = np.float32(0)
     c1 = np.float32(0)
     c2 = np.float32(0)
@@ -233,8 +257,10 @@ def row_sums(x: Floats) -> Floats:
     return out
 
 
+@in_pieces(x="r", out="r", step=4)
 @compiled
 def _row_sums_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `out` has an element for every row of `x`, none of which is empty."""
     rows, depth = x.shape
     lanes = np.empty((2, 4), np.float32)
     for r in range(rows):
@@ -280,8 +306,10 @@ def exp(x: Floats) -> Floats:
     return out.reshape(x.shape)
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _exp_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = _exp(x[i])
 
@@ -316,8 +344,10 @@ def tanh(x: Floats) -> Floats:
     return out
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _tanh_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = _tanh(x[i])
 
@@ -360,8 +390,10 @@ def logistic(x: Floats, offset: int = 0) -> Floats:
 _LARGEST_EXPONENT = 16.6355324
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _logistic_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = _logistic(x[i])
 

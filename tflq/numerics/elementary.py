@@ -23,6 +23,7 @@ from tflq.numerics.fixedpoint import (
     saturating_rounding_multiply_by_pot,
     saturating_sub,
 )
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import wrap, wrap_int32
 
 # Constants as 32-bit raw values; 0 integer bits unless said otherwise.
@@ -65,6 +66,8 @@ def exp_on_negative_values(x: Int, integer_bits: Int, width: Int) -> Int:
     """exp(x) for x <= 0: exp of x modulo 1/4, times exp(-2**e) for every bit 2**e of what is left.
 
     Source: exp_on_negative_values. With more than 5 integer bits, x below -32 gives 0; x = 0 gives the largest value.
+
+    This function guarantees: it reads all seven constants, whatever `x` is.
     """
     if x == 0:
         return one(0, width)
@@ -126,23 +129,35 @@ def tanh(x: Int, integer_bits: Int, width: Int) -> Int:
     return magnitude if x > 0 else wrap(-magnitude, width)
 
 
+@in_pieces(40, x="r", out="r")
 @compiled
 def logistic_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
-    """out = logistic(x), both 1-D."""
+    """out = logistic(x), both 1-D.
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = logistic(x[i], integer_bits, width)
 
 
+@in_pieces(40, x="r", out="r")
 @compiled
 def tanh_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
-    """out = tanh(x), both 1-D."""
+    """out = tanh(x), both 1-D.
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = tanh(x[i], integer_bits, width)
 
 
+@in_pieces(40, x="r", out="r")
 @compiled
 def exp_on_negative_values_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
-    """out = exp(x), both 1-D, x <= 0."""
+    """out = exp(x), both 1-D, x <= 0.
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = exp_on_negative_values(x[i], integer_bits, width)
 

@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Compiled, Int, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_up, wrap_int32
 from tflq.numerics.stages import Ints32, OutputPipeline, Reals, repeated, type_range
 
@@ -47,7 +49,7 @@ class _Float32Scaled:
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__, but saturating."""
-        return OutputPipeline(self, 0, *type_range(_INT32), _INT32)(accumulator)
+        return OutputPipeline(self, ZeroPoint(0), type_range(_INT32), _INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
@@ -70,10 +72,14 @@ def _per_channel(values: Array, channels: int) -> Array:
     return np.full(channels, values[0], values.dtype)
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _even_rows(
     accumulator: Array, out: Array, bias: Array, real: Array, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     period, offset = real.size, np.int32(zero_point)
     lowest, highest = np.float32(low - zero_point), np.float32(high - zero_point)
@@ -86,10 +92,14 @@ def _even_rows(
                 codes[k] = np.int32(np.rint(min(max(scaled, lowest), highest))) + offset
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _exact_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Array, shift: Array, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     period = mantissa.size
     for r in range(rows):
@@ -101,11 +111,15 @@ def _exact_rows(
                 codes[k] = clamp(scaled + zero_point, low, high)
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _short_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Array, left: Array, right: Array, zero_point: Int, low: Int,
     high: Int,
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     period = mantissa.size
     for r in range(rows):

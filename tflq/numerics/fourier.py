@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.compiled import Array, Int, Real, compiled
+from tflq.numerics.pieces import in_pieces, in_steps, most
 
 Points = NDArray[np.complex128]
 #: A complex128 scalar of compiled code.
@@ -145,7 +146,10 @@ def _times_eighth(c: Real, z: Complex) -> Complex:
 
 @compiled
 def _combine(z: Points, even_sum: Complex, even_difference: Complex, odd_sum: Complex, odd_difference: Complex) -> None:
-    """The last four sums of a block of four."""
+    """The last four sums of a block of four.
+
+    The caller guarantees: `z` has 4 points at least.
+    """
     z[0] = even_sum + odd_sum
     z[1] = even_sum - odd_sum
     z[2] = even_difference + _times_i(odd_difference)
@@ -154,6 +158,7 @@ def _combine(z: Points, even_sum: Complex, even_difference: Complex, odd_sum: Co
 
 @compiled
 def _pass_plain(z: Points, w: Points, c: Real) -> None:
+    """The caller guarantees: z.size is a multiple of 4, and `w` has a row for every four points."""
     m = z.size // 4
     middle = m // 2
     for e in range(m):
@@ -175,6 +180,7 @@ def _pass_plain(z: Points, w: Points, c: Real) -> None:
 
 @compiled
 def _pass_shifted(z: Points, w: Points, c: Real) -> None:
+    """The caller guarantees: z.size is a multiple of 4, and `w` has a row for every four points."""
     m = z.size // 4
     middle = m // 2
     for e in range(m):
@@ -198,6 +204,7 @@ def _pass_shifted(z: Points, w: Points, c: Real) -> None:
 
 @compiled
 def _plain_16(z: Points, turn: Complex, c: Real) -> None:
+    """The caller guarantees: `z` has 16 points."""
     x0, x1, x2, x3 = z[0] + z[8], z[0] - z[8], z[4] + z[12], z[4] - z[12]
     y0, y4, y8, y12 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
     x0, x1, x2, x3 = z[1] + z[9], z[1] - z[9], z[5] + z[13], z[5] - z[13]
@@ -219,6 +226,7 @@ def _plain_16(z: Points, turn: Complex, c: Real) -> None:
 
 @compiled
 def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
+    """The caller guarantees: `z` has 16 points, `leaf` 3."""
     two, one, three = leaf[0], leaf[1], leaf[2]
     x0, x1 = z[0] + _times_i(z[8]), _times_eighth(c, z[4] + _times_i(z[12]))
     y0, y4 = x0 + x1, x0 - x1
@@ -246,6 +254,7 @@ def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
 
 @compiled
 def _plain_8(z: Points, c: Real) -> None:
+    """The caller guarantees: `z` has 8 points."""
     x0, x1, x2, x3 = z[0] + z[4], z[0] - z[4], z[2] + z[6], z[2] - z[6]
     y0, y2, y1, y3 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
     x0, x1, x2, x3 = z[1] + z[5], z[1] - z[5], z[3] + z[7], z[3] - z[7]
@@ -257,6 +266,7 @@ def _plain_8(z: Points, c: Real) -> None:
 
 @compiled
 def _shifted_8(z: Points, turn: Complex, c: Real) -> None:
+    """The caller guarantees: `z` has 8 points."""
     y0, y1 = z[0] + _times_i(z[4]), z[0] - _times_i(z[4])
     y2, y3 = _times_eighth(c, z[2] + _times_i(z[6])), _times_eighth(c, z[2] - _times_i(z[6]))
     y4, y5 = turn * (z[1] + _times_i(z[5])), _flipped(turn) * (z[1] - _times_i(z[5]))
@@ -275,6 +285,7 @@ def _is_shifted(block: Int) -> Any:
 
 @compiled
 def _leaf(z: Points, shifted: Any, leaf: Points, c: Real) -> None:
+    """The caller guarantees: `leaf` has 3 points. This function guarantees: it asks for the size of `z`."""
     if z.size == 16:
         if shifted:
             _shifted_16(z, leaf, c)
@@ -293,68 +304,148 @@ def _leaf(z: Points, shifted: Any, leaf: Points, c: Real) -> None:
         z[1] = first - z[1]
 
 
+@in_pieces(40, parts="b", first="b")
+@compiled
+def _pass(parts: Points, first: Int, w: Points) -> None:
+    """A pass over blocks (B, points), numbered from `first` on.
+
+    The caller guarantees: blocks have a power of two of points, 32 or more, and `w` a quarter as many rows.
+    """
+    for b in range(parts.shape[0]):
+        if _is_shifted(first + b):
+            _pass_shifted(parts[b], w, _HALF_ROOT)
+        else:
+            _pass_plain(parts[b], w, _HALF_ROOT)
+
+
+@in_pieces(40, parts="b", first="b")
+@compiled
+def _leaves(parts: Points, first: Int, leaf: Points) -> None:
+    """The last pass, over blocks (B, at most 16), numbered from `first` on.
+
+    The caller guarantees: `leaf` = leaf_turns(), blocks have 1, 2, 4, 8 or 16 points.
+    """
+    for b in range(parts.shape[0]):
+        _leaf(parts[b], _is_shifted(first + b), leaf, _HALF_ROOT)
+
+
+@in_steps(lambda z: 16 * z.size)
 @compiled
 def _unscramble(z: Points) -> None:
-    """Swap every point with the one whose number has the same bits in reverse."""
-    j = 0
-    for i in range(1, z.size):
+    """Swap every point with the one whose number has the same bits in reverse.
+
+    The caller guarantees: z.size is a power of two.
+    """
+    step = 1 << 20
+    for start in range(0, z.size, step):
+        _swap(z, start, min(start + step, z.size))
+
+
+@compiled
+def _swap(z: Points, start: Int, stop: Int) -> None:
+    """Points from `start` to `stop` that stand before the one they are swapped with.
+
+    The caller guarantees: z.size is a power of two, 0 <= `start` <= `stop` <= z.size.
+    """
+    j, rest, size = 0, start, z.size
+    while size > 1:
+        j = 2 * j + (rest & 1)
+        rest >>= 1
+        size >>= 1
+    for i in range(start, stop):
+        if i < j:
+            held = z[i]
+            z[i] = z[j]
+            z[j] = held
         bit = z.size >> 1
         while j & bit:
             j ^= bit
             bit >>= 1
         j |= bit
-        if i < j:
-            held = z[i]
-            z[i] = z[j]
-            z[j] = held
 
 
+@in_steps(lambda z, w, leaf: 40 * z.size)
 @compiled
 def transform(z: Points, w: Points, leaf: Points) -> None:
-    """Transform z in place; `w` = turns(z.size), `leaf` = leaf_turns(). Source: cftfsub."""
+    """Transform z in place, contiguous; `w` = turns(z.size), `leaf` = leaf_turns(). Source: cftfsub.
+
+    The caller guarantees: z.size is a power of two, and `w` has the rows that turns() gives for it.
+    """
     size, row = z.size, 0
     while size > 16:
-        quarter = size // 4
-        for block in range(z.size // size):
-            part = z[block * size : (block + 1) * size]
-            if _is_shifted(block):
-                _pass_shifted(part, w[row : row + quarter], _HALF_ROOT)
-            else:
-                _pass_plain(part, w[row : row + quarter], _HALF_ROOT)
-        row += quarter
-        size = quarter
-    for block in range(z.size // size):
-        _leaf(z[block * size : (block + 1) * size], _is_shifted(block), leaf, _HALF_ROOT)
+        _pass(z.reshape(-1, size), 0, w[row : row + size // 4])
+        row += size // 4
+        size //= 4
+    _leaves(z.reshape(-1, size), 0, leaf)
     _unscramble(z)
 
 
+@in_pieces(4, v="e", first="e")
+@compiled
+def _untangle(v: Points, first: Int, z: Points) -> None:
+    """Frequencies from `first` on, and their mirror images, of as many reals as z has parts.
+
+    The caller guarantees: `first` >= 1 and `first` + v.size <= z.size / 2.
+    """
+    for k in range(v.size):
+        e = first + k
+        mirror = z.size - e
+        y = v[k] * (z[e] - _conjugate(z[mirror]))
+        z[e] -= y
+        z[mirror] += _conjugate(y)
+
+
+@in_steps(lambda z, w, leaf, v: 40 * z.size)
 @compiled
 def transform_reals(z: Points, w: Points, leaf: Points, v: Points) -> None:
     """Transform 2 * z.size reals, given in pairs, in place; `v` = real_turns(2 * z.size).
 
     Frequency 0 then holds the real values of frequencies 0 and z.size. Source: rdft with isgn 1, rftfsub.
+
+    The caller guarantees: z.size is a power of two, and the tables are those of that size.
     """
     transform(z, w, leaf)
-    for e in range(1, z.size // 2):
-        mirror = z.size - e
-        y = v[e - 1] * (z[e] - _conjugate(z[mirror]))
-        z[e] -= y
-        z[mirror] += _conjugate(y)
+    _untangle(v[: max(z.size // 2 - 1, 0)], 1, z)
     z[0] = complex(z[0].real + z[0].imag, z[0].real - z[0].imag)
 
 
-@compiled
 def transform_rows(z: Points, w: Points, leaf: Points, v: Points) -> None:
-    """Every row of z as reals, in place."""
-    for row in range(z.shape[0]):
-        transform_reals(z[row], w, leaf, v)
+    """Every row of z (R, points + 1) as reals, in place; the last column is left alone."""
+    if z.shape[1] <= most(40):
+        _transform_rows(z, w, leaf, v)
+        return
+    for row in z:
+        transform_reals(row[:-1], w, leaf, v)
 
 
+@in_pieces(40, z="r")
 @compiled
-def transform_columns(z: Points, columns: Int, w: Points, leaf: Points) -> None:
+def _transform_rows(z: Points, w: Points, leaf: Points, v: Points) -> None:
+    """The caller guarantees: rows have a power of two of points and one element more; `w` and `v` fit them."""
+    for row in range(z.shape[0]):
+        transform_reals(z[row, : z.shape[1] - 1], w, leaf, v)
+
+
+def transform_columns(z: Points, columns: int, w: Points, leaf: Points) -> None:
     """The first `columns` columns of z, in place."""
     column = np.empty(z.shape[0], np.complex128)
+    if column.size <= most(40):
+        _transform_columns(np.arange(columns), z, column, w, leaf)
+        return
     for i in range(columns):
+        column[:] = z[:, i]
+        transform(column, w, leaf)
+        z[:, i] = column
+
+
+@in_pieces(lambda columns, z, *_: 40 * columns.size * z.shape[0], columns="c")
+@compiled
+def _transform_columns(columns: Array, z: Points, column: Points, w: Points, leaf: Points) -> None:
+    """The columns of those numbers; `column` is room for one.
+
+    The caller guarantees: `columns` are numbers of columns of z, `column` is as long as one, a power of two.
+    """
+    for i in columns:
         column[:] = z[:, i]
         transform(column, w, leaf)
         z[:, i] = column

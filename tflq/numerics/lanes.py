@@ -13,15 +13,19 @@ from numpy.typing import NDArray
 
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.eigen import add_row
+from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 
 
+@in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
 def add_products(columns: Floats, x: Floats, out: Floats) -> None:
     """out (B, N) += x (B, K) times `columns` (K, N), the weights transposed.
 
     What is left of K is added to `out` one by one. Source: NeonMatrixBatchVectorMultiplyAccumulate (float).
+
+    The caller guarantees: these shapes.
     """
     depth, units = columns.shape
     lanes = np.empty((4, units), np.float32)
@@ -35,9 +39,13 @@ def add_products(columns: Floats, x: Floats, out: Floats) -> None:
             add_row(columns[k], x[b, k], out[b])
 
 
+@in_pieces(a="r", b="r", out="r")
 @compiled
 def dot_rows(a: Floats, b: Floats, out: Floats) -> None:
-    """out[r] = a[r] . b[r], both (R, K). Source: BatchVectorBatchVectorDotProduct, NeonVectorVectorDotProduct."""
+    """out[r] = a[r] . b[r], both (R, K). Source: BatchVectorBatchVectorDotProduct, NeonVectorVectorDotProduct.
+
+    The caller guarantees: these shapes, and that `out` is (R).
+    """
     rows, depth = a.shape
     whole = depth & ~3
     for r in range(rows):
@@ -58,7 +66,10 @@ def dot_rows(a: Floats, b: Floats, out: Floats) -> None:
 
 @compiled
 def sum_groups(x: Floats, size: Int, out: Floats) -> None:
-    """out[i] = the sum of the i-th group of `size` elements. Source: NeonReductionSumVector (float)."""
+    """out[i] = the sum of the i-th group of `size` elements. Source: NeonReductionSumVector (float).
+
+    The caller guarantees: `x` has out.size * `size` elements.
+    """
     whole = size & ~3
     for i in range(out.size):
         first = i * size

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.numerics.compiled import Compiled, compiled, compiling_is_off
+from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 
@@ -101,68 +102,90 @@ class FloatFunction:
         return bool((out == self._one_by_one(flat)).all())
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _exp_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.exp(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _expm1_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.expm1(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _log_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.log(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _tanh_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.tanh(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _sin_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.sin(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _cos_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.cos(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _erf_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.erf(x[i])
 
 
+@in_pieces(16, x="r", out="r")
 @compiled
 def _erfc_into(x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.erfc(x[i])
 
 
+@in_pieces(50, x="r", y="r", out="r")
 @compiled
 def _pow_into(x: Floats, y: Floats, out: Floats) -> None:
+    """The caller guarantees: `x`, `y` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.pow(x[i], y[i])
 
 
+@in_pieces(16, x="r", y="r", out="r")
 @compiled
 def _atan2_into(y: Floats, x: Floats, out: Floats) -> None:
+    """The caller guarantees: `x`, `y` and `out` have the same size."""
     for i in range(y.size):
         out[i] = math.atan2(y[i], x[i])
 
 
+@in_pieces(16, x="r", y="r", out="r")
 @compiled
 def _hypot_into(x: Floats, y: Floats, out: Floats) -> None:
+    """The caller guarantees: `x`, `y` and `out` have the same size."""
     for i in range(x.size):
         out[i] = math.hypot(x[i], y[i])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,56 +18,77 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
 from tflq.numerics.rounding import divide_by_pot_half_away, half_away, wrap_int32
 
-QuantizeMultiplier = Callable[[float], tuple[int, int]]
+
+class Multiplier(NamedTuple):
+    """The real multiplier mantissa * 2**(shift - 31)."""
+
+    mantissa: int
+    shift: int
 
 
-def quantize_multiplier(real: float) -> tuple[int, int]:
-    """(mantissa Q31, shift) with real = mantissa * 2**(shift - 31). Below 2**-32 both are 0.
+class ShortMultiplier(NamedTuple):
+    """The real multiplier multiplier * 2**(shift - 15)."""
+
+    multiplier: int
+    shift: int
+
+
+class FixedMultiplier(int):
+    """A real multiplier in steps of a power of two that its kernel knows."""
+
+    __slots__ = ()
+
+
+QuantizeMultiplier = Callable[[float], Multiplier]
+
+
+def quantize_multiplier(real: float) -> Multiplier:
+    """The fixed-point form of a real multiplier. Below 2**-32 both mantissa and shift are 0.
 
     Source: QuantizeMultiplier; r1.15 and LiteRT 2.3 agree. The mantissa is rounded half away from zero. One that is no
     finite number converts to INT64_MIN on x86-64, whose low half is a mantissa of 0; AArch64 saturates and aborts.
     """
     if real == 0.0 or not math.isfinite(real):
-        return 0, 0
+        return Multiplier(0, 0)
     fraction, shift = math.frexp(real)
     mantissa = half_away(fraction * 2.0**31)
     if mantissa == 2**31:
         mantissa //= 2
         shift += 1
     if shift < -31:
-        return 0, 0
-    return mantissa, shift
+        return Multiplier(0, 0)
+    return Multiplier(mantissa, shift)
 
 
-def quantize_multiplier_single_rounding(real: float) -> tuple[int, int]:
+def quantize_multiplier_single_rounding(real: float) -> Multiplier:
     """As quantize_multiplier, with shifts above 30 saturated to (2**31 - 1, 30).
 
     Source: QuantizeMultiplier under TFLITE_SINGLE_ROUNDING.
     """
-    mantissa, shift = quantize_multiplier(real)
-    return (mantissa, shift) if shift <= 30 else (2**31 - 1, 30)
+    multiplier = quantize_multiplier(real)
+    return multiplier if multiplier.shift <= 30 else Multiplier(2**31 - 1, 30)
 
 
 def quantize_multiplier_smaller_than_one_exp(
     real: float, quantize: QuantizeMultiplier = quantize_multiplier
-) -> tuple[int, int]:  # fmt: skip
-    """(mantissa Q31, shift <= 0) of a real multiplier in (0, 1); anything else aborts there.
+) -> Multiplier:  # fmt: skip
+    """The fixed-point form, shift <= 0, of a real multiplier in (0, 1); anything else aborts there.
 
     Just below 1 the mantissa rounds up to 1.0, whose shift of 1 aborts as well.
     Source: QuantizeMultiplierSmallerThanOneExp; r1.15 and LiteRT 2.3 agree.
     """
     if not 0.0 < real < 1.0:
         raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"the real multiplier is {real}")
-    mantissa, shift = quantize(real)
-    if shift > 0:
+    multiplier = quantize(real)
+    if multiplier.shift > 0:
         raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"{real} rounds to 1")
-    return mantissa, shift
+    return multiplier
 
 
 def quantize_multiplier_greater_than_one(
     real: float, quantize: QuantizeMultiplier = quantize_multiplier
-) -> tuple[int, int]:  # fmt: skip
-    """(mantissa Q31, left shift >= 0) of a real multiplier above 1; anything else aborts there.
+) -> Multiplier:  # fmt: skip
+    """The fixed-point form, shift >= 0, of a real multiplier above 1; anything else aborts there.
 
     Source: QuantizeMultiplierGreaterThanOne; r1.15 and LiteRT 2.3 agree.
     """

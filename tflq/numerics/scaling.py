@@ -13,6 +13,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.numerics.libm import logf
 from tflq.numerics.multiplier import (
+    Multiplier,
     QuantizeMultiplier,
     quantize_multiplier,
     quantize_multiplier_greater_than_one,
@@ -31,8 +32,8 @@ def preprocess_softmax_scaling(
     integer_bits: int,
     largest: float = MAX_DOUBLE_ROUNDING,
     quantize: QuantizeMultiplier = quantize_multiplier,
-) -> tuple[int, int]:
-    """(mantissa Q31, left shift) of beta * scale in a word with `integer_bits` integer bits, cut at `largest`.
+) -> Multiplier:
+    """beta * scale in a word with `integer_bits` integer bits, cut at `largest`; it is shifted to the left.
 
     Source: PreprocessSoftmaxScaling. Aborts there, and raises UndefinedResultError here, unless it exceeds 1.
     """
@@ -47,16 +48,16 @@ def preprocess_log_softmax_scaling(
     integer_bits: int,
     largest: float = MAX_DOUBLE_ROUNDING,
     quantize: QuantizeMultiplier = quantize_multiplier,
-) -> tuple[int, int, int, int]:
-    """As preprocess_softmax_scaling, then (mantissa, shift) of the inverse; that shift is <= 0.
+) -> tuple[Multiplier, Multiplier]:
+    """As preprocess_softmax_scaling, and the inverse, whose shift is <= 0.
 
     Source: PreprocessLogSoftmaxScalingExp.
     """
-    mantissa, shift = preprocess_softmax_scaling(beta, input_scale, integer_bits, largest, quantize)
-    if shift > 31:
-        raise UndefinedResultError("PreprocessLogSoftmaxScalingExp", f"a left shift of {shift} bits")
-    inverse = int(wrap(1 << (31 - shift), 32)) / mantissa
-    return mantissa, shift, *quantize_multiplier_smaller_than_one_exp(inverse, quantize)
+    scaling = preprocess_softmax_scaling(beta, input_scale, integer_bits, largest, quantize)
+    if scaling.shift > 31:
+        raise UndefinedResultError("PreprocessLogSoftmaxScalingExp", f"a left shift of {scaling.shift} bits")
+    inverse = int(wrap(1 << (31 - scaling.shift), 32)) / scaling.mantissa
+    return scaling, quantize_multiplier_smaller_than_one_exp(inverse, quantize)
 
 
 def calculate_input_radius(integer_bits: int, left_shift: int, signed_bits: int = 31) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.numerics.compiled import Array, Int, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import wrap, wrap_int32
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.sigmoid_table import SIGMOID
@@ -41,7 +42,10 @@ def scale_to_table(x: Int, multiplier: Int, shift: Int) -> Int:
 
 @compiled
 def logistic_int16(x: Int, multiplier: Int, shift: Int) -> Int:
-    """sigmoid in units of 2**-15."""
+    """sigmoid in units of 2**-15.
+
+    This function guarantees: where it reads the table of 256, the index is below 255.
+    """
     scaled = scale_to_table(x, multiplier, shift)
     magnitude = abs(scaled)
     index = magnitude >> np.int64(9)
@@ -57,7 +61,10 @@ def logistic_int16(x: Int, multiplier: Int, shift: Int) -> Int:
 
 @compiled
 def tanh_int16(x: Int, multiplier: Int, shift: Int) -> Int:
-    """tanh in units of 2**-15."""
+    """tanh in units of 2**-15.
+
+    This function guarantees: where it reads the table of 256, the index is below 255.
+    """
     scaled = scale_to_table(x, multiplier, shift)
     magnitude = abs(scaled)
     index = magnitude >> np.int64(8)
@@ -71,15 +78,23 @@ def tanh_int16(x: Int, multiplier: Int, shift: Int) -> Int:
     return wrap((np.int64(1 << 23) - result + np.int64(127)) >> np.int64(8), 16)
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def logistic_int16_into(x: Array, multiplier: Int, shift: Int, out: Array) -> None:
-    """out = logistic_int16(x), both 1-D int16."""
+    """out = logistic_int16(x), both 1-D int16.
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = logistic_int16(x[i], multiplier, shift)
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def tanh_int16_into(x: Array, multiplier: Int, shift: Int, out: Array) -> None:
-    """out = tanh_int16(x), both 1-D int16."""
+    """out = tanh_int16(x), both 1-D int16.
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = tanh_int16(x[i], multiplier, shift)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Compiled, Int, compiled
 from tflq.numerics.multiplier import (
+    Multiplier,
     QuantizeMultiplier,
     multiply_single_rounding,
     multiply_wide,
@@ -24,18 +26,18 @@ from tflq.numerics.multiplier import (
     round_twice,
     rounding_twice,
 )
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 Array = NDArray[Any]
 Reals = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
 
-_LOW, _HIGH = -(2**31), 2**31 - 1
-
-#: What makes a stage of real multipliers (float64, scalar or length C).
-StageOf = Callable[[ArrayLike], "OutputStage"]
+#: No zero point, no limits but those of int32.
+_INT32 = ZeroPoint(0), Clamp(-(2**31), 2**31 - 1), np.dtype(np.int32)
 
 
+@runtime_checkable
 class OutputStage(Protocol):
     """A scaling of accumulators with exact semantics."""
 
@@ -60,6 +62,10 @@ class OutputStage(Protocol):
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """The same for a per-tensor stage without a bias; both (1, any size)."""
         ...
+
+
+#: What makes a stage of real multipliers (float64, scalar or length C).
+StageOf = Callable[[ArrayLike], OutputStage]
 
 
 def _as_reals(real: ArrayLike) -> Reals:
@@ -110,8 +116,8 @@ class _FixedPoint:
     loop: ClassVar[Compiled[..., None]]
 
     @staticmethod
-    def quantize(real: float) -> tuple[int, int]:
-        """The mantissa (Q31) and shift of one real multiplier."""
+    def quantize(real: float) -> Multiplier:
+        """The fixed-point form of one real multiplier."""
         return quantize_multiplier(real)
 
     @classmethod
@@ -143,7 +149,7 @@ class _FixedPoint:
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
-        return OutputPipeline(self, 0, _LOW, _HIGH, np.dtype(np.int32))(accumulator)
+        return OutputPipeline(self, *_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
@@ -160,11 +166,15 @@ class _FixedPoint:
         self.run(accumulator, out, _NO_BIAS, self.period, zero_point, low, high)
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _double_rounding_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, left: Array, offset: Array, below: Array,
     right: Array, zero_point: Int, low: Int, high: Int, shifts_left: bool, is_short: bool,
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     lowest, highest = np.int32(low), np.int32(high)  # half as wide, twice as many at a time
     period = mantissa.size
@@ -180,10 +190,14 @@ def _double_rounding_rows(
                 codes[k] = clamp(np.int32(wrap_int32(scaled + zero_point)), lowest, highest)
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _single_rounding_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     period = mantissa.size
     for r in range(rows):
@@ -195,10 +209,14 @@ def _single_rounding_rows(
                 codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _wide_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     period = mantissa.size
     for r in range(rows):
@@ -210,10 +228,14 @@ def _wide_rows(
                 codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
+@in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _float_rounding_rows(
     accumulator: Array, out: Array, bias: Array, real: Reals, zero_point: Int, low: Int, high: Int, wraps: bool
 ) -> None:  # fmt: skip
+    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    length at least.
+    """
     rows, columns = accumulator.shape
     period = real.size
     for r in range(rows):
@@ -271,8 +293,8 @@ class SingleRounding(_FixedPoint):
     loop = _single_rounding_rows
 
     @staticmethod
-    def quantize(real: float) -> tuple[int, int]:
-        """The mantissa (Q31) and shift of one real multiplier."""
+    def quantize(real: float) -> Multiplier:
+        """The fixed-point form of one real multiplier."""
         return quantize_multiplier_single_rounding(real)
 
 
@@ -309,7 +331,7 @@ class FloatRounding:
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
-        return OutputPipeline(self, 0, _LOW, _HIGH, np.dtype(np.int32))(accumulator)
+        return OutputPipeline(self, *_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
@@ -356,7 +378,7 @@ class BlockTail:
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
-        return OutputPipeline(self, 0, _LOW, _HIGH, np.dtype(np.int32))(accumulator)
+        return OutputPipeline(self, *_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
@@ -370,8 +392,10 @@ class BlockTail:
         self.tail.narrow_flat(accumulator, out, zero_point, low, high)
 
 
+@in_pieces(accumulator="r", out="r")
 @compiled
 def _unscaled_rows(accumulator: Array, out: Array, bias: Array) -> None:
+    """The caller guarantees: `out` has the shape of `accumulator`, and `bias` an element for every column."""
     for r in range(accumulator.shape[0]):
         for c in range(accumulator.shape[1]):
             out[r, c] = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
@@ -386,7 +410,7 @@ class Unscaled:
     @classmethod
     def pipeline(cls) -> OutputPipeline:
         """Accumulators -> int32, no zero point, no clamp."""
-        return OutputPipeline(cls(np.ones(1)), 0, _LOW, _HIGH, np.dtype(np.int32))
+        return OutputPipeline(cls(np.ones(1)), *_INT32)
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
@@ -406,12 +430,11 @@ _NO_BIAS = np.zeros(_PERIOD, np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputPipeline:
-    """Stage, zero point (LSB of output), clamp [low, high] (LSB of output), narrow type: accumulators -> codes."""
+    """Stage, zero point (LSB of output), clamp (LSB of output), narrow type: accumulators -> codes."""
 
     stage: OutputStage
-    zero_point: int
-    low: int
-    high: int
+    zero_point: ZeroPoint
+    clamp: Clamp
     dtype: np.dtype[Any]
 
     def __call__(self, accumulator: Array, bias: Array | None = None) -> Array:
@@ -419,20 +442,20 @@ class OutputPipeline:
 
         `bias`, length 1 or C, is added first, in the accumulator's own width.
         """
-        source = np.ascontiguousarray(accumulator)
+        source, limits = np.ascontiguousarray(accumulator), (int(self.zero_point), *self.clamp)
         out = np.empty(accumulator.shape, self.dtype)
         if not out.size:
             return out
         if bias is None and len(self.stage.real) == 1:
-            self.stage.narrow_flat(source.reshape(1, -1), out.reshape(1, -1), self.zero_point, self.low, self.high)
+            self.stage.narrow_flat(source.reshape(1, -1), out.reshape(1, -1), *limits)
         else:
             shape = (-1, accumulator.shape[-1] if accumulator.ndim else 1)
             added = _NO_BIAS if bias is None else bias
-            self.stage.narrow(source.reshape(shape), out.reshape(shape), added, self.zero_point, self.low, self.high)
+            self.stage.narrow(source.reshape(shape), out.reshape(shape), added, *limits)
         return out
 
 
-def type_range(dtype: DTypeLike) -> tuple[int, int]:
+def type_range(dtype: DTypeLike) -> Clamp:
     """Smallest and largest code of an integer type."""
     info = np.iinfo(np.dtype(dtype))
-    return int(info.min), int(info.max)
+    return Clamp(int(info.min), int(info.max))

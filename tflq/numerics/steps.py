@@ -56,13 +56,13 @@ def pipeline_steps(pipeline: OutputPipeline, accumulator: int, bias: int | None 
         total += bias
         steps.append(Step("bias added", total, f"{accumulator} + {bias}"))
     steps += stage_steps(pipeline.stage, total, channel)
-    scaled, zero_point = int(steps[-1].value) if steps else total, pipeline.zero_point
+    scaled, zero_point = int(steps[-1].value) if steps else total, int(pipeline.zero_point)
     moved = scaled + zero_point
     steps.append(Step("output zero point added", moved, f"{scaled} + {zero_point}"))
     if not isinstance(pipeline.stage, _CLAMP_FIRST):
         steps += _held(moved)
         moved = wrapped(moved)
-    return [*steps, clamp_step(moved, pipeline.low, pipeline.high)]
+    return [*steps, clamp_step(moved, *pipeline.clamp)]
 
 
 def clamp_step(value: int, low: int, high: int) -> Step:

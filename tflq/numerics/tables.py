@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tflq.numerics.compiled import Array, Int, compiled
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away, wrap
 
 #: A function over an array of float32 (or float64, where the table is made in float64), giving the same type.
@@ -53,9 +54,11 @@ def look_up_8bit(table: Array, x: Array) -> Array:
     return out
 
 
+@in_pieces(codes="r", out="r")
 @compiled
 def _look_up_8bit_into(table: Array, codes: Array, out: Array) -> None:
-    for i in range(codes.size):
+    """The caller guarantees: `codes` has the size of `out`, `table` 256 entries."""
+    for i in range(out.size):
         out[i] = table[codes[i]]
 
 
@@ -97,7 +100,10 @@ def table_16bit(
 
 @compiled
 def interpolate_16bit(x: Int, table: Array) -> Int:
-    """The 513-entry table at int16 `x`: the high 9 bits choose, the low 7 interpolate, half up. Source: LUTLookup."""
+    """The 513-entry table at int16 `x`: the high 9 bits choose, the low 7 interpolate, half up. Source: LUTLookup.
+
+    The caller guarantees: `x` is an int16 and `table` has 513 entries.
+    """
     index = (np.int64(x) >> np.int64(7)) + np.int64(256)
     base = np.int64(table[index])
     slope = wrap(np.int64(table[index + 1]) - base, 16)
@@ -112,7 +118,9 @@ def look_up_16bit(table: NDArray[np.int16], x: NDArray[np.int16]) -> NDArray[np.
     return out
 
 
+@in_pieces(2, x="r", out="r")
 @compiled
 def _look_up_16bit_into(table: Array, x: Array, out: Array) -> None:
+    """The caller guarantees: `x` and `out` have the same size, `x` is int16 and `table` has 513 entries."""
     for i in range(x.size):
         out[i] = interpolate_16bit(x[i], table)

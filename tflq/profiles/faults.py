@@ -28,6 +28,8 @@ _OPTIMIZED = (
 )  # fmt: skip
 _LITERT = (*_REFERENCE, *_OPTIMIZED)
 _2_14 = ("tflite-2.14-ref", "tflite-2.14-opt", "tflite-2.14-ref-arm64", "tflite-2.14-opt-arm64")
+_CMSIS_NN = ("tflm-cmsis-nn", "tflm-cmsis-nn-single")
+_MICRO = ("tflm", *_CMSIS_NN, "tflm-esp-nn")
 _TF1 = ("tf-1.15-ref", "tf-1.15-opt")
 
 FAULTS: tuple[Fault, ...] = (
@@ -77,7 +79,7 @@ FAULTS: tuple[Fault, ...] = (
         "2.3, reference kernels; 2.14 gives the highest code instead",
         "a row whose exponentials sum to 512 or more aborts the process: refused when it is run",
         "reference/softmax.h Softmax, GetReciprocal",
-        (*_REFERENCE, "tflm", "spec"),
+        (*_REFERENCE, *_MICRO, "spec"),
     ),
     Fault(
         "SOFTMAX",
@@ -93,7 +95,7 @@ FAULTS: tuple[Fault, ...] = (
         "tflite-micro, October 2026",
         "constants are never computed: every code is 0, and twice as many bytes are written as the output has",
         "mul_common.cc CalculateOpDataMul, EvalMulQuantizedReference",
-        ("tflm",),
+        _MICRO,
     ),
     Fault(
         "RELU6",
@@ -101,7 +103,7 @@ FAULTS: tuple[Fault, ...] = (
         "tflite-micro, October 2026",
         "codes are clamped in the input's quantization and never rescaled to the output's",
         "activations_common.cc Relu6Prepare; activations.h Relu6Quantized",
-        ("tflm",),
+        _MICRO,
     ),
     Fault(
         "TRANSPOSE_CONV",
@@ -109,7 +111,7 @@ FAULTS: tuple[Fault, ...] = (
         "tflite-micro, October 2026",
         "the shape operand is not looked at: the output has the shape that the file declares, the rest is dropped",
         "transpose_conv.cc TransposeConvPrepare",
-        ("tflm",),
+        _MICRO,
     ),
     Fault(
         "LEAKY_RELU",
@@ -174,6 +176,30 @@ FAULTS: tuple[Fault, ...] = (
         "an absent bias is copied from a null pointer: refused",
         "optimized/depthwiseconv_float.h DepthwiseConvInitAccBuffer",
         ("litert-opt", "tflite-2.14-opt", "litert-opt-arm64", "tflite-2.14-opt-arm64"),
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int8 int8 int32? -> int8",),
+        "tflite-micro with CMSIS-NN 99f736a",
+        "weights' zero point is ignored where the output has three dimensions or more and the depth is a multiple of 4",
+        "tflite-micro cmsis_nn/fully_connected.cc EvalQuantizedInt8, arm_convolve_1x1_s8_fast",
+        _CMSIS_NN,
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int16 int8 int32? -> int16",),
+        "tflite-micro with CMSIS-NN 99f736a",
+        "a bias of 32 bits is read as 64 bits, beyond its end: refused",
+        "tflite-micro cmsis_nn/fully_connected.cc EvalQuantizedInt16",
+        _CMSIS_NN,
+    ),
+    Fault(
+        "CONV_2D",
+        ("int16 int8 int32 -> int16",),
+        "tflite-micro with CMSIS-NN 99f736a",
+        "with a bias of 32 bits no scratch buffer is asked for, and nothing is written: refused",
+        "tflite-micro cmsis_nn/conv.cc Prepare; CMSIS-NN arm_convolve_s16",
+        _CMSIS_NN,
     ),
     *(
         Fault(

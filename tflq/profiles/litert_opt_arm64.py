@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.kernels.arm64.registry import OPTIMIZED_ARM64
-from tflq.kernels.kernel import Overlay
-from tflq.kernels.promises import FloatsAreClose
+from tflq.kernels.promises import floats_are_close
 from tflq.numerics.multiply_add import fused
 from tflq.numerics.stages import SingleRounding
 from tflq.profiles.litert_opt import LITERT_OPT
@@ -19,5 +18,5 @@ LITERT_OPT_ARM64 = LITERT_OPT.derive(
     name="litert-opt-arm64",
     source=replace(LITERT_OPT.source, cpu="AArch64 without SVE"),
     arithmetic=replace(LITERT_OPT.arithmetic, requantize_gemm=SingleRounding.of, multiply_add=fused),
-    kernels=Overlay(FloatsAreClose(LITERT_OPT.kernels, FUSED_FLOATS), OPTIMIZED_ARM64),
+    kernels=floats_are_close(LITERT_OPT.kernels, FUSED_FLOATS).overlaid(OPTIMIZED_ARM64),
 ).measured()

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.kernels.arm64.registry import REFERENCE_ARM64
-from tflq.kernels.kernel import Overlay, close
-from tflq.kernels.promises import FloatsAreClose
+from tflq.kernels.exactness import close
+from tflq.kernels.promises import floats_are_close
 from tflq.numerics.multiply_add import fused
 from tflq.numerics.stages import HalfUpTwice, SingleRounding
 from tflq.profiles.litert_ref import LITERT_REF
@@ -24,5 +24,5 @@ LITERT_REF_ARM64 = LITERT_REF.derive(
     arithmetic=replace(
         LITERT_REF.arithmetic, requantize_gemm=SingleRounding.of, requantize_simd=HalfUpTwice.of, multiply_add=fused
     ),
-    kernels=Overlay(FloatsAreClose(LITERT_REF.kernels, FUSED_FLOATS), REFERENCE_ARM64),
+    kernels=floats_are_close(LITERT_REF.kernels, FUSED_FLOATS).overlaid(REFERENCE_ARM64),
 ).measured()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
-from tflq.kernels.kernel import KernelTable, Overlay
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding
-from tflq.profiles.measured import Measured
+from tflq.kernels.table import KernelTable, Rows, table
+from tflq.numerics.arithmetic import Arithmetic, rounded_once
+from tflq.profiles.measured import measured
 
-_NONE: KernelTable = MappingProxyType({})
+_NONE = table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class Profile:
 
     def derive(
         self, name: str, source: Source | None = None, arithmetic: Arithmetic | None = None,
-        kernels: KernelTable = _NONE, without: Collection[str] = (),
+        kernels: Mapping[str, Rows] = _NONE, without: Collection[str] = (),
     ) -> Profile:  # fmt: skip
         """A profile like this one but for what is given: rows of `kernels` come before its own and replace those of
         the same types; the operators in `without` are left out.
@@ -45,23 +42,23 @@ class Profile:
             name=name,
             source=source or self.source,
             arithmetic=arithmetic or self.arithmetic,
-            kernels=Overlay(self.kernels, kernels, without) if kernels or without else self.kernels,
+            kernels=self._kernels_with(kernels, without) if kernels or without else self.kernels,
         )
 
+    def _kernels_with(self, kernels: Mapping[str, Rows], without: Collection[str]) -> KernelTable:
+        return self.kernels.overlaid(kernels).only(lambda op: op not in without)
+
     def within(self, limits: Callable[[KernelTable], KernelTable]) -> Profile:
-        """The same with what `limits` leaves of its kernels."""
+        """Return a profile with what `limits` leaves of its kernels."""
         return replace(self, kernels=limits(self.kernels))
 
     def measured(self) -> Profile:
-        """The same with what was measured of the results that it promises to be close only."""
-        return replace(self, kernels=Measured(self.name, self.kernels))
+        """Return a profile whose promises of closeness carry the measured figures."""
+        return replace(self, kernels=measured(self.name, self.kernels))
 
     def with_single_rounding(self) -> Profile:
-        """The same with every requantizer that rounds twice rounding once.
+        """Return a profile in which every requantizer that rounds twice rounds once.
 
         Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.
         """
-        axes = {field.name: getattr(self.arithmetic, field.name) for field in fields(self.arithmetic)}
-        twice = (DoubleRounding.of, HalfUpTwice.of)
-        once: dict[str, Any] = {name: SingleRounding.of for name, stage in axes.items() if stage in twice}
-        return self.derive(f"{self.name}+single-rounding", arithmetic=replace(self.arithmetic, **once))
+        return self.derive(f"{self.name}+single-rounding", arithmetic=rounded_once(self.arithmetic))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import Catalogue
+from tflq.kernels.table import catalogue
 from tflq.profiles.litert_ref import LITERT_REF
 
 #: Where the mended rows are: TensorFlow Lite Micro does not have these faults.
-_MENDED = Catalogue(
+_MENDED = catalogue(
     "tflq.kernels.micro",
     {
         "CONV_2D": "conv_2d",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.micro.acceptance import Accepted
+from tflq.kernels.micro.acceptance import accepted
 from tflq.kernels.micro.registry import MICRO
 from tflq.numerics.arithmetic import prepared_real
 from tflq.numerics.stages import DoubleRounding, WideRounding
@@ -22,4 +22,4 @@ _WITH_OURS = LITERT_REF.derive(
     ),
     kernels=MICRO,
 )
-TFLM = replace(_WITH_OURS, kernels=Accepted(_WITH_OURS.kernels))
+TFLM = replace(_WITH_OURS, kernels=accepted(_WITH_OURS.kernels))

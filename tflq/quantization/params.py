@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, Quantization, TensorType
+from tflq.errors import ModelError
+from tflq.ir import CARRIER, Quantization, TensorSpec, TensorType
 
 Array = NDArray[Any]
+
+#: Types of quantized activations.
+ACTIVATION_TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 #: Scale of values that are all zero. Any below 1 would do: the kernels of comparisons abort at greater ones.
 EMPTY_SCALE = np.float32(2.0**-8)
@@ -32,7 +36,7 @@ class Range:
 
     @staticmethod
     def of(low: float | Array, high: float | Array) -> Range:
-        """A range from plain numbers or arrays."""
+        """Return a range of plain numbers or arrays."""
         return Range(np.atleast_1d(np.asarray(low, np.float64)), np.atleast_1d(np.asarray(high, np.float64)))
 
 
@@ -51,7 +55,7 @@ class Params:
 
     @staticmethod
     def of(type_: TensorType, scale: float | np.float32, zero_point: int = 0) -> Params:
-        """Parameters of a whole tensor."""
+        """Return the parameters of a whole tensor."""
         return Params(type_, np.array([scale], np.float32), np.array([zero_point], np.int64))
 
     def __eq__(self, other: object) -> bool:
@@ -62,74 +66,113 @@ class Params:
 
     @property
     def key(self) -> tuple[int, bytes, bytes, int]:
-        """What tells two of them apart."""
+        """Everything that two parameters are compared by."""
         return int(self.type), self.scale.tobytes(), self.zero_point.tobytes(), self.axis if self.scale.size > 1 else 0
 
     @property
     def quantization(self) -> Quantization:
-        """As a file holds them."""
+        """The parameters as a file holds them."""
         return Quantization(self.scale, self.zero_point, self.axis if self.scale.size > 1 else 0)
 
     def encode(self, values: Array) -> Array:
-        """Codes of float values: round(value / scale), halves to even, plus zero point, saturated to the type.
+        """Return the codes of float constants: half_to_even(value / scale) plus zero point, saturated to the type.
 
         Quotients are float64. A float model's QUANTIZE divides in float32 and rounds halves away from zero: constants
         need not repeat that, since their codes are stored.
         """
         low, high = limits(self.type)
         scale, zero_point = self._along(values.ndim)
-        codes = np.rint(np.asarray(values, np.float64) / scale) + zero_point
-        narrowed: Array = np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
-        return narrowed
+        codes = half_to_even(np.asarray(values, np.float64) / scale) + zero_point
+        saturated: Array = np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
+        return saturated
 
     def decode(self, codes: Array) -> NDArray[np.float32]:
-        """The values that codes stand for, as DEQUANTIZE computes them: scale * (code - zero_point) in float32."""
+        """Return the values that codes stand for: scale * (code - zero_point) in float32, as DEQUANTIZE computes it."""
         scale, zero_point = self._along(codes.ndim)
         return np.asarray(scale * (codes.astype(np.int64) - zero_point).astype(np.float32), np.float32)
 
     def _along(self, dimensions: int) -> tuple[Array, Array]:
-        """Scale and zero point, shaped to meet an array of so many dimensions."""
+        """Return scale and zero point in shapes that broadcast against an array of that rank."""
         if self.scale.size == 1:
             return self.scale[0], self.zero_point[0]
         shape = tuple(-1 if d == self.axis else 1 for d in range(dimensions))
         return self.scale.reshape(shape), self.zero_point.reshape(shape)
 
 
+def half_to_even(quotients: Array) -> NDArray[np.float64]:
+    """Round to the nearest integer, halves to the even one."""
+    return np.asarray(np.rint(quotients), np.float64)
+
+
+def half_away_from_zero(quotients: Array) -> NDArray[np.float64]:
+    """Round to the nearest integer, halves away from zero, as TfLiteRound does."""
+    return np.asarray(np.trunc(quotients + np.copysign(0.5, quotients)), np.float64)
+
+
+def real(spec: TensorSpec, codes: Array) -> NDArray[np.float64]:
+    """Return the numbers that a tensor's codes stand for, scale * (code - zero point) in float64.
+
+    Values of a tensor that is not quantized are returned as they are.
+    """
+    q = spec.quantization
+    if q is None or not len(q.scale) or codes.dtype.kind not in "iu":
+        return codes.astype(np.float64)
+    if len(q.scale) == 1:
+        return (codes.astype(np.float64) - float(q.zero_point[0])) * float(q.scale[0])
+    if not 0 <= q.quantized_dimension < codes.ndim or codes.shape[q.quantized_dimension] != len(q.scale):
+        raise ModelError("scales do not fit the shape", tensor=spec.name or "", expected=len(q.scale), got=codes.shape)
+    shape = [-1 if d == q.quantized_dimension else 1 for d in range(codes.ndim)]
+    return np.asarray((codes - q.zero_point.reshape(shape)) * q.scale.astype(np.float64).reshape(shape), np.float64)
+
+
+def codes_of(spec: TensorSpec, values: Array) -> Array:
+    """Return what a caller hands to a quantized input: half_away_from_zero(value / scale) plus zero point, saturated.
+
+    Quotients are float64. Values for a tensor that is not quantized are returned as they are.
+    """
+    q = spec.quantization
+    if q is None or not len(q.scale) or spec.type not in ACTIVATION_TYPES or values.dtype.kind != "f":
+        return values
+    low, high = limits(TensorType(spec.type))
+    rounded = half_away_from_zero(values.astype(np.float64) / float(q.scale[0])) + float(q.zero_point[0])
+    return np.clip(rounded, low, high).astype(CARRIER[TensorType(spec.type)])
+
+
 def limits(type_: TensorType) -> tuple[int, int]:
-    """Least and greatest code of an integer type."""
+    """Return the least and the greatest code of an integer type."""
     info = np.iinfo(type_.label)
     return int(info.min), int(info.max)
 
 
-def asymmetric(wanted: Range, type_: TensorType) -> Params:
-    """Parameters under which the codes span the range, which is widened to hold 0, and 0 has a code of its own.
+def asymmetric(span: Range, type_: TensorType) -> Params:
+    """Return parameters whose codes span the range, widened to hold 0, which gets a code of its own.
 
     int16 activations have zero point 0, so their range is widened to be symmetric.
     """
     if type_ == TensorType.INT16:
-        return symmetric(wanted, type_)
-    low, high = np.minimum(wanted.low, 0.0), np.maximum(wanted.high, 0.0)
+        return symmetric(span, type_)
+    low, high = np.minimum(span.low, 0.0), np.maximum(span.high, 0.0)
     least, greatest = limits(type_)
     scale = usable((high - low) / (greatest - least))
     zero_point = np.clip(np.rint(least - low / scale.astype(np.float64)), least, greatest)
     return Params(type_, scale, zero_point.astype(np.int64))
 
 
-def symmetric(wanted: Range, type_: TensorType, axis: int = 0) -> Params:
-    """Parameters with zero point 0; the greatest magnitude has the greatest code, and the least code is not used."""
-    reach = np.maximum(np.abs(wanted.low), np.abs(wanted.high))
+def symmetric(span: Range, type_: TensorType, axis: int = 0) -> Params:
+    """Return parameters with zero point 0: the greatest magnitude has the greatest code, the least code is not used."""
+    reach = np.maximum(np.abs(span.low), np.abs(span.high))
     scale = usable(reach / limits(type_)[1])
     return Params(type_, scale, np.zeros(scale.size, np.int64), axis, narrow=True)
 
 
 def usable(scale: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Scales as float32: those of values that are all zero become EMPTY_SCALE, tiny ones the smallest given out."""
+    """Round scales to float32: that of values that are all zero becomes EMPTY_SCALE, tiny ones SMALLEST_SCALE."""
     narrow = np.maximum(scale, float(SMALLEST_SCALE)).astype(np.float32)
     return np.where(scale > 0, narrow, EMPTY_SCALE)
 
 
 def extent(values: Array, axis: int | None = None) -> Range:
-    """Least and greatest of an array's values, or for each index along `axis`; 0 to 0 of an array without elements."""
+    """Return the range of an array's values, or one for each index along `axis`; 0 to 0 where there are no elements."""
     if not values.size:
         count = 1 if axis is None else values.shape[axis]
         return Range(np.zeros(count), np.zeros(count))
@@ -138,6 +181,6 @@ def extent(values: Array, axis: int | None = None) -> Range:
 
 
 def hull(ranges: Iterable[Range]) -> Range:
-    """The least range that holds all of them."""
+    """Return the smallest range that holds all of these."""
     ranges = tuple(ranges)
     return Range(np.min([r.low for r in ranges], axis=0), np.max([r.high for r in ranges], axis=0))

@@ -8,24 +8,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tflq.api.files import Source, load, save
+from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType
-from tflq.quantization.budget import within_budget
-from tflq.quantization.building import Built, build
+from tflq.ir.structure import check_structure
+from tflq.profiles import by_name
+from tflq.quantization.build.build import Built, build
+from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
-from tflq.quantization.checking import Check, check
-from tflq.quantization.compare import Comparison, compare_models
-from tflq.quantization.floats import FloatModel, prepared
-from tflq.quantization.observe import Observations, Progress, observe, outlying
-from tflq.quantization.recipe import TYPES, Methods, Recipe
-from tflq.quantization.recipe_files import read_recipe
-from tflq.quantization.refine.equalize import EQUALIZED
+from tflq.quantization.judge.budget import within_budget
+from tflq.quantization.judge.check import Check, check
+from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.judge.selection import Ranked, chosen, parted
+from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
+from tflq.quantization.progress import Progress
+from tflq.quantization.ranges.observation import Observations, observe, outlying
+from tflq.quantization.recipe.files import read_recipe
+from tflq.quantization.recipe.ranging import Ranging
+from tflq.quantization.recipe.recipe import TYPES, Methods, Recipe
+from tflq.quantization.recipe.stamp import stamped
+from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
-from tflq.quantization.search.methods import Ranging
-from tflq.quantization.selection import Ranked, chosen, parted
-from tflq.quantization.sensitivity import Sensitivity, sensitivities
-from tflq.quantization.stamp import stamped
+from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.runtimes.conversion import converted, is_of_tensorflow
-from tflq.verification.cutting import operators_named
+from tflq.surgery.cut import operators_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,37 +96,47 @@ def quantize(
         OptionError: The recipe's budget cannot be kept.
     """
     source = float_model(model, python)
-    wanted = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-    floats = prepared(source)
+    make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
+    recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     samples = Calibration(source, calibration)
     outlying_samples = _outlying(source, samples)
-    asked = operators_named(source, wanted.keep_float)
-    kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in asked}
-    ranking = chosen(floats, samples, replace(wanted, candidates=distinct(wanted)), kept, progress)
-    methods = ranking[0].methods
-    fitting, judging = parted(samples) if wanted.budget is not None else (samples, samples)
-    found: tuple[Sensitivity, ...] = ()
+    task = _task(source, samples, recipe, progress)
+    ranking = chosen(task)
+    task = replace(task, recipe=recipe, methods=ranking[0].methods)
+    fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
+    costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
-    if sensitivity or wanted.budget is not None:
-        found = sensitivities(source, floats, fitting, judging, wanted, methods, progress)
-    if wanted.budget is not None:
-        attempt = within_budget(source, floats, fitting, judging, wanted, methods, kept, found, progress)
-        built, spared = attempt.built, dict.fromkeys(attempt.spared, wanted.budget.spared.value)
+    if sensitivity or recipe.budget is not None:
+        costs = sensitivities(source, replace(task, samples=fitting), judging)
+    if recipe.budget is not None:
+        attempt = within_budget(source, replace(task, samples=fitting), judging, costs)
+        built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.budget.spared.value)
     else:
-        built = build(floats, samples, wanted, methods, kept, progress)
-    result = stamped(built.rewritten.model, wanted)
+        built = build(task)
+    result = stamped(built.integer.model, recipe)
     comparison = _compared(source, built, result, judging)
+    floats = task.floats
     report = Report(
-        wanted, ranking, comparison, 0 if judging is samples else comparison.samples,
+        recipe, ranking, comparison, 0 if judging is samples else comparison.samples,
         check(result, source, judging), _remarks(floats, built.kept_float),
         _remarks(floats, built.assignment.notes), _remarks(floats, spared),
-        tuple(replace(s, operator=floats.origins[s.operator]) for s in found), outlying_samples,
+        tuple(replace(s, operator=floats.origins[s.operator]) for s in costs), outlying_samples,
     )  # fmt: skip
     return Result(result, report)
 
 
+def _task(source: Model, samples: Iterable[Sample], recipe: Recipe, progress: Progress | None) -> Task:
+    """Return the task of choosing among the recipe's candidates."""
+    floats = prepared(source)
+    named = operators_named(source, recipe.keep_float)
+    kept_float = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in named}
+    candidates = distinct(recipe)
+    recipe = replace(recipe, candidates=candidates)
+    return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress)
+
+
 def float_model(source: Source | Model | Any, python: str | None = None) -> Model:
-    """The model at a path, in bytes or given.
+    """Return the model at a path, in the bytes of a file, or the given one.
 
     Keras files, SavedModels and Keras models in memory are converted by the Python at `python` (None: this one).
 
@@ -129,23 +144,26 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
         RuntimeMissing: TensorFlow is needed and not installed there.
         RuntimeFailed: TensorFlow cannot convert the model.
     """
-    return load(converted(source, python) if is_of_tensorflow(source) else source)
+    model = load(converted(source, python) if is_of_tensorflow(source) else source)
+    check_structure(model)
+    return model
 
 
 def _compared(source: Model, built: Built, result: Model, samples: Iterable[Sample]) -> Comparison:
-    """With the float model; tensors inside with those of the model whose channels were equalized, if they were."""
-    found = compare_models(source, result, samples)
+    """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized."""
+    comparison = compare_models(source, result, samples)
     floats = built.assignment.scheme.model
     if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
-        return found
+        return comparison
     inside = compare_models(floats.model, result, samples)
     tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
-    return replace(found, tensors=tensors, unmatched=inside.unmatched)
+    return replace(comparison, tensors=tensors, unmatched=inside.unmatched)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:
-    """The recipe's candidates without those that its mode cannot tell apart: where activations stay float, nothing
-    hangs on their ranges.
+    """Return the recipe's candidates without those that its mode cannot tell apart.
+
+    Where activations stay float, nothing depends on their ranges.
     """
     if TYPES[recipe.mode].data is not None:
         return recipe.candidates
@@ -153,7 +171,7 @@ def distinct(recipe: Recipe) -> tuple[Methods, ...]:
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
-    """Samples whose inputs go far beyond the others'. Looking for them refuses bad samples before work begins."""
+    """Return the samples whose inputs go far beyond the others'; bad samples are refused on the way."""
     graph = model.subgraphs[0]
     inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
     seen = observe(model, samples, Observations.begin(inputs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import TflqError
+from tflq.errors import ModelError, TflqError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.ir import Model, Operator
 from tflq.profiles import by_name
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 #: The graph's inputs of one sample, by tensor index, batch dimension included.
 Sample = Mapping[int, Array]
 
-#: Samples that are run together, and bytes of kept tensors that a batch may hold.
+#: Samples that are run together, and bytes that their tensors may take at the same time.
 BATCH, BATCH_BYTES = 32, 64 << 20
 
 
@@ -33,8 +33,10 @@ class Runner:
     def __init__(self, model: Model, keep: Collection[int] | None = None, profile: str = "litert-ref") -> None:
         graph = model.subgraphs[0]
         self.kept = tuple(dict.fromkeys(graph.outputs if keep is None else keep))
-        made = {t for operator in graph.operators for t in operator.outputs}
-        tapped = replace(graph, outputs=tuple(t for t in self.kept if t in made), operators=_needed(model, self.kept))
+        computed = {t for operator in graph.operators for t in operator.outputs}
+        tapped = replace(
+            graph, outputs=tuple(t for t in self.kept if t in computed), operators=needed_operators(model, self.kept)
+        )
         self._model = replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None)
         self._profile = by_name(profile)
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
@@ -47,7 +49,7 @@ class Runner:
         return (values for _, values in self._batches(samples, batch))
 
     def each(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
-        """As `run`, one sample at a time."""
+        """Yield the kept tensors like `run`, one sample at a time."""
         for count, values in self._batches(samples, batch):
             for row in range(count):
                 yield values if count == 1 else {t: v[row : row + 1] for t, v in values.items()}
@@ -62,7 +64,16 @@ class Runner:
         if plan.variables:
             state = State(bound=state.bound)  # every sample begins anew
         values = run(plan, sample, state).values
+        for tensor in self.kept:
+            if tensor not in sample and tensor not in values:
+                values[tensor] = self._constant(plan, tensor)
         return {t: sample[t] if t in sample else values[t] for t in self.kept}
+
+    def _constant(self, plan: Plan, tensor: int) -> Array:
+        value = plan.constants[tensor]
+        if value is None:
+            raise ModelError("is never made", tensor=plan.operands[tensor].name or f"#{tensor}")
+        return value
 
     def _batches(self, samples: Iterable[Sample], batch: int) -> Iterator[tuple[int, dict[int, Array]]]:
         """How many samples, and their kept tensors."""
@@ -75,22 +86,32 @@ class Runner:
             waiting = waiting[batch:] or list(islice(stream, 1))
 
     def _together(self, samples: list[Sample]) -> dict[int, Array]:
-        return self.one(samples[0] if len(samples) == 1 else _joined(samples))
+        return self.one(samples[0] if len(samples) == 1 else joined(samples))
+
+    def together(self, samples: Iterable[Sample], most: int = BATCH) -> int:
+        """Return how many of the samples may run together: at most `most`, and no more than memory allows."""
+        return self._batch(list(islice(samples, 2)), most)
 
     def _batch(self, head: list[Sample], batch: int) -> int:
-        """How many samples run together: at most `batch`, fewer where they would hold more than BATCH_BYTES."""
+        """Return how many samples run together: fewer where they would take more than BATCH_BYTES."""
         if len(head) < 2 or batch < 2 or any(x.shape[:1] != (1,) for sample in head for x in sample.values()):
             return 1
         if any(a.shape != head[1][t].shape for t, a in head[0].items()):
             return 1
         alone = [self.one(sample) for sample in head]
         try:
-            joined = self.one(_joined(head))
+            pair = self.one(joined(head))
         except TflqError:
             return 1
-        if any(v.shape[:1] != (1,) or not _same(joined[t], v, alone[1][t]) for t, v in alone[0].items()):
+        if any(v.shape[:1] != (1,) or not _same(pair[t], v, alone[1][t]) for t, v in alone[0].items()):
             return 1
-        return max(1, min(batch, BATCH_BYTES // max(1, sum(v.nbytes for v in alone[0].values()))))
+        kept = sum(v.nbytes for v in alone[0].values())
+        return max(1, min(batch, BATCH_BYTES // max(1, kept), BATCH_BYTES // max(1, self._peak)))
+
+    @property
+    def _peak(self) -> int:
+        """Bytes of the tensors that are alive at the same time, for a single sample."""
+        return min((plan.peak_memory for plan, _ in self._plans.values()), default=0)
 
 
 def executor(model: Model, profile: str) -> str:
@@ -102,24 +123,25 @@ def executor(model: Model, profile: str) -> str:
     return profile
 
 
-def _needed(model: Model, kept: Collection[int]) -> tuple[Operator, ...]:
-    """The operators that the kept tensors hang on; all of them where some have effects beyond their outputs."""
+def needed_operators(model: Model, kept: Collection[int]) -> tuple[Operator, ...]:
+    """Return the operators that tensors depend on; all of them where some have effects beyond their outputs."""
     graph = model.subgraphs[0]
     if len(model.subgraphs) > 1 or any(t.is_variable for t in graph.tensors):
         return graph.operators
-    wanted, chosen = set(kept), []
+    needed, chosen = set(kept), list[Operator]()
     for operator in reversed(graph.operators):
-        if wanted.intersection(operator.outputs):
+        if needed.intersection(operator.outputs):
             chosen.append(operator)
-            wanted.update(operator.inputs)
+            needed.update(operator.inputs)
     return tuple(reversed(chosen))
 
 
-def _joined(samples: list[Sample]) -> dict[int, Array]:
+def joined(samples: Sequence[Sample]) -> dict[int, Array]:
+    """Return several samples as one, along axis 0."""
     return {t: np.concatenate([sample[t] for sample in samples]) for t in samples[0]}
 
 
-def _same(joined: Array, first: Array, second: Array) -> bool:
-    """Whether the joined run holds the very bits of both."""
+def _same(pair: Array, first: Array, second: Array) -> bool:
+    """Whether two samples that ran together gave the very bits that they gave apart."""
     apart = np.concatenate([first, second])
-    return joined.shape == apart.shape and joined.tobytes() == apart.tobytes()
+    return pair.shape == apart.shape and pair.tobytes() == apart.tobytes()

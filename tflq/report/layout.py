@@ -1,4 +1,4 @@
-"""Lines with a style, tables of aligned columns, and writing both to a stream."""
+"""Lines with a style, tables of aligned columns, and the text of both."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO
 
+from tflq.escaping import printable
+
 #: ANSI codes by style.
 _CODES = {"good": "1;32", "bad": "1;31", "warning": "33", "strong": "1", "faint": "2", "head": "1"}
 _GAP = "  "
+#: Characters of a cell beyond which its middle is left out.
+CELL = 600
 
 
 class Line(NamedTuple):
@@ -23,7 +27,7 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
     Columns are as wide as they need: text for a file or a pipe is to be searched, not to be admired.
     """
-    cells = [[cell.split("\n") for cell in row] for row in rows]
+    cells = [[[printable(text, CELL) for text in cell.split("\n")] for cell in row] for row in rows]
     widths = [
         max([len(title), *(len(text) for row in cells for text in row[position])])
         for position, (title, _) in enumerate(columns)
@@ -39,11 +43,12 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
             yield Line(line([cell[height] if height < len(cell) else "" for cell in row]))
 
 
-def write(lines: Iterable[Line], out: TextIO) -> None:
-    """Write the lines; in colour where `out` is a terminal that may have it."""
-    coloured = wants_colour(out)
-    for text, style in lines:
-        out.write(f"\x1b[{_CODES[style]}m{text}\x1b[0m\n" if coloured and style else text + "\n")
+def text_of(lines: Iterable[Line], *, coloured: bool = False) -> str:
+    """The lines as text, escaped; in colour where that is wanted."""
+    return "".join(
+        f"\x1b[{_CODES[style]}m{printable(text)}\x1b[0m\n" if coloured and style else printable(text) + "\n"
+        for text, style in lines
+    )
 
 
 def wants_colour(out: TextIO) -> bool:
@@ -53,3 +58,8 @@ def wants_colour(out: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return out.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun in the singular or the plural."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

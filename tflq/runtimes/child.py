@@ -1,17 +1,22 @@
 """The program that runs a real runtime, in a process and perhaps an environment of its own.
 
-Usage: python child.py FOLDER. It reads `job.json`, `model_<m>.tflite` and `inputs.npz` there and writes `outputs.npz`
-and `result.json`; `stage.txt` always says what it is doing, for the case that the runtime aborts. It stands alone:
-Python 3.8, NumPy of any version and the runtime are all it needs.
+It reads a job from stdin, the size of an `.npz` archive in a line and the archive, and writes another to stdout, which
+is a file. Until that is complete the file says what is being done, for the case that the runtime aborts. Nothing has a
+name on disk, and the process ends with its parent. The program stands alone: Python 3.8, NumPy of any version and the
+runtime are all it needs.
 """
 # ruff: noqa: B905 (Python 3.8 has no strict zip)
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
+import signal
 import sys
+import threading
+from contextlib import suppress
 from importlib import metadata
 from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
 
@@ -23,6 +28,8 @@ import numpy as np  # noqa: E402
 
 #: Arena for the microcontroller interpreter: it only has to be enough, and an observed model holds all tensors at once.
 ARENA_BYTES = 64 << 20
+#: An option of Linux's prctl (linux/prctl.h): the signal that this process gets when its parent ends.
+PR_SET_PDEATHSIG = 1
 
 Values = List[Any]  # noqa: UP006
 
@@ -64,25 +71,53 @@ ADAPTERS = {
 }
 
 
-def main(folder: str) -> None:
-    """Do the job in `folder`; whatever Python can catch ends up in `result.json`."""
-    with open(os.path.join(folder, "job.json")) as file:
-        job = json.load(file)
-    outputs: Dict[str, Any] = {}  # noqa: UP006
-    try:
-        result = work(folder, job, outputs)
-    except Missing as error:
-        result = {"missing": str(error)}
-    except Exception as error:
-        result = {"failed": f"{type(error).__name__}: {error}"}
-    np.savez(os.path.join(folder, "outputs.npz"), **outputs)
-    with open(os.path.join(folder, "result.json"), "w") as file:
-        json.dump(result, file)
+def main() -> None:
+    """Do the job; whatever Python can catch ends up in the answer."""
+    with os.fdopen(os.dup(1), "wb") as answer:
+        os.dup2(2, 1)  # what a runtime prints to stdout is no part of the answer
+        stage = Stage(answer)
+        archive = read_job()
+        end_with_parent()
+        outputs: Dict[str, Any] = {}  # noqa: UP006
+        try:
+            result = work(archive, stage, outputs)
+        except Missing as error:
+            result = {"missing": str(error)}
+        except Exception as error:
+            result = {"failed": f"{type(error).__name__}: {error}", "stage": stage.doing}
+        outputs["result"] = np.frombuffer(json.dumps(result).encode(), np.uint8)
+        stage.clear()
+        np.savez(answer, **outputs)
 
 
-def work(folder: str, job: Any, outputs: Any) -> Any:
+def read_job() -> Any:
+    """The archive that the parent sends."""
+    size = int(sys.stdin.buffer.readline())
+    data = sys.stdin.buffer.read(size)
+    if len(data) != size:
+        raise SystemExit("the parent ended while it sent the job")
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+def end_with_parent() -> None:
+    """End this process when its parent does: by the kernel on Linux, and by stdin, a pipe from there, breaking."""
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):  # a Python or C library without it; the pipe is enough
+            import ctypes
+
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=await_end_of_parent, daemon=True).start()
+
+
+def await_end_of_parent() -> None:
+    """Wait until nobody holds the other end of stdin, then end at once."""
+    os.read(0, 1)
+    os._exit(1)
+
+
+def work(archive: Any, stage: Stage, outputs: Any) -> Any:
     """Run all models on all samples, filling `outputs`; returns what there is to say about the runtime."""
-    stage = Stage(folder)
+    job = json.loads(archive["job"].tobytes().decode())
     stage("importing the runtime")
     load, distributions = ADAPTERS[job["adapter"]]
     try:
@@ -91,16 +126,11 @@ def work(folder: str, job: Any, outputs: Any) -> Any:
         raise Missing(str(error)) from error
     counts: Values = []
     delegated: Values = []
-    inputs: Dict[str, Any] = {}  # noqa: UP006
-    if job["models"]:
-        with np.load(os.path.join(folder, "inputs.npz"), allow_pickle=False) as entries:
-            inputs = dict(entries)
+    inputs = [[unpack(f"s{s}_{i}", archive) for i in range(count)] for s, count in enumerate(job["samples"])]
     for m in range(job["models"]):
-        with open(os.path.join(folder, f"model_{m}.tflite"), "rb") as file:
-            model = file.read()
+        model = archive[f"model_{m}"].tobytes()
         nodes = 0
-        for s, count in enumerate(job["samples"]):
-            values = [unpack(f"s{s}_{i}", inputs) for i in range(count)]
+        for s, values in enumerate(inputs):
             stage.where = f" of model {m}, sample {s}"
             if job["adapter"] == "tflite_micro":
                 made = run_micro(interpreter_class, model, values, stage)
@@ -205,20 +235,26 @@ def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage
 
 
 class Stage:
-    """Notes on disk what is being done, so that an abort can be placed."""
+    """Notes in the answer's place what is being done, so that an abort can be placed."""
 
-    def __init__(self, folder: str) -> None:
-        self.path = os.path.join(folder, "stage.txt")
-        self.where = ""
+    def __init__(self, answer: Any) -> None:
+        self.answer, self.where, self.doing = answer, "", "starting"
 
     def __call__(self, doing: str) -> None:
         """Overwrite the note."""
-        with open(self.path, "w") as file:
-            file.write(doing + self.where)
+        self.doing = doing + self.where
+        self.clear()
+        self.answer.write(self.doing.encode())
+        self.answer.flush()
+
+    def clear(self) -> None:
+        """Remove the note."""
+        self.answer.seek(0)
+        self.answer.truncate()
 
 
 def pack(name: str, value: Any) -> Dict[str, Any]:  # noqa: UP006
-    """As tflq.runtimes.transport.pack."""
+    """Pack an array for the pipe: see tflq.runtimes.transport.pack."""
     if value.dtype.kind not in "OSU":
         return {name: value}
     words = [word.encode() if isinstance(word, str) else bytes(word) for word in value.ravel()]
@@ -230,7 +266,7 @@ def pack(name: str, value: Any) -> Dict[str, Any]:  # noqa: UP006
 
 
 def unpack(name: str, entries: Any) -> Any:
-    """As tflq.runtimes.transport.unpack."""
+    """Unpack an array from the pipe: see tflq.runtimes.transport.unpack."""
     if name in entries:
         return entries[name]
     ends = np.cumsum(entries[name + ".lengths"])
@@ -241,4 +277,4 @@ def unpack(name: str, entries: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

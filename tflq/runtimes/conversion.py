@@ -6,11 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from tflq.errors import RuntimeFailed, RuntimeMissing
+from tflq.runtimes.children import nameless_file, started, temporary_folder
 from tflq.runtimes.converter import MISSING
 
 CONVERTER = Path(__file__).with_name("converter.py")
@@ -42,7 +42,7 @@ def converted(source: Any, python: str | None = None) -> bytes:
         RuntimeMissing: TensorFlow is not installed there.
         RuntimeFailed: It cannot load or convert the model.
     """
-    with tempfile.TemporaryDirectory(prefix="tflq-") as name:
+    with temporary_folder() as name:
         folder = Path(name)
         if _is_keras(source):
             source.save(folder / "model.keras")
@@ -57,19 +57,22 @@ def _converted(source: str, folder: Path, python: str | None) -> bytes:
     out = folder / "float.tflite"
     command = [chosen, str(CONVERTER), os.path.abspath(source), str(out)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-            timeout=TIMEOUT, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise RuntimeFailed("tensorflow", f"no end after {TIMEOUT:g} s while converting {source}") from None
-    words = done.stdout.decode(errors="replace").strip()[-LAST_WORDS:]
-    if done.returncode == MISSING:
+    with nameless_file() as printed:
+        options = {"stdin": subprocess.PIPE, "stdout": printed, "stderr": subprocess.STDOUT, "env": environment}
+        try:
+            with started(command, **options) as child:
+                status = child.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise RuntimeFailed("tensorflow", f"no end after {TIMEOUT:g} s while converting {source}") from None
+        except OSError as error:
+            raise RuntimeMissing("tensorflow", f"cannot start {chosen}: {error.strerror}") from error
+        printed.seek(0)
+        words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
+    if status == MISSING:
         raise RuntimeMissing(
             "tensorflow", f"{words}; {source} is converted by TensorFlow: install the extra `tensorflow`, or name a "
             f"Python that has it ({chosen})"
         )  # fmt: skip
-    if done.returncode or not out.is_file():
+    if status or not out.is_file():
         raise RuntimeFailed("tensorflow", f"cannot convert {source}: {words}")
     return out.read_bytes()

@@ -1,15 +1,17 @@
 """The program that converts a model of TensorFlow's to a float `.tflite` file, in a process of its own.
 
 Usage: python converter.py SOURCE FILE. SOURCE is a Keras file (`.keras`, `.h5`) or the folder of a SavedModel, whose
-signature `serving_default`, or the only one, is taken. Exit status 3: TensorFlow is not installed. It stands alone:
-Python 3.9 and TensorFlow 2.18 are all it needs.
+signature `serving_default`, or the only one, is taken. FILE is in a folder for temporary files alone. Exit status 3:
+TensorFlow is not installed. When the parent ends, and with it the pipe that is stdin here, the process removes that
+folder and ends. It stands alone: Python 3.9 and TensorFlow 2.18 are all it needs.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-import tempfile
+import threading
 from typing import Any
 
 #: The exit status where there is no TensorFlow.
@@ -21,6 +23,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 def main(source: str, path: str) -> int:
     """Convert; the exit status."""
+    folder = os.path.dirname(path)
+    threading.Thread(target=end_with_parent, args=(folder,), daemon=True).start()
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
     try:
         import tensorflow
@@ -30,12 +34,22 @@ def main(source: str, path: str) -> int:
     if os.path.isdir(source):
         data = convert(tensorflow, source)
     else:
-        with tempfile.TemporaryDirectory() as folder:
-            tensorflow.keras.models.load_model(source, compile=False).export(folder, verbose=False)
-            data = convert(tensorflow, folder)
+        saved = os.path.join(folder, "saved_model")
+        tensorflow.keras.models.load_model(source, compile=False).export(saved, verbose=False)
+        data = convert(tensorflow, saved)
     with open(path, "wb") as file:
         file.write(data)
     return 0
+
+
+def end_with_parent(folder: str) -> None:
+    """Wait until nobody holds the other end of stdin, remove the folder, and end at once."""
+    os.read(0, 1)
+    for _ in range(100):  # the conversion may still be writing into it
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            break
+    os._exit(1)
 
 
 def convert(tensorflow: Any, source: str) -> Any:

@@ -8,15 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from tflq.errors import RuntimeFailed, RuntimeMissing
+from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
+from tflq.runtimes.children import nameless_file, started
 from tflq.runtimes.runtime import Array, Description, Execution, Sample
 from tflq.runtimes.transport import pack, unpack
 
@@ -39,59 +42,74 @@ class ProcessRuntime:
     timeout: float = 900.0  # seconds, for all models and samples together
 
     def describe(self) -> Description:
-        """As Runtime.describe."""
+        """Describe the runtime: see Runtime.describe."""
         return self.run((), ()).description
 
     def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> Execution:
-        """As Runtime.run."""
-        with tempfile.TemporaryDirectory(prefix="tflq-") as name:
-            folder = Path(name)
-            self._write_job(folder, models, samples)
-            result = self._execute(folder)
-            with np.load(folder / "outputs.npz", allow_pickle=False) as entries:
-                made = dict(entries)
-        return Execution(self._description(result), _collect(made, result, len(models), len(samples)))
+        """Run samples: see Runtime.run."""
+        with nameless_file() as job, nameless_file() as answer, nameless_file() as printed:
+            self._write_job(job, models, samples)
+            status = self._execute(job, answer, printed)
+            entries = self._entries(status, answer, printed)
+        result = json.loads(entries.pop("result").tobytes())
+        return Execution(self._description(result), _collect(entries, result, len(models), len(samples)))
 
-    def _write_job(self, folder: Path, models: Sequence[bytes], samples: Sequence[Sample]) -> None:
+    def _write_job(self, file: IO[bytes], models: Sequence[bytes], samples: Sequence[Sample]) -> None:
         job = {
             "adapter": self.adapter, "resolver": self.resolver, "threads": self.threads, "models": len(models),
             "samples": [len(sample) for sample in samples],
         }  # fmt: skip
-        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        for m, model in enumerate(models):
-            (folder / f"model_{m}.tflite").write_bytes(model)
-        entries: dict[str, Array] = {}
+        entries = {"job": np.frombuffer(json.dumps(job).encode(), np.uint8)}
+        entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models)}
         for s, sample in enumerate(samples):
             for i, value in enumerate(sample):
                 entries |= pack(f"s{s}_{i}", value)
-        np.savez(folder / "inputs.npz", **entries)  # type: ignore[arg-type]
+        try:
+            np.savez(file, **entries)  # type: ignore[arg-type]
+        except OSError as error:
+            raise FileAccessError("temporary files", error.strerror or str(error)) from error
 
-    def _execute(self, folder: Path) -> dict[str, Any]:
-        python = shutil.which(self.python or sys.executable)
+    def _execute(self, job: IO[bytes], answer: IO[bytes], printed: IO[bytes]) -> int:
+        """Run the child; its exit status."""
+        python = shutil.which(self._python)
         if python is None:
             raise RuntimeMissing(self.name, f"no Python at {self.python}")
-        command = [python, str(CHILD), str(folder)]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
-        with (folder / "printed.txt").open("w+b") as printed:
-            try:
-                status = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, env=environment,
-                    timeout=self.timeout, check=False,
-                ).returncode  # fmt: skip
-            except subprocess.TimeoutExpired:
-                raise RuntimeFailed(self.name, f"no end after {self.timeout:g} s while {_stage(folder)}") from None
-            except OSError as error:
-                raise RuntimeMissing(self.name, f"cannot start {python}: {error.strerror}") from error
-        if status != 0 or not (folder / "result.json").is_file():
-            raise RuntimeFailed(self.name, f"{_ending(status)} while {_stage(folder)}{_last_words(folder)}")
-        result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        try:
+            with started(
+                [python, str(CHILD)], stdin=subprocess.PIPE, stdout=answer, stderr=printed, env=environment
+            ) as child:  # fmt: skip
+                Thread(target=_feed, args=(child.stdin, job), daemon=True).start()
+                return child.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            raise RuntimeFailed(self.name, f"no end after {self.timeout:g} s while {_stage(answer)}") from None
+        except OSError as error:
+            raise RuntimeMissing(self.name, f"cannot start {python}: {error.strerror}") from error
+
+    @property
+    def _python(self) -> str:
+        return self.python or sys.executable
+
+    def _entries(self, status: int, answer: IO[bytes], printed: IO[bytes]) -> dict[str, Array]:
+        """The arrays of the child's answer, if it did what it was asked."""
+        answer.seek(0)
+        try:
+            if status != 0:
+                raise ValueError
+            with np.load(answer, allow_pickle=False) as archive:
+                entries: dict[str, Array] = dict(archive)
+        except (ValueError, EOFError, BadZipFile):
+            words = f"{_ending(status)} while {_stage(answer)}{_last_words(printed)}"
+            raise RuntimeFailed(self.name, words) from None
+        result = json.loads(entries["result"].tobytes())
         if "missing" in result:
+            missing, python = result["missing"], shutil.which(self._python)
             raise RuntimeMissing(
-                self.name, f"{result['missing']}; install {self.package} there, or name a Python that has it ({python})"
+                self.name, f"{missing}; install {self.package} there, or name a Python that has it ({python})"
             )
         if "failed" in result:
-            raise RuntimeFailed(self.name, f"{result['failed']} (while {_stage(folder)}){_last_words(folder)}")
-        return result
+            raise RuntimeFailed(self.name, f"{result['failed']} (while {result['stage']}){_last_words(printed)}")
+        return entries
 
     def _description(self, result: dict[str, Any]) -> Description:
         return Description(
@@ -118,14 +136,26 @@ def _collect(
     )
 
 
-def _stage(folder: Path) -> str:
-    path = folder / "stage.txt"
-    return path.read_text(encoding="utf-8") if path.is_file() else "starting"
+def _feed(pipe: IO[bytes], job: IO[bytes]) -> None:
+    """Hand the job over, its size in a line and its bytes. The pipe stays open, which keeps the child alive."""
+    size = job.seek(0, os.SEEK_END)
+    job.seek(0)
+    with suppress(OSError, ValueError):  # the child is gone
+        pipe.write(b"%d\n" % size)
+        shutil.copyfileobj(job, pipe)
+        pipe.flush()
 
 
-def _last_words(folder: Path) -> str:
+def _stage(answer: IO[bytes]) -> str:
+    """What a child without an answer was doing last."""
+    answer.seek(0)
+    return answer.read(LAST_WORDS).decode(errors="replace").strip() or "starting"
+
+
+def _last_words(printed: IO[bytes]) -> str:
     """The end of what the runtime printed, to be hung on an error's text."""
-    words = (folder / "printed.txt").read_text(encoding="utf-8", errors="replace").strip()[-LAST_WORDS:]
+    printed.seek(max(printed.seek(0, os.SEEK_END) - 4 * LAST_WORDS, 0))
+    words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
     return f": {words}" if words else ""
 
 

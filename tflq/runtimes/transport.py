@@ -5,10 +5,12 @@ The same convention is written down once more in `child.py`, which may import no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
+from tflq.errors import InputError
 from tflq.runtimes.runtime import Array
 
 
@@ -25,16 +27,25 @@ def pack(name: str, value: Array) -> dict[str, Array]:
 
 
 def unpack(name: str, entries: Mapping[str, Array]) -> Array | None:
-    """The array that `pack` stored under `name`; None where there is none. Strings come back as bytes objects."""
+    """The array that `pack` stored under `name`; None where there is none. Strings come back as bytes objects.
+
+    Raises:
+        InputError: The entries of an array of strings contradict each other.
+    """
     if name in entries:
         return entries[name]
     if name + ".lengths" not in entries:
         return None
-    ends = np.cumsum(entries[name + ".lengths"])
-    raw = entries[name + ".bytes"].tobytes()
-    words = np.empty(len(ends), object)
-    words[:] = [raw[end - length : end] for end, length in zip(ends, entries[name + ".lengths"], strict=True)]
-    return words.reshape(tuple(entries[name + ".shape"]))
+    kinds = (".lengths", np.int64), (".shape", np.int64), (".bytes", np.uint8)
+    lengths, shape, raw = (entries.get(name + kind, np.empty(0)) for kind, _ in kinds)
+    if any(part.ndim != 1 or part.dtype != kind for part, (_, kind) in zip((lengths, shape, raw), kinds, strict=True)):
+        raise InputError("entries .lengths, .shape and .bytes are no array of strings", name=name)
+    if min(lengths, default=0) < 0 or sum(lengths.tolist()) != raw.size or math.prod(shape.tolist()) != lengths.size:
+        raise InputError("entries .lengths, .shape and .bytes contradict each other", name=name)
+    data = raw.tobytes()
+    words = np.empty(len(lengths), object)
+    words[:] = [data[end - length : end] for end, length in zip(np.cumsum(lengths), lengths, strict=True)]
+    return words.reshape(tuple(shape))
 
 
 def _as_bytes(word: object) -> bytes:

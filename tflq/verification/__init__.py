@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tflq.verification.comparing import Difference, difference
+    from tflq.inspection.difference import Difference, difference
     from tflq.verification.golden import Golden, load_golden
     from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
     from tflq.verification.session import record, verify
@@ -30,23 +30,23 @@ __all__ = [
 
 #: Which module each public name lives in.
 _HOMES = {
-    "Difference": "comparing",
-    "difference": "comparing",
-    "Golden": "golden",
-    "load_golden": "golden",
-    "OperatorResult": "results",
-    "Report": "results",
-    "Status": "results",
-    "TensorResult": "results",
-    "Verdict": "results",
-    "record": "session",
-    "verify": "session",
+    "Difference": "tflq.inspection.difference",
+    "difference": "tflq.inspection.difference",
+    "Golden": "tflq.verification.golden",
+    "load_golden": "tflq.verification.golden",
+    "OperatorResult": "tflq.verification.results",
+    "Report": "tflq.verification.results",
+    "Status": "tflq.verification.results",
+    "TensorResult": "tflq.verification.results",
+    "Verdict": "tflq.verification.results",
+    "record": "tflq.verification.session",
+    "verify": "tflq.verification.session",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'tflq.verification' has no attribute {name!r}")
-    value = getattr(import_module(f"tflq.verification.{_HOMES[name]}"), name)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -13,19 +13,21 @@ from tflq.errors import (
     LimitError,
     ModelError,
     OperatorFailed,
+    ShapeError,
     StateError,
     UndefinedResultError,
     UnsupportedError,
 )
+from tflq.inspection.constants import Constants, constants_of
+from tflq.inspection.difference import Difference, difference, merged
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.ir import Model, TensorSpec, TensorType
-from tflq.kernels.kernel import EXACT, Exactness, Prepared
+from tflq.kernels.exactness import EXACT, Exactness
+from tflq.kernels.kernel import Prepared
 from tflq.profiles import Profile
-from tflq.verification.comparing import Difference, difference, merged
-from tflq.verification.constants import Constants, constants_of
+from tflq.surgery.tap import single_operator
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.results import OperatorResult, TensorResult
-from tflq.verification.tapping import single_operator
 
 Array = NDArray[Any]
 #: progress(what, done, total): called as work goes on.
@@ -81,6 +83,7 @@ def cumulative(
             if expected is None:
                 missing.add(position)
             else:
+                require_shape(plan, tensor, graph.tensors[tensor], expected)
                 ends.setdefault(position, []).append(difference(expected, trace.values[tensor], k))
         for index, operator in enumerate(graph.operators if golden.tensors else ()):
             for tensor in results_of(model, operator):
@@ -89,8 +92,9 @@ def cumulative(
                 if makers[tensor] != index:
                     found[index].reasons[tensor] = REWRITTEN
                 else:
-                    got, promise = trace.values[tensor], trace.promise(tensor)
-                    found[index].compare(tensor, observation.tensors.get(tensor), got, k, promise)
+                    got, expected = trace.values[tensor], observation.tensors.get(tensor)
+                    require_shape(plan, tensor, graph.tensors[tensor], expected)
+                    found[index].compare(tensor, expected, got, k, trace.promise(tensor))
     if golden.tensors:
         for step in plan.steps:
             found[step.index].constants = _constants(step.prepared, state, step.index)
@@ -198,15 +202,30 @@ class _Alone:
         trace = run(plan, dict(zip(plan.inputs, sample, strict=True)), state, keep_all=True)
         for position, value in state.variables.items():
             variables[self.tensors[position]] = value
-        for tensor in results_of(self.model, self.model.subgraphs[0].operators[self.index]):
+        graph = self.model.subgraphs[0]
+        ends = dict(zip(graph.outputs, observation.outputs, strict=True))
+        for tensor in results_of(self.model, graph.operators[self.index]):
             got = trace.values.get(self.tensors.index(tensor))
-            if got is None or tensor in self.model.subgraphs[0].inputs:
+            if got is None or tensor in graph.inputs:
                 continue
             if self.makers[tensor] != self.index:
                 found.reasons[tensor] = REWRITTEN
             else:
-                found.compare(tensor, observation.tensors.get(tensor), got, k, plan.steps[0].promise)
+                expected = observation.tensors.get(tensor)
+                for seen in (expected, ends.get(tensor)):
+                    require_shape(plan, self.tensors.index(tensor), graph.tensors[tensor], seen)
+                found.compare(tensor, expected, got, k, plan.steps[0].promise)
         found.constants = _constants(plan.steps[0].prepared, state, 0)
+
+
+def require_shape(plan: Plan, tensor: int, spec: TensorSpec, value: Array | None) -> None:
+    """Raise a ShapeError where a value from outside has neither the shape that the file gives the tensor nor the one
+    that it is planned to have, and the latter is certain.
+    """
+    if value is not None and plan.known[tensor]:
+        shape = plan.operands[tensor].shape
+        if value.shape not in (shape, spec.shape):
+            raise ShapeError(spec.name or f"#{tensor}", shape, value.shape)
 
 
 # --- both ------------------------------------------------------------------------------------------------------------

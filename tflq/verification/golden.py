@@ -9,23 +9,37 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count, takewhile
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import FileAccessError, GoldenError, InputError
+from tflq.errors import GoldenError, InputError, LimitError
+from tflq.interpreter.arrays import admit, open_shape
+from tflq.ir import Model
 from tflq.runtimes import Description
 from tflq.runtimes.transport import pack, unpack
-from tflq.verification.inputs import load_npz, numbered
+from tflq.storage.archive import Archive, opened, write_arrays
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
-FORMAT = "tflq-golden/1"
+FORMAT, PROVENANCE = "tflq-golden/1", "tflq_golden"
+_ENTRY = re.compile(r"s(?P<sample>\d{1,9})_(?P<kind>in|out|t)(?P<index>\d{1,9})(\.lengths)?", re.ASCII)
+#: Outputs of a sample that may have no value.
+_ABSENT = 1000
+#: Types of what the provenance says; a tuple of one stands for lists.
+_FACTS: Mapping[str, type | tuple[type]] = {
+    "model_sha256": str, "runtime": dict, "samples": int, "tensors": bool, "notes": (str,),
+}  # fmt: skip
+_RUNTIME: Mapping[str, type | tuple[type]] = {
+    **dict.fromkeys(("name", "package", "version", "resolver", "python", "numpy", "platform", "delegate"), str),
+    "threads": int, "delegated": (int,),
+}  # fmt: skip
 _EMPTY: Mapping[int, Array] = MappingProxyType({})
 
 
@@ -57,7 +71,7 @@ class Golden:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it. Equal goldens give equal bytes."""
-        entries: dict[str, Array] = {"tflq_golden": np.frombuffer(self._provenance().encode(), np.uint8)}
+        entries: dict[str, Array] = {PROVENANCE: np.frombuffer(self._provenance().encode(), np.uint8)}
         for k, observation in enumerate(self.observations):
             for i, value in enumerate(observation.inputs):
                 entries |= pack(f"s{k}_in{i}", value)
@@ -65,11 +79,7 @@ class Golden:
                 entries |= pack(f"s{k}_out{i}", output) if output is not None else {}
             for index, tensor in sorted(observation.tensors.items()):
                 entries |= pack(f"s{k}_t{index}", tensor) if tensor is not None else {}
-        try:
-            with open(path, "wb") as file:
-                np.savez_compressed(file, **entries)  # type: ignore[arg-type]
-        except OSError as error:
-            raise FileAccessError(path, error.strerror or str(error)) from error
+        write_arrays(path, entries, compress=True)
 
     def _provenance(self) -> str:
         runtime = asdict(self.runtime) if isinstance(self.runtime, Description) else dict(self.runtime)
@@ -83,49 +93,115 @@ class Golden:
 def load_golden(path: str | os.PathLike[str]) -> Golden:
     """Read a golden file. Raises GoldenError where it is none, FileAccessError where it cannot be read."""
     try:
-        entries = load_npz(Path(path))
-    except InputError as error:
+        with opened(path) as archive:
+            return _golden(os.fspath(path), archive)
+    except (InputError, LimitError) as error:
         raise GoldenError(str(error)) from error
-    facts = _facts(entries, path)
-    samples = len(numbered(entries))
-    if not samples or facts.get("samples", samples) != samples:
-        raise GoldenError(f"{os.fspath(path)}: expected {facts.get('samples', 'some')} samples, got {samples}")
-    observations = tuple(_observation(entries, k) for k in range(samples))
+
+
+def model_of(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of the model that a golden file says it is for; "" where it says none. Raises as `load_golden`."""
+    with opened(path) as archive:
+        return str(_facts(archive, os.fspath(path)).get("model_sha256", ""))
+
+
+def _golden(path: str, archive: Archive) -> Golden:
+    facts = _facts(archive, path)
+    samples = _samples(archive)
+    if not samples or facts.get("samples", len(samples)) != len(samples):
+        raise GoldenError(f"{path}: expected {facts.get('samples', 'some')} samples, got {len(samples)}")
+    observations = tuple(_observation(archive, k, indices) for k, indices in enumerate(samples))
     if not any(observation.outputs for observation in observations):
-        raise GoldenError(f"{os.fspath(path)}: has no outputs (entries s0_out0 ...)")
+        raise GoldenError(f"{path}: has no outputs (entries s0_out0 ...)")
     return Golden(
         observations=observations,
-        tensors=facts.get("tensors") is True,
-        inputs=InputFacts(os.fspath(path), None, samples),
-        runtime=facts["runtime"] if isinstance(facts.get("runtime"), dict) else {},
-        model_sha256=str(facts.get("model_sha256", "")),
-        notes=tuple(str(note) for note in facts.get("notes", ())),
+        tensors=facts.get("tensors", False),
+        inputs=InputFacts(path, None, len(samples)),
+        runtime=facts.get("runtime", {}),
+        model_sha256=facts.get("model_sha256", ""),
+        notes=tuple(facts.get("notes", ())),
     )
 
 
-def _facts(entries: dict[str, Array], path: str | os.PathLike[str]) -> dict[str, Any]:
-    text = entries.pop("tflq_golden", None)
-    if text is None:
+def fitted(golden: Golden, model: Model) -> Golden:
+    """Return `golden` with its arrays as kernels carry the model's tensors: what it holds comes from elsewhere.
+
+    Shapes of results are not looked at here: some are known only when the model runs.
+
+    Raises:
+        GoldenError: It has another number of inputs or outputs, or tensors that the model lacks.
+        TypeMismatchError, ShapeError, InputError: An array does not fit its tensor.
+    """
+    observations = tuple(_fitted(observation, model, k) for k, observation in enumerate(golden.observations))
+    return replace(golden, observations=observations)
+
+
+def _fitted(observation: Observation, model: Model, k: int) -> Observation:
+    graph = model.subgraphs[0]
+    inputs, outputs = observation.inputs, observation.outputs
+    if len(inputs) != len(graph.inputs):
+        raise GoldenError(f"sample {k}: expected {len(graph.inputs)} inputs, got {len(inputs)}")
+    if len(outputs) > len(graph.outputs):
+        raise GoldenError(f"sample {k}: expected {len(graph.outputs)} outputs, got {len(outputs)}")
+    unknown = [tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)]
+    if unknown:
+        raise GoldenError(f"sample {k}: tensor {unknown[0]} is none of the model's, which has {len(graph.tensors)}")
+
+    def as_carried(tensor: int, value: Array, *, is_input: bool = False) -> Array:
+        spec = graph.tensors[tensor]
+        return admit(value, spec.type, open_shape(spec) if is_input else None, f"sample {k}, {spec.name or tensor}")
+
+    def known(tensor: int, value: Array | None) -> Array | None:
+        return None if value is None else as_carried(tensor, value)
+
+    absent = (None,) * (len(graph.outputs) - len(outputs))
+    return Observation(
+        inputs=tuple(as_carried(t, v, is_input=True) for t, v in zip(graph.inputs, inputs, strict=True)),
+        outputs=tuple(known(t, v) for t, v in zip(graph.outputs, (*outputs, *absent), strict=True)),
+        tensors=MappingProxyType({tensor: known(tensor, value) for tensor, value in observation.tensors.items()}),
+    )
+
+
+def _facts(archive: Archive, path: str) -> dict[str, Any]:
+    """What the archive says of itself: nothing, or values of the types that `Golden.save` writes."""
+    if PROVENANCE not in archive:
         return {}
-    try:
-        facts = json.loads(text.tobytes().decode())
-    except ValueError as error:
-        raise GoldenError(f"{os.fspath(path)}: unreadable provenance ({error})") from error
+    facts = archive.document(PROVENANCE)
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise GoldenError(f"{os.fspath(path)}: expected format {FORMAT}, got {facts.get('format', facts)!r:.80}")
+        got = facts.get("format", "none") if isinstance(facts, dict) else facts
+        raise GoldenError(f"{path}: expected format {FORMAT}, got {got!r:.80}")
+    _check_types(facts, _FACTS, path)
+    _check_types(facts.get("runtime", {}), _RUNTIME, f"{path}: runtime")
     return facts
 
 
-def _observation(entries: Mapping[str, Array], k: int) -> Observation:
-    names = {name.partition(".")[0] for name in entries if name.startswith(f"s{k}_")}
+def _check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]], place: str) -> None:
+    """Refuse values of other types; a tuple of one type stands for a list of such values."""
+    for name, kind in types.items():
+        value = facts.get(name)
+        values, kind = (value, kind[0]) if isinstance(kind, tuple) and isinstance(value, list) else ([value], kind)
+        if name in facts and not all(type(item) is kind for item in values):
+            raise GoldenError(f"{place}: the provenance has a value of another kind under {name}: {value!r:.80}")
 
-    def sequence(kind: str) -> tuple[Array | None, ...]:
-        numbers = [int(n.removeprefix(f"s{k}_{kind}")) for n in names if n.removeprefix(f"s{k}_{kind}").isdigit()]
-        return tuple(unpack(f"s{k}_{kind}{i}", entries) for i in range(max(numbers, default=-1) + 1))
 
-    inputs = sequence("in")
+def _samples(archive: Archive) -> list[dict[str, set[int]]]:
+    """For samples 0, 1, ... without a gap, which inputs ("in"), outputs ("out") and tensors ("t") there are."""
+    found: dict[int, dict[str, set[int]]] = {}
+    for name in archive:
+        entry = _ENTRY.fullmatch(name)
+        if entry:
+            kinds = found.setdefault(int(entry["sample"]), {"in": set(), "out": set(), "t": set()})
+            kinds[entry["kind"]].add(int(entry["index"]))
+    return [found[k] for k in takewhile(found.__contains__, count())]
+
+
+def _observation(archive: Archive, k: int, indices: Mapping[str, set[int]]) -> Observation:
+    inputs = tuple(unpack(f"s{k}_in{i}", archive) for i in range(len(indices["in"])))
     if any(value is None for value in inputs):
         raise GoldenError(f"sample {k} lacks an input")
-    indices = sorted(int(n.removeprefix(f"s{k}_t")) for n in names if n.removeprefix(f"s{k}_t").isdigit())
-    tensors = {index: unpack(f"s{k}_t{index}", entries) for index in indices}
-    return Observation(tuple(v for v in inputs if v is not None), sequence("out"), MappingProxyType(tensors))
+    outputs_end = max(indices["out"], default=-1) + 1
+    if outputs_end > len(indices["out"]) + _ABSENT:
+        raise GoldenError(f"entry s{k}_out{outputs_end - 1} is far beyond the other outputs")
+    outputs = tuple(unpack(f"s{k}_out{i}", archive) for i in range(outputs_end))
+    tensors = {index: unpack(f"s{k}_t{index}", archive) for index in sorted(indices["t"])}
+    return Observation(tuple(v for v in inputs if v is not None), outputs, MappingProxyType(tensors))

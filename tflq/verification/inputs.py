@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -11,10 +12,13 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.errors import FileAccessError, InputError, ShapeError, TypeMismatchError, UnknownNameError, UnsupportedError
+from tflq.errors import FileAccessError, InputError, UnknownNameError, UnsupportedError
+from tflq.interpreter.arrays import admit, fits, open_shape
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.runtimes import Sample
 from tflq.runtimes.transport import unpack
+from tflq.storage.archive import opened
+from tflq.storage.arrays import load_array
 from tflq.verification.generators import GENERATORS, generate
 from tflq.verification.results import InputFacts
 
@@ -83,31 +87,8 @@ def input_specs(model: Model) -> tuple[TensorSpec, ...]:
 
 
 def checked(spec: TensorSpec, value: ArrayLike) -> Array:
-    """`value` as the array that the tensor takes. The shape may differ where the file leaves it open."""
-    name = spec.name or "input"
-    if not isinstance(spec.type, TensorType):
-        raise UnsupportedError("input", types=f"type {spec.type}", reason=name)
-    carrier = CARRIER[spec.type]
-    array = np.asarray(value)
-    if carrier == np.dtype(object):
-        array = array if array.dtype.kind in "OSU" else array.astype(object)
-    elif array.dtype.newbyteorder("=") != carrier:
-        raise TypeMismatchError(name, carrier, array.dtype)
-    if not _fits(spec, array.shape):
-        raise ShapeError(name, spec.shape_signature or spec.shape, array.shape)
-    return np.array(array, dtype=carrier, order="C")
-
-
-def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
-    wanted = spec.shape_signature or spec.shape
-    if rank_is_open(spec):
-        return True
-    return len(shape) == len(wanted) and all(want in (-1, got) for want, got in zip(wanted, shape, strict=True))
-
-
-def rank_is_open(spec: TensorSpec) -> bool:
-    """Whether the file leaves even the number of dimensions open: no shape, and nothing that says it is a scalar."""
-    return not spec.shape and not spec.has_rank and not spec.shape_signature
+    """A copy of `value` as the array that the tensor takes. The shape may differ where the file leaves it open."""
+    return admit(value, spec.type, open_shape(spec), spec.name or "input").copy()
 
 
 def _by_name(model: Model, given: Mapping[str, ArrayLike]) -> Sample:
@@ -144,48 +125,21 @@ def _from_file(model: Model, path: Path) -> tuple[Sample, ...]:
 
 def _samples(spec: TensorSpec, path: Path) -> list[Array]:
     """The samples of one input in an `.npy` or raw file."""
-    return _split(spec, load_npy(path) if path.suffix == ".npy" else _raw(path, spec))
-
-
-def load_npy(path: Path) -> Array:
-    """The array in an `.npy` file; nothing is ever unpickled."""
-    try:
-        with path.open("rb") as file:
-            value: Array = np.lib.format.read_array(file, allow_pickle=False)
-            return value
-    except OSError as error:
-        raise FileAccessError(path, error.strerror or str(error)) from error
-    except (ValueError, EOFError) as error:
-        raise InputError(str(error), name=str(path)) from error
-
-
-def load_npz(path: Path) -> dict[str, Array]:
-    """All arrays of an `.npz` file; nothing is ever unpickled."""
-    try:
-        with np.load(path, allow_pickle=False) as entries:
-            if not isinstance(entries, np.lib.npyio.NpzFile):
-                raise InputError("is no .npz archive", name=str(path))
-            return {name: entries[name] for name in entries.files}
-    except OSError as error:
-        raise FileAccessError(path, error.strerror or str(error)) from error
-    except InputError:
-        raise
-    except Exception as error:  # zipfile and numpy raise many kinds for broken archives
-        raise InputError(f"is no readable .npz archive ({error})", name=str(path)) from error
+    return _split(spec, load_array(path) if path.suffix == ".npy" else _raw(path, spec))
 
 
 def _from_npz(model: Model, path: Path) -> tuple[Sample, ...]:
-    entries = load_npz(path)
     specs = input_specs(model)
-    count = sum(1 for _ in numbered(entries))
-    if count:
-        return tuple(_numbered_sample(specs, entries, k, path) for k in range(count))
-    return (_by_name(model, entries),)
+    with opened(path) as archive:
+        count = len(numbered(archive))
+        if count:
+            return tuple(_numbered_sample(specs, archive, k, path) for k in range(count))
+        return (_by_name(model, archive),)
 
 
-def numbered(entries: Mapping[str, Array]) -> list[int]:
+def numbered(names: Iterable[str]) -> list[int]:
     """The sample numbers k = 0, 1, ... for which there are entries `s<k>_...`, without a gap."""
-    present = {name[1:].partition("_")[0] for name in entries if name.startswith("s") and "_" in name}
+    present = {name[1:].partition("_")[0] for name in names if name.startswith("s") and "_" in name}
     numbers: list[int] = []
     while str(len(numbers)) in present:
         numbers.append(len(numbers))
@@ -211,10 +165,15 @@ def _raw(path: Path, spec: TensorSpec) -> Array:
         data = path.read_bytes()
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
-    size = int(np.prod(spec.shape, dtype=np.int64)) * carrier.itemsize
+    size = math.prod(spec.shape) * carrier.itemsize
     if not size or not data or len(data) % size:
         raise InputError("size of the raw file", name=str(path), expected=f"a multiple of {size} bytes", got=len(data))
     return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier).reshape(-1, *spec.shape)
+
+
+def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
+    wanted = open_shape(spec)
+    return wanted is None or fits(wanted, shape)
 
 
 def _split(spec: TensorSpec, value: Array) -> list[Array]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tflq.kernels.kernel import EXACT, Exactness
+from tflq.api.subject import ModelFacts
+from tflq.kernels.exactness import EXACT, Exactness
 
 if TYPE_CHECKING:
+    from tflq.inspection.constants import Constants
+    from tflq.inspection.difference import Difference
     from tflq.runtimes import Description
-    from tflq.verification.comparing import Difference
-    from tflq.verification.constants import Constants
 
 
 class Status(str, Enum):
@@ -104,15 +105,6 @@ class OperatorResult:
     def promise(self) -> Exactness | None:
         """What its results are promised to be; None where it was not run."""
         return next((t.promise for t in self.tensors if t.promise is not None), None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelFacts:
-    """The model: where it came from ("" for bytes), and its file's size and SHA-256."""
-
-    path: str
-    size: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tflq.api.files import Source
+from tflq.api.subject import Subject, subject
 from tflq.errors import GoldenError, OptionError, UnknownNameError
 from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
+from tflq.storage.output import check_outputs
 from tflq.verification.comparison import Progress, cumulative, isolated
-from tflq.verification.golden import Golden, load_golden
+from tflq.verification.golden import Golden, fitted, load_golden
 from tflq.verification.guards import guards
 from tflq.verification.inputs import InputSource, make_inputs
-from tflq.verification.observe import observe
+from tflq.verification.observation import observe
 from tflq.verification.results import Report, TensorResult
-from tflq.verification.source import Subject, subject
 
 MODES = ("isolated", "cumulative")
 #: A runtime's name, a runtime, a golden file's path, or a golden.
@@ -67,6 +68,7 @@ def verify(
         raise GoldenError(
             f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
         )
+    golden = fitted(golden, target.model)
     mode = mode or ("isolated" if golden.tensors else "cumulative")
     if mode == "isolated":
         if not golden.tensors:
@@ -100,7 +102,14 @@ def record(
     seed: int = 0,
     python: str | None = None,
 ) -> Golden:
-    """Run a real runtime and keep what it produced, in a golden file at `path` where one is given."""
+    """Run a real runtime and keep what it produced, in a golden file at `path` where one is given.
+
+    Raises:
+        FileAccessError: `path` cannot be written, or is a file that is read; known before anything is run.
+    """
+    if path is not None:
+        sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]
+        check_outputs([path], sources, replace=True)
     target = subject(model)
     made = make_inputs(target.model, inputs, samples, seed)
     golden = observe(target, runtime_by_name(against, python=python), made, all_tensors=all_tensors)

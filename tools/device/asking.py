@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from device.operators import compute
 from device.planting import Case, Subject, profile_of
+from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.explanation import Explanation
 from tflq.interpreter import make_plan, run
-from tflq.verification.discriminating import Discrimination, Trial, discriminate
-from tflq.verification.dump import Dump
-from tflq.verification.explain import Explanation
-from tflq.verification.tapping import single_operator
+from tflq.surgery.tap import single_operator
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ import tflq
 from device.asking import left_over
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
-from tflq.verification.dump import load_dumps
+from tflq.diagnosis.dump import load_dumps
 
 #: What the rates have to be at least.
 WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "settled": 0.95, "not wrong": 1.0, "left open": 1.0, "same": 1.0}

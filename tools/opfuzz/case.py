@@ -24,10 +24,11 @@ class Case:
     options: tuple[str, Mapping[str, Any]] | None = None
     version: int = 1
     intermediates: tuple[T, ...] = field(default=())
+    body: str = ""  # the one operator of a second subgraph
 
     def model(self) -> bytes:
         """The `.tflite` file."""
-        return build(self.op, self.inputs, self.outputs, self.options, self.version, self.intermediates)
+        return build(self.op, self.inputs, self.outputs, self.options, self.version, self.intermediates, self.body)
 
     @property
     def types(self) -> str:

@@ -14,6 +14,7 @@ from opfuzz.case import Array, Case, fed
 from opfuzz.one_operator import T
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.kernel import Kernel
+from tflq.kernels.signature import Slot
 from tflq.profiles.litert_ref import LITERT_REF
 
 X = TypeVar("X")
@@ -160,16 +161,17 @@ class Draw:
 
     def types(self, op: str, choose: Callable[[Kernel], bool] = lambda row: True) -> tuple[list[str | None], list[str]]:
         """Operand types of one row of the kernel table: (inputs, None where one is left out; outputs)."""
-        left, right = _signature(self.pick([row for row in _rows(op) if choose(row) and not row.sparse]).types)
+        signature = self.pick([row for row in _rows(op) if choose(row) and not row.sparse]).signature
         chosen: dict[tuple[str, ...], str] = {}  # equal alternatives are one type
 
-        def choice(slot: tuple[tuple[str, ...], bool]) -> str | None:
-            if slot[1] and self.chance(0.3):
+        def choice(slot: Slot) -> str | None:
+            if slot.optional and self.chance(0.3):
                 return None
-            return chosen.setdefault(slot[0], str(self.pick(slot[0])))
+            types = _feedable(slot)
+            return chosen.setdefault(types, str(self.pick(types)))
 
-        inputs = [choice(slot) for slot in left]
-        return inputs, [name for name in map(choice, right) if name is not None]
+        inputs = [choice(slot) for slot in signature.inputs]
+        return inputs, [name for name in map(choice, signature.outputs) if name is not None]
 
     def version(self, op: str) -> int:
         """A version that the kernel table knows: the newest half of the time."""
@@ -196,18 +198,10 @@ class Draw:
 @cache
 def _rows(op: str) -> tuple[Kernel, ...]:
     """The rows of the kernel table whose operands can all be fed."""
-    return tuple(
-        row for row in LITERT_REF.kernels[op] if all(slot[0] for half in _signature(row.types) for slot in half)
-    )
+    return tuple(row for row in LITERT_REF.kernels[op] if all(map(_feedable, row.signature.slots)))
 
 
-@cache
-def _signature(text: str) -> tuple[tuple[tuple[tuple[str, ...], bool], ...], ...]:
-    """((alternatives, may be absent), ...) of inputs and outputs; types that cannot be fed are left out."""
-    halves = text.partition("->")[::2]
-    return tuple(tuple((_alternatives(word.rstrip("?*")), "?" in word) for word in half.split()) for half in halves)
-
-
-def _alternatives(names: str) -> tuple[str, ...]:
-    known = sorted(FEEDABLE - {"int4"}) if names == "any" else names.split("|")
+def _feedable(slot: Slot) -> tuple[str, ...]:
+    """The types of an operand that can be fed."""
+    known = sorted(FEEDABLE - {"int4"}) if slot.types is None else [type_.label for type_ in slot.types]
     return tuple(name for name in known if name in FEEDABLE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from flatbuffers import flexbuffers
 
 from tflq.flatbuf import write
 from tflq.ir import (
@@ -44,7 +45,9 @@ class T:
         quantization = None
         if self.scale is not None:
             scale = np.atleast_1d(np.asarray(self.scale, np.float32))
-            zero_point = np.broadcast_to(np.asarray(self.zero_point, np.int64), scale.shape)
+            zero_point = np.asarray(self.zero_point, np.int64)
+            if zero_point.ndim == 0:
+                zero_point = np.broadcast_to(zero_point, scale.shape)
             quantization = Quantization(scale, zero_point.copy(), self.axis)
         return TensorSpec(
             name=name, type=TensorType[self.type.upper()], shape=tuple(self.shape), buffer=buffer,
@@ -59,8 +62,13 @@ def build(
     options: tuple[str, Mapping[str, Any]] | None = None,
     version: int = 1,
     intermediates: Sequence[T] = (),
+    body: str = "",
 ) -> bytes:
-    """The file of a model with one operator. `options` is ("AddOptions", {field: value}); None inputs are absent."""
+    """The file of a model with one operator. `options` is ("AddOptions", {field: value}); None inputs are absent.
+
+    Options of a custom operator are ("", {name: value}). `body` is the one operator of a second subgraph, for operators
+    that read its name.
+    """
     buffers = [Buffer()]
     tensors: list[TensorSpec] = []
 
@@ -77,16 +85,22 @@ def build(
     given = [add(t, f"in{i}") for i, t in enumerate(inputs)]
     made = [add(t, f"out{i}") for i, t in enumerate(outputs)]
     between = [add(t, f"mid{i}") for i, t in enumerate(intermediates)]
-    code = enum("BuiltinOperator")[op]
+    builtin = enum("BuiltinOperator")
+    record = Record(options[0], dict(options[1])) if options and options[0] else None
+    second = record is not None and record.table in in_second_union()
     operator = Operator(
-        0, tuple(given), tuple(made),
-        options=Record(options[0], dict(options[1])) if options and options[0] not in in_second_union() else None,
-        options_2=Record(options[0], dict(options[1])) if options and options[0] in in_second_union() else None,
+        0, tuple(given), tuple(made), options=None if second else record, options_2=record if second else None,
+        custom_options=bytes(flexbuffers.Dumps(dict(options[1]))) if options and not options[0] else None,
         intermediates=tuple(between) or None,
     )  # fmt: skip
     free = [i for i, t in zip(given, inputs, strict=True) if t is not None and t.value is None and not t.variable]
-    graph = Subgraph(tuple(tensors), tuple(free), tuple(made), (operator,), "main")
-    return write(Model(3, (OperatorCode(code, op, version),), (graph,), tuple(buffers)))
+    codes = [OperatorCode(builtin[op], op, version) if op in builtin else OperatorCode(32, "CUSTOM", version, op)]
+    graphs = [Subgraph(tuple(tensors), tuple(free), tuple(made), (operator,), "main")]
+    if body:
+        scalars = tuple(T("float32", ()).spec(f"body{i}", 0) for i in range(3))
+        codes.append(OperatorCode(builtin[body], body))
+        graphs.append(Subgraph(scalars, (0, 1), (2,), (Operator(1, (0, 1), (2,)),), "body"))
+    return write(Model(3, tuple(codes), tuple(graphs), tuple(buffers)))
 
 
 def in_second_union() -> frozenset[str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from tflq.kernels.arm64.matrix_vector import ruy
-from tflq.kernels.blocks import Prepare
+from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.conv_2d import prepare_quantized, shapes
 from tflq.numerics.arithmetic import Arithmetic

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.contraction import multipliers
-from tflq.kernels.geometry import Window
+from tflq.kernels.families.contraction import multipliers
+from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.depthwise_conv_2d import prepare_quantized, shapes
 from tflq.numerics.arithmetic import Arithmetic

@@ -14,17 +14,19 @@ packages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tflq.kernels.activation import clamp_in_place, float_range
-from tflq.kernels.binary import Prepare, both
-from tflq.kernels.blocks import in_whole_blocks, run_of
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.binary import Prepare, both
+from tflq.kernels.families.unary import same_type
+from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.unary import same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 
 #: Floats in a vector.
 BLOCK = 4
@@ -38,12 +40,12 @@ class Run(NamedTuple):
     numbers: int  # those from here on are held as numbers; what lies between is compared
 
 
-class OpData(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
     """Constants."""
 
     function: Callable[..., Array]
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
     run: Run
 
 
@@ -69,7 +71,7 @@ def held(function: Callable[..., Array], loops: Loops) -> Prepare:
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, _ = both(node)
-        data = OpData(function, *float_range(node), loops(a.shape, b.shape))
+        data = OpData(function, float_range(node), loops(a.shape, b.shape))
         return Prepared((broadcast_shape(node, a, b),), data, evaluate)
 
     return prepare
@@ -80,7 +82,8 @@ def rectified(high: float, loops: Loops) -> Prepare:
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, _ = same_type(node)
-        return Prepared((x.shape,), OpData(np.copy, np.float32(0), np.float32(high), loops(x.shape, x.shape)), evaluate)
+        limits = NumberClamp(np.float32(0), np.float32(high))
+        return Prepared((x.shape,), OpData(np.copy, limits, loops(x.shape, x.shape)), evaluate)
 
     return prepare
 
@@ -89,9 +92,9 @@ def evaluate(data: OpData, *operands: Array) -> Array:
     """Rounding: one, of float32. Overflow: to the limits."""
     values = np.asarray(data.function(*operands), order="C")
     runs = values.reshape(-1, data.run.length)
-    _hold_in_vectors(runs[:, : data.run.vectors], data.low)
-    _hold_as_numbers(runs[:, data.run.numbers :], data.low)
-    return clamp_in_place(values, data.low, data.high)
+    _hold_in_vectors(runs[:, : data.run.vectors], data.clamp.low)
+    _hold_as_numbers(runs[:, data.run.numbers :], data.clamp.low)
+    return clamp_in_place(values, *data.clamp)
 
 
 def _hold_in_vectors(values: Array, low: np.float32) -> None:

@@ -19,8 +19,8 @@ from tflq.kernels.arm64.float_limits import (
     rows,
     where_equal,
 )  # fmt: skip
-from tflq.kernels.binary import prepare_plain
-from tflq.kernels.blocks import in_whole_blocks, run_of
+from tflq.kernels.families.binary import prepare_plain
+from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
 from tflq.kernels.kernel import Array, Kernel, Shape
 
 

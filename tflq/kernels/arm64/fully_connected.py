@@ -11,7 +11,7 @@ from math import prod
 
 from tflq.kernels.arm64.conv_2d import Scaling
 from tflq.kernels.arm64.matrix_vector import ruy
-from tflq.kernels.blocks import Prepare
+from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.fully_connected import output_shape, prepare_quantized
 from tflq.numerics.arithmetic import Arithmetic, prepared_real

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.kernels.arm64.fully_connected_hybrid import fused_matrix
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, close
+from tflq.kernels.exactness import close
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.fully_connected_hybrid import prepare_with
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.dynamic_range import Rows, quantize_rows

@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.families.unary import tabulated
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.quantize import TwoTables, eval_tables
 from tflq.kernels.reference import hard_swish
 from tflq.kernels.reference.hard_swish import OpData
-from tflq.kernels.unary import tabulated
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_up, wrap
 from tflq.numerics.stages import type_range
 
@@ -37,17 +38,19 @@ def eval_whole(data: OpData, x: Array) -> Array:
     """Source: HardSwish. Rounding: half up in products and shifts, floor in the last product."""
     out = np.empty(x.shape, x.dtype)
     _hard_swish(
-        x, data.input_zero_point, data.output_zero_point, data.output_multiplier, data.output_shift,
-        data.reluish_multiplier, data.reluish_shift, *type_range(x.dtype), out,
+        x, int(data.input_zero_point), int(data.output_zero_point), *data.output, *data.reluish,
+        *type_range(x.dtype), out,
     )  # fmt: skip
     return out
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _hard_swish(
     x: Array, input_zero_point: Int, output_zero_point: Int, output_multiplier: Int, output_shift: Int,
     reluish_multiplier: Int, reluish_shift: Int, low: Int, high: Int, out: Array,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: `x` and `out` hold all 256 codes."""
     for i in range(len(out)):
         finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)
         scaled = doubling_high_mul(finer, output_multiplier, 16)

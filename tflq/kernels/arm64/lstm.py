@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tflq.kernels.arm64.conv_2d import Scaling
 from tflq.kernels.arm64.matrix_vector import ruy
-from tflq.kernels.blocks import Prepare
+from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.recurrent.lstm_basic import WEIGHTS, prepare_with
 from tflq.numerics.arithmetic import Arithmetic

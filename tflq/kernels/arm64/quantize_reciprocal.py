@@ -15,6 +15,7 @@ from tflq.kernels.reference import quantize
 from tflq.kernels.reference.quantize import FloatData
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 
@@ -33,8 +34,10 @@ def eval_reciprocal(data: FloatData, x: Array) -> Array:
     return out
 
 
+@in_pieces(4, x="r", out="r")
 @compiled
 def _quantize(x: Array, inverse: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
+    """Eval guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         whole = float_to_int32(round_half_away(np.float64(np.float32(x[i] * inverse))))
         out[i] = clamp(wrap_int32(whole + zero_point), low, high)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Catalogue
+from tflq.kernels.table import catalogue
 
 _PACKAGE = "tflq.kernels.arm64"
 
 #: The reference resolver of LiteRT 2.3.
-REFERENCE_ARM64 = Catalogue(
+REFERENCE_ARM64 = catalogue(
     _PACKAGE,
     {
         "FULLY_CONNECTED": "fully_connected_hybrid",
@@ -17,7 +17,7 @@ REFERENCE_ARM64 = Catalogue(
 )
 
 #: The optimized resolver of LiteRT 2.3.
-OPTIMIZED_ARM64 = Catalogue(
+OPTIMIZED_ARM64 = catalogue(
     _PACKAGE,
     {
         "ADD": "float_limits",
@@ -34,7 +34,7 @@ OPTIMIZED_ARM64 = Catalogue(
 )
 
 #: The reference resolver of releases up to 2.14.
-REFERENCE_2_14_ARM64 = Catalogue(
+REFERENCE_2_14_ARM64 = catalogue(
     _PACKAGE,
     {
         "ADD": "float_limits_2_14_reference",
@@ -53,7 +53,7 @@ REFERENCE_2_14_ARM64 = Catalogue(
 )
 
 #: The vector code that releases up to 2.14 have on AArch64 and not on x86-64.
-VECTOR_CODE_2_14 = Catalogue(
+VECTOR_CODE_2_14 = catalogue(
     "tflq.kernels.optimized",
     {
         "ADD": "add",
@@ -64,7 +64,7 @@ VECTOR_CODE_2_14 = Catalogue(
 )
 
 #: The optimized resolver of releases up to 2.14, over its vector code.
-OPTIMIZED_2_14_ARM64 = Catalogue(
+OPTIMIZED_2_14_ARM64 = catalogue(
     _PACKAGE,
     {
         "ADD": "float_limits_2_14",

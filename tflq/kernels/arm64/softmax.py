@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.rows import as_rows
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.softmax import check_8bit
-from tflq.kernels.rows import as_rows
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.libm import expf
 from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 from tflq.numerics.stages import type_range
 
@@ -30,7 +33,7 @@ class OpData:
 
     exps: Array  # by how far a code lies below its row's largest, times 65535, int32
     scale: np.float32  # of the output
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
     dtype: np.dtype[Any]
 
 
@@ -52,20 +55,23 @@ def evaluate(data: OpData, x: Array) -> Array:
     factors = np.float32(1) / (sums.astype(np.float32) * data.scale)
     known = {real: quantize_multiplier(real) for real in set(factors.tolist())}
     pairs = np.array([known[real] for real in factors.tolist()], np.int64).reshape(-1, 2)
-    _scale_rows(rows, data.exps, pairs, data.zero_point, *type_range(data.dtype), as_rows(out))
+    _scale_rows(rows, data.exps, pairs, int(data.zero_point), *type_range(data.dtype), as_rows(out))
     return out
 
 
 @compiled
 def _largest(row: Array) -> Int:
+    """Eval guarantees: a row has at least one element."""
     largest = np.int64(row[0])
     for c in range(1, row.size):
         largest = max(largest, np.int64(row[c]))
     return largest
 
 
+@in_pieces(2, x="r", sums="r")
 @compiled
 def _sum_exps(x: Array, exps: Array, sums: Array) -> None:
+    """Prepare guarantees: codes have 8 bits and `exps` 256 entries. Eval guarantees: no row is empty; one sum a row."""
     for r in range(x.shape[0]):
         largest, total = _largest(x[r]), np.int64(0)
         for c in range(x.shape[1]):
@@ -73,8 +79,12 @@ def _sum_exps(x: Array, exps: Array, sums: Array) -> None:
         sums[r] = total
 
 
+@in_pieces(4, x="r", factors="r", out="r")
 @compiled
 def _scale_rows(x: Array, exps: Array, factors: Array, zero_point: Int, low: Int, high: Int, out: Array) -> None:
+    """Prepare guarantees: codes have 8 bits and `exps` 256 entries. Eval guarantees: no row is empty; `factors` is
+    (rows, 2).
+    """
     for r in range(x.shape[0]):
         largest, mantissa, shift = _largest(x[r]), factors[r, 0], factors[r, 1]
         for c in range(x.shape[1]):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import SAME_LIBM, Kernel, Node, Prepared
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.optimized import softmax
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import nearest_half_away

@@ -5,6 +5,7 @@ Source: TensorFlow 2.14 optimized/integer_ops/transpose_conv.h, optimized_ops.h 
 
 from __future__ import annotations
 
+from tflq.ir import TensorType
 from tflq.kernels.optimized import transpose_conv
 
-KERNELS = tuple(kernel for kernel in transpose_conv.KERNELS if "int16" not in kernel.types)
+KERNELS = tuple(kernel for kernel in transpose_conv.KERNELS if not kernel.signature.makes(TensorType.INT16))

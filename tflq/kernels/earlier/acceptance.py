@@ -7,10 +7,12 @@ Source: TensorFlow 2.14 lite/kernels/register.cc, register_ref.cc, and the check
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from tflq.kernels.kernel import Kernel, KernelTable
-from tflq.kernels.registered import Registered
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.resolver import registered
+from tflq.kernels.signature import Signature
+from tflq.kernels.table import KernelTable
 
 _VERSIONS = {
     1: "ADD_N ASSIGN_VARIABLE ATAN2 BITCAST BITWISE_XOR BROADCAST_ARGS BUCKETIZE CALL_ONCE CEIL COMPLEX_ABS CONV_3D "
@@ -54,8 +56,8 @@ REFERENCE: Mapping[str, int] = {
 
 _MOVING = "BATCH_TO_SPACE_ND EMBEDDING_LOOKUP MIRROR_PAD SLICE SPACE_TO_BATCH_ND STRIDED_SLICE TILE TRANSPOSE"
 #: Types of what an operator computes on that came later.
-_LATER: Mapping[str, frozenset[str]] = {
-    type_: frozenset(ops.split())
+_LATER: Mapping[TensorType, frozenset[str]] = {
+    TensorType[type_.upper()]: frozenset(ops.split())
     for type_, ops in {
         "bool": "BATCH_TO_SPACE_ND EMBEDDING_LOOKUP GATHER_ND MIRROR_PAD PAD PADV2 REDUCE_MAX REDUCE_MIN "
         "RESIZE_NEAREST_NEIGHBOR SPACE_TO_BATCH_ND",
@@ -76,43 +78,47 @@ _LATER: Mapping[str, frozenset[str]] = {
     }.items()
 }
 #: Forms that are narrower, or were not there, where that does not hang on one operand's type alone.
-_FORMS: Mapping[tuple[str, str], str] = {
-    ("BATCH_MATMUL", "int16 int8|int16 -> int16"): "int16 int16 -> int16",
-    ("DEQUANTIZE", "int8|uint8|int16|int4 -> float32"): "int8|uint8|int16 -> float32",
-    ("EMBEDDING_LOOKUP", "int32 int8|uint8|int4 -> float32"): "int32 int8|uint8 -> float32",
-    ("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16"): "",
-    ("PRELU", "int16 int8 -> int16"): "",
-    ("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32"): "",
+_FORMS: Mapping[tuple[str, Signature], Signature | None] = {
+    (op, Signature.parse(types)): Signature.parse(left) if left else None
+    for op, types, left in (
+        ("BATCH_MATMUL", "int16 int8|int16 -> int16", "int16 int16 -> int16"),
+        ("DEQUANTIZE", "int8|uint8|int16|int4 -> float32", "int8|uint8|int16 -> float32"),
+        ("EMBEDDING_LOOKUP", "int32 int8|uint8|int4 -> float32", "int32 int8|uint8 -> float32"),
+        ("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", ""),
+        ("PRELU", "int16 int8 -> int16", ""),
+        ("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", ""),
+    )
 }
 #: Types that no operator had.
-_NOWHERE = frozenset(["bfloat16", "float8_e4m3fn", "float8_e5m2", "int2", "uint4"])
+_NOWHERE = frozenset(
+    (TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2, TensorType.INT2, TensorType.UINT4)
+)
 
 
-def _known(row: Kernel) -> Kernel | None:
+def known(row: Kernel) -> Kernel | None:
     """The row without the types that came later: anywhere, or in the operands that have the output's types."""
-    words = row.types.split()
-    data = (words[0] if words[-1] == "bool" else words[-1]).rstrip("?*")
+    data = _data(row.signature)
     later = _NOWHERE.union(type_ for type_, ops in _LATER.items() if row.op in ops)
-    left = [_without(word, later if word.rstrip("?*") == data else _NOWHERE) for word in words]
-    if "" in left:
+    left = row.signature.narrowed(lambda slot: slot.without(later if slot.types == data else _NOWHERE))
+    if left is None:
         return None
-    types = " ".join(left)
-    types = _FORMS.get((row.op, types), types)
-    return replace(row, types=types) if types else None
+    signature = _FORMS.get((row.op, left), left)
+    return None if signature is None else row.taking(signature)
 
 
-def _without(word: str, types: frozenset[str]) -> str:
-    """An operand's alternatives without some; empty where none is left."""
-    bare = word.rstrip("?*")
-    kept = "|".join(name for name in bare.split("|") if name not in types)
-    return kept and kept + word[len(bare) :]
+def _data(signature: Signature) -> tuple[TensorType, ...] | None:
+    """The types of what a row computes on: those of its result or, where that is bool, of its first input."""
+    if not signature.outputs:
+        return ()
+    result = signature.outputs[-1]
+    return signature.inputs[0].types if result.is_only(TensorType.BOOL) else result.types
 
 
 def registered_for_reference(base: KernelTable) -> KernelTable:
     """What BUILTIN_REF has of a table."""
-    return Registered(base, REFERENCE, _known)
+    return registered(base, REFERENCE, known)
 
 
 def registered_for_optimized(base: KernelTable) -> KernelTable:
     """What BUILTIN_WITHOUT_DEFAULT_DELEGATES has of a table."""
-    return Registered(base, OPTIMIZED, _known)
+    return registered(base, OPTIMIZED, known)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.kernels.extremum import AXIS, OpData
+from tflq.kernels.families.extremum import AXIS, OpData
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.registry import REFERENCE
 from tflq.numerics.arithmetic import Arithmetic

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import close
+from tflq.kernels.exactness import close
 from tflq.kernels.reference.gelu import KERNELS as REFERENCE
 
 UNCLAIMED = close("erf and tanh of an Eigen of that time, which are not reproduced")
 
-KERNELS = tuple(
-    replace(row, versions=(1, 2), exactness=UNCLAIMED) for row in REFERENCE if row.types.endswith("float32")
-)
+KERNELS = tuple(replace(row, versions=(1, 2), exactness=UNCLAIMED) for row in REFERENCE if row.signature.is_float)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import close
+from tflq.kernels.exactness import close
 from tflq.kernels.reference import (
     batch_matmul_hybrid,
     conv_2d_hybrid,

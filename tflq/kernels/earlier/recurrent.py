@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import close
+from tflq.ir import TensorType
+from tflq.kernels.exactness import close
 from tflq.kernels.reference import (
     bidirectional_sequence_lstm,
     bidirectional_sequence_rnn,
@@ -23,5 +24,8 @@ FILES = (
 )  # fmt: skip
 
 KERNELS = tuple(
-    replace(row, exactness=UNCLAIMED) for file in FILES for row in file.KERNELS if row.types.startswith("float32")
+    replace(row, exactness=UNCLAIMED)
+    for file in FILES
+    for row in file.KERNELS
+    if row.signature.starts_with(TensorType.FLOAT32)
 )

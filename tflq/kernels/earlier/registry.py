@@ -1,11 +1,14 @@
-"""The table of what releases up to 2.14 computed in their own way."""
+"""The tables of what earlier releases computed in their own way; each lies over that of the release after it."""
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Catalogue
+from tflq.kernels.table import catalogue
 
-EARLIER = Catalogue(
-    "tflq.kernels.earlier",
+_PACKAGE = "tflq.kernels.earlier"
+
+#: Releases up to 2.14.
+EARLIER = catalogue(
+    _PACKAGE,
     {
         "ARG_MAX": "extremum",
         "ARG_MIN": "extremum",
@@ -26,3 +29,33 @@ EARLIER = Catalogue(
         "UNIDIRECTIONAL_SEQUENCE_RNN": "recurrent",
     },
 )
+
+#: LiteRT up to 2.0, both resolvers.
+UP_TO_LITERT_2_0 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul"})
+
+#: LiteRT up to 1.0, both resolvers.
+UP_TO_LITERT_1_0 = catalogue(_PACKAGE, {"CONV_2D": "four_bits", "FULLY_CONNECTED": "four_bits"})
+
+#: Releases up to 2.13, both resolvers.
+UP_TO_2_13 = catalogue(_PACKAGE, {"PAD": "pad_2_13", "PADV2": "pad_2_13", "SUM": "sum_2_13"})
+
+#: Releases up to 2.12, both resolvers.
+UP_TO_2_12 = catalogue(_PACKAGE, {"MEAN": "mean_2_12", "SUM": "sum_2_12"})
+
+#: Releases up to 2.11, both resolvers.
+UP_TO_2_11 = catalogue(_PACKAGE, {"TRANSPOSE_CONV": "transpose_conv_2_11"})
+
+#: Releases up to 2.9, the reference resolver, and the optimized one where it has no vector code.
+UP_TO_2_9 = catalogue(_PACKAGE, {"FULLY_CONNECTED": "fully_connected_2_9", "MEAN": "mean_2_9"})
+
+#: Releases up to 2.8, both resolvers.
+UP_TO_2_8 = catalogue(_PACKAGE, {"TRANSPOSE_CONV": "transpose_conv_2_8"})
+
+#: 2.7, both resolvers.
+UP_TO_2_7 = catalogue(
+    _PACKAGE,
+    {"FULLY_CONNECTED": "fully_connected_2_7", "RANDOM_STANDARD_NORMAL": "random_standard_normal_2_7"},
+)
+
+#: 2.12 and releases up to 2.5 on x86-64, whose packages have the NEON code by way of SSE: the reference resolver.
+VECTORS_2_12 = catalogue("tflq.kernels.tf1", {"LSTM": "lstm"})

@@ -6,7 +6,9 @@ Source: TensorFlow 2.14 lite/kernels/reverse.cc Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Kernel, Node, Prepared
+from dataclasses import replace
+
+from tflq.kernels.kernel import Node, Prepared
 from tflq.kernels.operands import axis_within, integers, require_rank, require_same_type
 from tflq.kernels.reference.reverse_v2 import KERNELS as REFERENCE
 from tflq.kernels.reference.reverse_v2 import eval_reverse
@@ -24,4 +26,4 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), (axis_within(node, axes[0], len(x.shape)),), eval_reverse)
 
 
-KERNELS = tuple(Kernel(row.op, row.types, prepare, row.versions, row.shape_operands) for row in REFERENCE)
+KERNELS = tuple(replace(row, prepare=prepare) for row in REFERENCE)

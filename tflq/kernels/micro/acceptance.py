@@ -5,10 +5,9 @@ Source: tflite-micro (October 2026), python_ops_resolver.cc; the type switches o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-
-from tflq.kernels.kernel import Kernel, KernelTable
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.table import KernelTable
 
 _OPERATORS = (
     "ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND BROADCAST_ARGS "
@@ -33,39 +32,20 @@ _NO_HYBRID = "BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED SVDF TRANSP
 OPERATORS, TAKES_UINT8, NO_HYBRID = (frozenset(names.split()) for names in (_OPERATORS, _TAKES_UINT8, _NO_HYBRID))
 
 
-class Accepted(Mapping[str, tuple[Kernel, ...]]):
+_CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
+
+def accepted(base: KernelTable) -> KernelTable:
     """The rows of `base` that are taken, less the alternatives that are not."""
-
-    def __init__(self, base: KernelTable) -> None:
-        self._base = base
-
-    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
-        if op not in self:
-            raise KeyError(op)
-        return tuple(row for row in map(_narrowed, self._base[op]) if row is not None)
-
-    def __contains__(self, op: object) -> bool:
-        return op in OPERATORS and op in self._base
-
-    def __iter__(self) -> Iterator[str]:
-        return (op for op in self._base if op in OPERATORS)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    return base.only(OPERATORS.__contains__).each(_narrowed)
 
 
 def _narrowed(row: Kernel) -> Kernel | None:
     """The row without uint8 where that is refused; None where nothing of it is left."""
-    if row.op in NO_HYBRID and row.types.endswith("-> float32") and "int" in row.types.removeprefix("int32 "):
+    signature = row.signature
+    if row.op in NO_HYBRID and signature.is_float and signature.reads(*_CODES):
         return None
-    if row.op in TAKES_UINT8 or "uint8" not in row.types:
+    if row.op in TAKES_UINT8:
         return row
-    words = [_without_uint8(word) for word in row.types.split()]
-    return replace(row, types=" ".join(words)) if all(words) else None
-
-
-def _without_uint8(word: str) -> str:
-    """The alternatives of one operand but uint8, with its mark; empty where there is no other."""
-    mark = word[-1] if word[-1] in "?*" else ""
-    kept = [name for name in word.rstrip("?*").split("|") if name != "uint8"]
-    return "|".join(kept) + mark if kept else ""
+    left = signature.without(TensorType.UINT8)
+    return None if left is None else row.taking(left)

@@ -15,8 +15,8 @@ from functools import partial
 
 import numpy as np
 
-from tflq.kernels.binary import both
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.families.binary import both
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.reference import mul
 from tflq.numerics.arithmetic import Arithmetic

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Catalogue
+from tflq.kernels.table import catalogue
 
-MICRO = Catalogue(
+MICRO = catalogue(
     "tflq.kernels.micro",
     {
         "ADD": "add",

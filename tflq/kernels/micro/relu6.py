@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.activation import quantized_limit
+from tflq.kernels.families.activation import quantized_limit
+from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp
 from tflq.numerics.stages import type_range
 
 
@@ -25,8 +26,7 @@ from tflq.numerics.stages import type_range
 class OpData:
     """Constants of the quantized forms."""
 
-    low: int  # LSB of input, the code of 0
-    high: int  # LSB of input, the code of 6; it wins where it is below `low`
+    clamp: Clamp  # LSB of input, the code of 0
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -36,12 +36,13 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(bool(x.scale > 0), "needs a positive per-tensor scale", x, got=x.scale)
     smallest, largest = type_range(dtype)
     six = min(max(quantized_limit(6.0, x.scale, x.zero_point), smallest), largest)
-    return prepare_unary(node, OpData(x.zero_point, six), eval_quantized, dtype)
+    return prepare_unary(node, OpData(Clamp(int(x.zero_point), six)), eval_quantized, dtype)
 
 
 def eval_quantized(data: OpData, x: Array) -> Array:
     """Source: Relu6Quantized. Rounding: none. Overflow: none."""
-    return np.asarray(np.minimum(np.maximum(x, x.dtype.type(data.low)), x.dtype.type(data.high)))
+    low, high = data.clamp
+    return np.asarray(np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high)))
 
 
 KERNELS = tuple(Kernel("RELU6", f"{t} -> {t}", prepare_quantized, (1, 3)) for t in ("int8", "int16"))

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
+from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.quantized import check_elementwise, refuse_negative
 from tflq.kernels.reference.rsqrt import inverse_multiplier, inverse_roots
-from tflq.kernels.unary import same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.multiplier import Multiplier
 from tflq.numerics.stages import type_range
 
 
@@ -26,15 +27,14 @@ from tflq.numerics.stages import type_range
 class OpData:
     """The output's scaling of inverse roots with 20 fractional bits."""
 
-    mantissa: int  # Q31
-    shift: int  # to the left
+    multiplier: Multiplier  # Q31
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Zero points must be 0."""
     x, y = same_type(node)
     check_elementwise(node)
-    return Prepared((x.shape,), OpData(*inverse_multiplier(x, y)), eval_int16)
+    return Prepared((x.shape,), OpData(inverse_multiplier(x, y)), eval_int16)
 
 
 def eval_int16(data: OpData, x: Array) -> Array:
@@ -42,7 +42,7 @@ def eval_int16(data: OpData, x: Array) -> Array:
     refuse_negative("Rsqrt", x, 0)
     out = np.empty(x.shape, np.int16)
     codes = np.ascontiguousarray(x).reshape(-1)
-    inverse_roots(codes, 0, data.mantissa, data.shift, 0, *type_range(np.int16), out.reshape(-1))
+    inverse_roots(codes, 0, *data.multiplier, 0, *type_range(np.int16), out.reshape(-1))
     return out
 
 

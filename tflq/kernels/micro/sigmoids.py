@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.multiplier import quantize_multiplier
 from tflq.numerics.scaling import calculate_input_radius

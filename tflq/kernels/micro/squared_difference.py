@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.binary import both
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.scaled_sum import scaled_codes, smaller_than_one
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.squared_difference import OpData
-from tflq.kernels.scaled_sum import scaled_codes, smaller_than_one
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.stages import OutputPipeline, type_range
 
 
@@ -32,7 +33,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = OpData(
         first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, 0),
         second=scaled_codes(b, arithmetic, np.float64(b.scale) / twice, 0),
-        pipeline=OutputPipeline(arithmetic.requantize(output), 0, *type_range(dtype), dtype),
+        pipeline=OutputPipeline(arithmetic.requantize(output), ZeroPoint(0), type_range(dtype), dtype),
     )
     return Prepared((broadcast_shape(node, a, b),), data, eval_int16)
 

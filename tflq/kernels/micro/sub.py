@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tflq.kernels.families.scaled_sum import prepare_general
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.scaled_sum import prepare_general
 
 KERNELS = (Kernel("SUB", "int16 int16 -> int16", partial(prepare_general, sign=-1), (1, 5)),)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from tflq.kernels.families.reduction import AXES
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.reduction import AXES
 from tflq.kernels.reference import sum as reference
 
 KERNELS = tuple(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.kernels.geometry import Window, window
+from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference import transpose_conv as reference
 from tflq.numerics.arithmetic import Arithmetic

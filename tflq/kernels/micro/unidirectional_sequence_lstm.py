@@ -24,11 +24,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.contraction import stage_of
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, close
+from tflq.kernels.exactness import close
+from tflq.kernels.families.contraction import stage_of
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.recurrent.lstm_operands import CELL, FORMS, SINGLE, Sizes, check, types
 from tflq.kernels.reference import unidirectional_sequence_lstm as reference
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
+from tflq.numerics.pieces import matmul
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, tanh_int16_into
 from tflq.numerics.stages import OutputPipeline, type_range
@@ -48,7 +51,7 @@ class Gate:
 
     def __call__(self, side: int, codes: Array) -> Array:
         """Overflow: 32-bit accumulators wrap in the stage."""
-        return self.pipelines[side](codes.astype(np.int64) @ self.weights[side] + self.biases[side])
+        return self.pipelines[side](matmul(codes.astype(np.int64), self.weights[side]) + self.biases[side])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +105,7 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int, x: Operand, state: Oper
         real = np.atleast_1d(np.float64(operand.scale * w.scale) / np.float64(_ENTERS))
         weights = node.constant(position).astype(np.int64).T
         added = np.zeros(weights.shape[1], np.int64) if bias is None else node.constant(bias).astype(np.int64)
-        pipeline = OutputPipeline(stage_of(arithmetic, accumulator, real), 0, *type_range(_INT16), _INT16)
+        pipeline = OutputPipeline(stage_of(arithmetic, accumulator, real), ZeroPoint(0), type_range(_INT16), _INT16)
         made.append((weights, added - operand.zero_point * weights.sum(axis=0), pipeline))
     (w0, b0, p0), (w1, b1, p1) = made
     return Gate((w0, w1), (b0, b1), (p0, p1))
@@ -112,7 +115,7 @@ def _between(
     arithmetic: Arithmetic, a: np.float32, b: np.float32, y: np.float32, dtype: np.dtype[np.generic], zero_point: int
 ) -> OutputPipeline:  # fmt: skip
     real = np.float64(a) * np.float64(b) / np.float64(y)
-    return OutputPipeline(arithmetic.requantize(real), zero_point, *type_range(dtype), dtype)
+    return OutputPipeline(arithmetic.requantize(real), ZeroPoint(zero_point), type_range(dtype), dtype)
 
 
 def evaluate(data: OpData, *inputs: Array) -> tuple[Array, Array, Array]:

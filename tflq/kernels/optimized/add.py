@@ -14,16 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.binary import both
-from tflq.kernels.blocks import in_whole_blocks, run_of
-from tflq.kernels.broadcast import spread
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.scaled_sum import OpData as General
+from tflq.kernels.families.scaled_sum import centred_codes, common_scale, unsigned
+from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
+from tflq.kernels.geometry.broadcast import spread
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.reference import add
-from tflq.kernels.scaled_sum import OpData as General
-from tflq.kernels.scaled_sum import centred_codes, common_scale, unsigned
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.multiplier import quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import wrap_int32
 
 Scaled = Callable[[Array, int, int, int], Array]
@@ -100,22 +101,29 @@ def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
     rest = data.rest
     accumulator = np.empty(rest.shape, np.int32)
     _add_looked_up(
-        unsigned(spread(a, rest.shape)), unsigned(spread(b, rest.shape)), data.first, data.second, rest.first,
-        rest.second, data.run, data.whole, accumulator.reshape(-1),
+        *(unsigned(spread(x, rest.shape)).reshape(-1, data.run) for x in (a, b)), data.first, data.second, rest.first,
+        rest.second, data.whole, 0, accumulator.reshape(-1, data.run),
     )  # fmt: skip
     return rest.pipeline(accumulator)
 
 
+@in_pieces(a="rc", b="rc", column="c", out="rc")
 @compiled
 def _add_looked_up(
-    a: Array, b: Array, first: Array, second: Array, rest_first: Array, rest_second: Array, run: Int, whole: Int,
+    a: Array, b: Array, first: Array, second: Array, rest_first: Array, rest_second: Array, whole: Int, column: Int,
     out: Array,
 ) -> None:  # fmt: skip
-    for start in range(0, len(out), run):
-        for i in range(start, start + whole):
-            out[i] = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
-        for i in range(start + whole, start + run):
-            out[i] = wrap_int32(np.int64(rest_first[a[i]]) + np.int64(rest_second[b[i]]))
+    """Runs as rows, from `column` on, of which the first `whole` columns use the tables of blocks.
+
+    Prepare guarantees: `a`, `b` and `out` have the same shape; all tables have an entry for every unsigned code.
+    """
+    rows, columns = out.shape
+    split = min(max(whole - column, 0), columns)
+    for r in range(rows):
+        for c in range(split):
+            out[r, c] = wrap_int32(np.int64(first[a[r, c]]) + np.int64(second[b[r, c]]))
+        for c in range(split, columns):
+            out[r, c] = wrap_int32(np.int64(rest_first[a[r, c]]) + np.int64(rest_second[b[r, c]]))
 
 
 KERNELS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflq.kernels.blocks import Prepare, requantizing
+from tflq.kernels.families.vector_blocks import Prepare, requantizing
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.conv_2d import prepare_quantized
 from tflq.numerics.arithmetic import Arithmetic

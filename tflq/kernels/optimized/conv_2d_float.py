@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.geometry import patches_into
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.geometry.windows import patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.conv_2d import FloatData, channels_last, prepare_float
 from tflq.numerics import eigen
@@ -42,7 +42,7 @@ def evaluate(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
         patches = np.empty((part.stop - part.start, len(columns)), np.float32)
         patches_into(image, 0, data.window, part.start, 0, patches)
         np.add(eigen.product(columns, patches), added, out=pixels[part])
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
 def parts(rows: int) -> Iterator[slice]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.geometry import patches_into
-from tflq.kernels.hybrid import centred_images
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.hybrid import centred_images
+from tflq.kernels.geometry.windows import patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference import conv_2d_hybrid as reference
 from tflq.kernels.reference.conv_2d_hybrid import OpData, blocks, image_of, scales_differ
@@ -38,7 +38,7 @@ def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
         block[...] = accumulators_int32(contraction(patches))
         block *= scales[image_of(data, first, len(patches)), None] * data.scale
         block += bias.reshape(-1)
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
 KERNELS = (Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare, (1, 8)),)

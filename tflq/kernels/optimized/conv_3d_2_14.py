@@ -11,11 +11,12 @@ from itertools import product
 
 import numpy as np
 
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.geometry import Axis
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, close
+from tflq.kernels.exactness import close
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.geometry.volumes import OpData, Window3D
+from tflq.kernels.geometry.windows import Axis
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference import conv_3d
-from tflq.kernels.volumes import OpData, Window3D
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -33,7 +34,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
     sums = eigen.product(columns, patches(x, data.window).reshape(-1, len(columns)))
     if bias is not None:
         sums += bias.reshape(-1)
-    return clamp_in_place(sums.reshape(data.shape), data.low, data.high)
+    return clamp_in_place(sums.reshape(data.shape), *data.clamp)
 
 
 def patches(x: Array, window: Window3D) -> Array:

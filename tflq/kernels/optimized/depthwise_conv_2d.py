@@ -6,7 +6,7 @@ Source: LiteRT 2.3 optimized/integer_ops/depthwise_conv.h DepthwiseConvGeneral, 
 
 from __future__ import annotations
 
-from tflq.kernels.blocks import channel_blocks, requantizing
+from tflq.kernels.families.vector_blocks import channel_blocks, requantizing
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.reference.depthwise_conv_2d import prepare_quantized
 from tflq.numerics.arithmetic import Arithmetic

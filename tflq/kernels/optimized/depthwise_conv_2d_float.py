@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.blocks import Prepare, in_whole_blocks
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.ordered_sums import convolve_depthwise
+from tflq.kernels.families.vector_blocks import Prepare, in_whole_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.ordered import convolve_depthwise
 from tflq.kernels.reference.depthwise_conv_2d import FloatData, prepare_float
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -32,7 +32,7 @@ def held_by(vector: int) -> Prepare:
             np.ascontiguousarray(x), np.ascontiguousarray(w[0]), start, np.full_like(start, -0.0), data.window,
             np.float32(-np.inf), np.float32(np.inf), out,
         )  # fmt: skip
-        _hold(out.reshape(-1, data.shape[2] * data.shape[3]), data.low, data.high, data.shape[3], vector)
+        _hold(out.reshape(-1, data.shape[2] * data.shape[3]), *data.clamp, data.shape[3], vector)
         return out
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

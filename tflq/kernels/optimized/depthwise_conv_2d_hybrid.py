@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.blocks import in_whole_blocks
-from tflq.kernels.hybrid import centred_images
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.hybrid import centred_images
+from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference import depthwise_conv_2d_hybrid as reference
 from tflq.kernels.reference.depthwise_conv_2d_hybrid import OpData, accumulate
@@ -43,8 +43,8 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     out *= image
     out[..., at:] *= data.scale[at:]
     out += bias.reshape(-1)
-    np.copyto(out[..., :at], data.low, where=np.isnan(out[..., :at]))  # maxps takes the limit
-    return clamp_in_place(out, data.low, data.high)
+    np.copyto(out[..., :at], data.clamp.low, where=np.isnan(out[..., :at]))  # maxps takes the limit
+    return clamp_in_place(out, *data.clamp)
 
 
 KERNELS = (Kernel("DEPTHWISE_CONV_2D", "float32 int8 float32? -> float32", prepare, (1, 6)),)

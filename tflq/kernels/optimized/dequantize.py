@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.blocks import in_whole_blocks
+from tflq.kernels.families.unary import prepare_unary
+from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference import dequantize
-from tflq.kernels.unary import prepare_unary
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.multiply_add import MultiplyAdd
 

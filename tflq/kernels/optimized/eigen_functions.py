@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflq.kernels.kernel import EXACT, SAME_LIBM, Array, Exactness, Kernel, Node, Prepared
-from tflq.kernels.unary import same_type
+from tflq.kernels.exactness import EXACT, SAME_LIBM, Exactness
+from tflq.kernels.families.unary import same_type
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
 

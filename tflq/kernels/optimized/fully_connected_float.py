@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.blocks import Prepare
-from tflq.kernels.contraction import bias_of
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.fully_connected import FloatData, eval_empty, prepare_float, units_last
 from tflq.numerics import eigen
@@ -33,7 +33,7 @@ def by(product: Product) -> Prepare:
         sums = out.reshape(-1, units)
         rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
         np.add(product(data.weights, rows), bias_of(bias, units, np.float32), out=sums)
-        return clamp_in_place(out, data.low, data.high)
+        return clamp_in_place(out, *data.clamp)
 
     def eval_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
         return evaluate(replace(data, weights=units_last(w)), x, w, bias)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.contraction import accumulator_16x8
+from tflq.kernels.families.contraction import accumulator_16x8
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.optimized.fully_connected import prepare
 from tflq.kernels.reference.fully_connected import prepare_quantized

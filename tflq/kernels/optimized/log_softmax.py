@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.rows import as_rows, sum_rows
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.softmax import exps_below
 from tflq.kernels.reference.log_softmax import check_quantized
-from tflq.kernels.rows import as_rows, sum_rows
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.libm import logf
 from tflq.numerics.rounding import floats_to_int32
 from tflq.numerics.stages import type_range
@@ -28,7 +30,7 @@ class OpData:
     exps: Array  # by how far a code lies below its row's largest, float32
     input_scale: np.float32
     output_scale: np.float32
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -8,21 +8,25 @@ optimized_ops.h Mean (uint8). One thread: blocks of channels begin anew at each 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.blocks import channel_blocks
+from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
+from tflq.kernels.families.vector_blocks import channel_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.reference import mean
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.stages import OutputPipeline, type_range
 
 #: Channels that the vector loop takes at a time.
 BLOCK = 16
+
+Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,19 +45,31 @@ def is_over_image(node: Node) -> bool:
     return axes == [1, 2] and bool(node.options["keep_dims"]) and prod(x.shape) > 0
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+def over_image(otherwise: Prepare) -> Prepare:
+    """A prepare of the special form; `otherwise` prepares every other one."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return (prepare_over_image if is_over_image(node) else otherwise)(node, arithmetic)
+
+    return prepare
+
+
+def prepare_over_image(node: Node, arithmetic: Arithmetic) -> Prepared:
     """All real arithmetic is float32: zero point * scale / scale, rounded half away, and scale / (n * scale)."""
-    if not is_over_image(node):
-        return mean.prepare_quantized(node, arithmetic)
     x, y = node.input(0), node.outputs[0]
-    reduced = reduced_axes(node)
     shifted = np.float32(x.zero_point) * x.scale / y.scale
     half = np.float32(0.5)
-    bias = y.zero_point - int(shifted + half if shifted > 0 else shifted - half)
+    return prepare_biased(node, arithmetic, y.zero_point - int(shifted + half if shifted > 0 else shifted - half))
+
+
+def prepare_biased(node: Node, arithmetic: Arithmetic, bias: int) -> Prepared:
+    """`bias` is what both zero points make, LSB of output."""
+    x, y = node.input(0), node.outputs[0]
+    reduced = reduced_axes(node)
     real = np.float64(x.scale / (np.float32(reduced.count) * y.scale))
     dtype = CARRIER[x.type]
     stage = channel_blocks(arithmetic, BLOCK)(np.full(x.shape[3], real))
-    data = OpData(reduced, OutputPipeline(stage, bias, *type_range(dtype), dtype))
+    data = OpData(reduced, OutputPipeline(stage, ZeroPoint(bias), type_range(dtype), dtype))
     return Prepared((reduced.shape,), data, eval_over_image)
 
 
@@ -61,5 +77,7 @@ def eval_over_image(data: OpData, x: Array, axes: Array) -> Array:
     """Source: MeanImpl. Rounding: by the stage. Overflow: the sum wraps int32."""
     return data.pipeline(sum_int32(data.reduced.rows(x))).reshape(data.reduced.shape)
 
+
+prepare_quantized = over_image(mean.prepare_quantized)
 
 KERNELS = tuple(Kernel("MEAN", f"{t} int32 -> {t}", prepare_quantized, (1, 3), AXES) for t in ("uint8", "int8"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.ir import TensorType
 from tflq.kernels.optimized.unclaimed import UNCLAIMED
 from tflq.kernels.reference import logistic, tanh
 
@@ -11,5 +12,5 @@ KERNELS = tuple(
     replace(row, exactness=UNCLAIMED)
     for file in (logistic, tanh)
     for row in file.KERNELS
-    if row.types in ("float16 -> float16", "bfloat16 -> bfloat16")
+    if row.signature.makes(TensorType.FLOAT16, TensorType.BFLOAT16)
 )

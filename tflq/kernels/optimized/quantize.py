@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.blocks import in_whole_blocks
+from tflq.kernels.families.unary import Tabulated
+from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.quantize_scalar import TYPES, per_tensor, quantize_scalar
 from tflq.kernels.reference import quantize
 from tflq.kernels.reference.quantize import FloatData
-from tflq.kernels.unary import Tabulated
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_even, wrap_int32
 from tflq.numerics.tables import look_up_8bit
 
@@ -52,9 +53,13 @@ def eval_blocks(data: FloatData, x: Array) -> Array:
     return out
 
 
+@in_pieces(4, x="r", out="r")
 @compiled
 def quantize_block(x: Array, inverse: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
-    """out = round(x * inverse) + zero point, clamped; 1-D. Overflow: INT32_MIN, as the conversion gives it."""
+    """out = round(x * inverse) + zero point, clamped; 1-D. Overflow: INT32_MIN, as the conversion gives it.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         whole = float_to_int32(round_half_even(np.float64(np.float32(x[i] * inverse))))
         out[i] = clamp(wrap_int32(whole + zero_point), low, high)

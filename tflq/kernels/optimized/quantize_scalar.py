@@ -13,6 +13,7 @@ from tflq.kernels.reference import quantize
 from tflq.kernels.reference.quantize import FloatData
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 TYPES = "float32 -> int8|uint8|int16"
@@ -33,12 +34,16 @@ def eval_scalar(data: FloatData, x: Array) -> Array:
 
 def per_tensor(data: FloatData) -> tuple[float, int, int, int]:
     """Scale (widened), zero point, low and high."""
-    return float(data.scale[0]), int(data.zero_point[0]), data.low, data.high
+    return float(data.scale[0]), int(data.zero_point.codes[0]), *data.clamp
 
 
+@in_pieces(4, x="r", out="r")
 @compiled
 def quantize_scalar(x: Array, scale: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
-    """out = round(x / scale) + zero point, clamped; 1-D."""
+    """out = round(x / scale) + zero point, clamped; 1-D.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         whole = float_to_int32(round_half_away(np.float64(x[i]) / scale))
         out[i] = clamp(wrap_int32(whole + zero_point), low, high)

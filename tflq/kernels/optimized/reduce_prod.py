@@ -6,8 +6,8 @@ Source: LiteRT 2.3 optimized/reduce.h QuantizedReduceProd, ReduceIsCopy.
 
 from __future__ import annotations
 
+from tflq.kernels.families.reduction import AXES, reduced_axes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.reduction import AXES, reduced_axes
 from tflq.kernels.reference.reduce_prod import prepare_integer
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -7,9 +7,9 @@ Source: TensorFlow 2.14 optimized/reduce.h QuantizedReduceProd.
 from __future__ import annotations
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.reduction import AXES, reduced_axes
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.optimized.reduce_prod import TYPES
-from tflq.kernels.reduction import AXES, reduced_axes
 from tflq.kernels.reference.reduce_prod import prepare_integer
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Catalogue
+from tflq.kernels.table import catalogue
 
 _PACKAGE = "tflq.kernels.optimized"
 
 #: Releases up to 2.14: gemmlowp multiplies uint8, no vector code besides ruy's.
-OPTIMIZED_2_14 = Catalogue(
+OPTIMIZED_2_14 = catalogue(
     _PACKAGE,
     {
-        "BATCH_MATMUL": "batch_matmul unclaimed",
+        "BATCH_MATMUL": "batch_matmul_1_2 unclaimed",
         "CONV_2D": "conv_2d conv_2d_float unclaimed",
         "CONV_3D": "conv_3d_2_14",
         "CONV_3D_TRANSPOSE": "unclaimed",
@@ -33,10 +33,40 @@ OPTIMIZED_2_14 = Catalogue(
 )
 
 #: The same releases on x86-64: Eigen for a CPU without SSE4.1.
-OPTIMIZED_2_14_X86 = Catalogue(_PACKAGE, {"CEIL": "rounding_2_14", "FLOOR": "rounding_2_14"})
+OPTIMIZED_2_14_X86 = catalogue(_PACKAGE, {"CEIL": "rounding_2_14", "FLOOR": "rounding_2_14"})
+
+#: Releases up to 2.12, over what they compute in their own way in either resolver.
+OPTIMIZED_2_12 = catalogue(_PACKAGE, {"MEAN": "mean_2_12"})
+
+#: Releases up to 2.9, likewise.
+OPTIMIZED_2_9 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul_1_4", "FULLY_CONNECTED": "fully_connected_2_9"})
+
+#: 2.12 on x86-64, whose package has the NEON code by way of SSE.
+OPTIMIZED_2_12_VECTORS = catalogue(
+    _PACKAGE,
+    {
+        "ADD": "add",
+        "CONV_2D": "matrix_vector_2_12",
+        "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
+        "DEQUANTIZE": "dequantize",
+        "FULLY_CONNECTED": "matrix_vector_2_12",
+        "LSTM": "matrix_vector_2_12",
+        "QUANTIZE": "quantize",
+        "TRANSPOSE_CONV": "transpose_conv_2_12",
+    },
+)
+
+#: LiteRT up to 2.0.
+OPTIMIZED_2_0 = catalogue(_PACKAGE, {"REDUCE_PROD": "reduce_prod_2_14"})
+
+#: LiteRT up to 1.2.
+OPTIMIZED_1_2 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul_1_2"})
+
+#: LiteRT up to 1.4.
+OPTIMIZED_1_4 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul_1_4"})
 
 #: LiteRT 2.3: ruy multiplies uint8 too; NEON code runs through SSE.
-OPTIMIZED = Catalogue(
+OPTIMIZED = catalogue(
     _PACKAGE,
     {
         "ADD": "add",

@@ -14,6 +14,7 @@ from tflq.kernels.reference import resize_bilinear
 from tflq.kernels.reference.resize_bilinear import OpData
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.pieces import in_pieces
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -30,6 +31,8 @@ def eval_uint8(data: OpData, x: Array, size: Array) -> Array:
 def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
     """Codes of weighted sums plus `added`, cut off; weights, products and sums to float32."""
     out = np.empty(data.shape, x.dtype)
+    if not out.size:
+        return out
     rows, columns = data.rows, data.columns
     _pixels(
         np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
@@ -38,11 +41,15 @@ def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
     return out
 
 
+@in_pieces(4, out="ny", x="n", y0="y", y1="y", wy0="y", wy1="y")
 @compiled
 def _pixels(
     x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
     x0: Array, x1: Array, wx0: Array, wx1: Array, added: Real,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
+    every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
+    """
     batches, height, width, depth = out.shape
     for b in range(batches):
         for y in range(height):

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.kernel import Array, Kernel
-from tflq.kernels.unary import prepare_function
 
 _LANES = 4
 

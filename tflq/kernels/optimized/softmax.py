@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.rows import as_rows
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.softmax import check_8bit
-from tflq.kernels.rows import as_rows
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Real, compiled
 from tflq.numerics.libm import expf
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.numerics.stages import type_range
 
@@ -30,7 +33,7 @@ class OpData:
 
     exps: Array  # by how far a code lies below its row's largest, float32
     scale: np.float32  # of the output
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
     dtype: np.dtype[Any]
     round: Callable[[Array], Array]  # float32, to whole numbers
 
@@ -48,7 +51,7 @@ def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = OpData(
         exps=exps_below(x.scale, np.float32(node.options["beta"])),
         scale=y.scale,
-        zero_point=0 if is_unsigned else y.zero_point,
+        zero_point=ZeroPoint(0) if is_unsigned else y.zero_point,
         dtype=dtype,
         round=half_added if is_unsigned else nearest_half_away,
     )
@@ -68,8 +71,12 @@ def eval_8bit(data: OpData, x: Array) -> Array:
     return np.asarray(np.clip(codes, *type_range(data.dtype)).astype(data.dtype))
 
 
+@in_pieces(4, x="r", out="r")
 @compiled
 def _scaled_rows(x: Array, exps: Array, scale: Real, out: Array) -> None:
+    """Prepare guarantees: codes have 8 bits and `exps` 256 entries. Eval guarantees: no row is empty, `out` has the
+    shape of `x`.
+    """
     rows, depth = x.shape
     for r in range(rows):
         largest = np.int64(x[r, 0])

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.rows import as_rows
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.softmax import prepare_float
-from tflq.kernels.rows import as_rows
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
 

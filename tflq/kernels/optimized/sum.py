@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.numerics.stages import type_range
 
@@ -26,7 +27,7 @@ class OpData:
     reduced: Reduced
     scale: np.float32  # LSB of input -> LSB of output
     bias: np.float32  # what the input's zero point makes of all summands, LSB of output
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
     dtype: np.dtype[Any]
 
 

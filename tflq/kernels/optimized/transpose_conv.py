@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.blocks import FlatBlocks, requantizing
-from tflq.kernels.contraction import multipliers
+from tflq.kernels.families.contraction import multipliers
+from tflq.kernels.families.vector_blocks import FlatBlocks, requantizing
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.depthwise_conv_2d import eight_channels
 from tflq.kernels.reference.transpose_conv import prepare_quantized

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.kernel import Kernel, close
+from tflq.ir import TensorType
+from tflq.kernels.exactness import close
+from tflq.kernels.kernel import Kernel
 from tflq.kernels.reference import (
     batch_matmul,
     conv_2d,
@@ -36,12 +38,13 @@ REPRODUCED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
 def _is_reproduced(row: Kernel) -> bool:
-    return row.op in REPRODUCED and row.types.startswith("float32 float32 ") and not row.sparse
+    dense_floats = row.signature.starts_with(TensorType.FLOAT32, TensorType.FLOAT32) and not row.sparse
+    return row.op in REPRODUCED and dense_floats
 
 
 KERNELS = tuple(
     replace(row, exactness=UNCLAIMED)
     for file in FILES
     for row in file.KERNELS
-    if row.types.endswith("float32") and not _is_reproduced(row)
+    if row.signature.is_float and not _is_reproduced(row)
 )

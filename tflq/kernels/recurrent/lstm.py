@@ -23,6 +23,7 @@ from tflq.numerics import eigen
 from tflq.numerics.compiled import compiled
 from tflq.numerics.dynamic_range import ByteMatrix, Rows, quantize_rows
 from tflq.numerics.lanes import is_zero
+from tflq.numerics.pieces import in_pieces
 
 #: Which part of the scratch buffer a gate is written to: with an input gate, and without.
 _PLACE = {INPUT: 0, CELL: 1, FORGET: 2, OUTPUT: 3}
@@ -235,11 +236,14 @@ def clip(x: Array, limit: np.float32) -> Array:
     return np.where(upper < -limit, -limit, upper)
 
 
+@in_pieces(4, x="r")
 @compiled
 def normalise(x: Array) -> None:
     """Each row minus its mean, over its standard deviation, in place; sums in order.
 
     Source: PortableMeanStddevNormalization.
+
+    This function guarantees: all indices come from the shape of `x`.
     """
     rows, size = x.shape
     count = np.float32(size)

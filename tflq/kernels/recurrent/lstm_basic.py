@@ -14,10 +14,12 @@ from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import compiled
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.elementary import logistic, tanh
 from tflq.numerics.fixedpoint import doubling_high_mul, rescale, saturating_add
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stages import HalfUpTwice, OutputPipeline, StageOf, type_range
@@ -102,7 +104,7 @@ def prepare_with(node: Node, stage_of: StageOf) -> Prepared:
         return Contraction.of(centred.T, (-128, 127))
 
     stage = stage_of(np.float64(4096) * np.float64(node.input(BIASES).scale))
-    gates = OutputPipeline(stage, 0, *type_range(np.int16), np.dtype(np.int16))
+    gates = OutputPipeline(stage, ZeroPoint(0), type_range(np.int16), np.dtype(np.int16))
     data = QuantizedData(bind(node, (WEIGHTS,), build), gates)
     return Prepared(shapes, data, evaluate_quantized, (ACTIVATION, STATE))
 
@@ -124,9 +126,13 @@ def _present(value: Array | None) -> Array:
     return value
 
 
+@in_pieces(100, state="r", gates="r", new_state="r", output="r")
 @compiled
 def _update(gates: Array, state: Array, new_state: Array, output: Array) -> None:
-    """Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128."""
+    """Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128.
+
+    Prepare guarantees: `state`, `new_state` and `output` are (batch, cells), `gates` is (batch, 4 * cells).
+    """
     cells = state.shape[1]
     for b in range(state.shape[0]):
         for i in range(cells):

@@ -16,9 +16,11 @@ from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.kernels.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, SINGLE, Sizes
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt, logistic, tanh
-from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
+from tflq.numerics.pieces import in_pieces, matmul
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_int32
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stages import OutputStage
@@ -36,7 +38,7 @@ class Product:
 
     def __call__(self, x: Array) -> Array:
         """Scaled int32 accumulators of int8 `x`. Overflow: the accumulator wraps int32."""
-        sums = (x.astype(np.float64) @ self.weights).astype(np.int64) + self.bias
+        sums = matmul(x.astype(np.float64), self.weights).astype(np.int64) + self.bias
         return np.asarray(self.stage(sums.astype(np.int32)))
 
 
@@ -45,8 +47,7 @@ class Peephole:
     """Products of the cell state with one weight a cell."""
 
     weights: Array  # int16
-    mantissa: int  # Q31
-    shift: int  # to the left
+    multiplier: Multiplier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +56,7 @@ class LayerNorm:
 
     weights: Array  # int16
     bias: Array  # int32
-    mantissa: int  # of the coefficients' scale, Q31
-    shift: int  # to the left
+    multiplier: Multiplier  # of the coefficients' scale, Q31
     guard: int  # stands in for a variance below 1
 
 
@@ -70,9 +70,9 @@ class OpData:
     peepholes: dict[int, Peephole]
     layer_norms: dict[int, LayerNorm]
     projection: Product | None
-    hidden: tuple[int, int]  # mantissa and shift of output gate times tanh(cell) -> LSB of hidden state
-    hidden_zero_point: int  # LSB of hidden state; negated where a projection follows
-    state_zero_point: int  # LSB of output state
+    hidden: Multiplier  # of output gate times tanh(cell) -> LSB of hidden state
+    hidden_zero_point: ZeroPoint  # LSB of hidden state; negated where a projection follows
+    state_zero_point: ZeroPoint  # LSB of output state
     cell_log2: int  # the cell state's scale is 2 ** this
     cell_clip: int  # LSB of cell state; 0: none
     projection_clip: int  # LSB of output state; 0: none
@@ -107,7 +107,7 @@ def _data(node: Node, arithmetic: Arithmetic, sizes: Sizes, time_major: bool) ->
         layer_norms={g: _layer_norm(node, g) for g in gates} if norm else {},
         projection=_projection(node, arithmetic, hidden, state) if projected else None,
         hidden=quantize_multiplier(float(np.float32(2.0**-15 / float(hidden.scale) * 2.0**-15))),
-        hidden_zero_point=-hidden.zero_point if projected else hidden.zero_point,
+        hidden_zero_point=ZeroPoint(-hidden.zero_point if projected else hidden.zero_point),
         state_zero_point=state.zero_point,
         cell_log2=cell_log2,
         cell_clip=_clip(node.options["cell_clip"], cell.scale, _LOW16, _HIGH16),
@@ -164,15 +164,15 @@ def _peepholes(
             continue
         weights = node.input(position)
         real = np.float32(2.0**cell_log2 * float(weights.scale) / float(scales[gate]))
-        found[gate] = Peephole(node.constant(position), *quantize_multiplier(float(real)))
+        found[gate] = Peephole(node.constant(position), quantize_multiplier(float(real)))
     return found
 
 
 def _layer_norm(node: Node, gate: int) -> LayerNorm:
     weights = node.input(SINGLE.norms[gate])
-    mantissa, shift = quantize_multiplier(float(weights.scale))
+    multiplier = quantize_multiplier(float(weights.scale))
     guard = max(1, int(np.float32(10000) * weights.scale))
-    return LayerNorm(node.constant(SINGLE.norms[gate]), node.constant(SINGLE.biases[gate]), mantissa, shift, guard)
+    return LayerNorm(node.constant(SINGLE.norms[gate]), node.constant(SINGLE.biases[gate]), multiplier, guard)
 
 
 def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[Array, Array, Array]:
@@ -200,7 +200,7 @@ def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
     _update_cell(ready[FORGET], input_gate, ready[CELL], data.cell_log2, data.cell_clip, cell)
     hidden = np.empty(cell.shape, np.int8)
     _hide(_activate(data, OUTPUT, gates[OUTPUT], cell), cell, 15 + data.cell_log2, *data.hidden,
-          data.hidden_zero_point, hidden)  # fmt: skip
+          int(data.hidden_zero_point), hidden)  # fmt: skip
     if data.projection is None:
         return hidden
     projected = np.clip(data.projection(hidden) + data.state_zero_point, -128, 127)
@@ -218,12 +218,12 @@ def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
         rows = (1, -1) if data.time_major else cell.shape
         count = data.outputs * (len(cell) if data.time_major else 1)
         _add_peephole(
-            cell.reshape(rows), peephole.weights, peephole.mantissa, peephole.shift, data.outputs, count,
+            cell.reshape(rows), peephole.weights, *peephole.multiplier, data.outputs, count,
             out.reshape(rows),
         )  # fmt: skip
     norm = data.layer_norms.get(gate)
     if norm is not None:
-        _normalise(out, norm.weights, norm.bias, norm.mantissa, norm.shift, norm.guard)
+        _normalise(out, norm.weights, norm.bias, *norm.multiplier, norm.guard)
     if gate == CELL:
         _tanh(out)
     else:
@@ -231,11 +231,16 @@ def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
     return out
 
 
+@in_pieces(8, out="r", cell="r")
 @compiled
 def _add_peephole(
     cell: Array, weights: Array, mantissa: Int, shift: Int, period: Int, count: Int, out: Array
 ) -> None:  # fmt: skip
-    """out += weights * cell over the first `count` elements of each row, weights repeating after `period`."""
+    """out += weights * cell over the first `count` elements of each row, weights repeating after `period`.
+
+    Prepare guarantees: `cell` and `out` have the same shape, `count` elements a row at least, `weights` has `period`
+    elements at least.
+    """
     for r in range(out.shape[0]):
         for i in range(count):
             product = multiply_double_rounding(np.int64(weights[i % period]) * np.int64(cell[r, i]), mantissa, shift)
@@ -248,9 +253,13 @@ def _divide_towards_zero(a: Int, b: Int) -> Int:
     return a // b if a >= 0 else -((-a) // b)
 
 
+@in_pieces(8, gate="r")
 @compiled
 def _normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: Int, guard: Int) -> None:
-    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products as said. Overflow: wraps int32."""
+    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products as said. Overflow: wraps int32.
+
+    Prepare guarantees: `weights` and `bias` have an element for every cell.
+    """
     batches, cells = gate.shape
     for b in range(batches):
         total, squares = np.int64(0), np.int64(0)
@@ -272,23 +281,31 @@ def _normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: I
             gate[b, i] = clamp(multiply_double_rounding(rounded, mantissa, shift + 12), -32768, 32767)
 
 
+@in_pieces(40, gate="r")
 @compiled
 def _logistic(gate: Array) -> None:
+    """This function guarantees: all indices come from the shape of `gate`."""
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
             gate[b, i] = logistic(np.int64(gate[b, i]), 3, 16)
 
 
+@in_pieces(40, gate="r")
 @compiled
 def _tanh(gate: Array) -> None:
+    """This function guarantees: all indices come from the shape of `gate`."""
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
             gate[b, i] = tanh(np.int64(gate[b, i]), 3, 16)
 
 
+@in_pieces(4, cell="r", forget="r", enter="r", update="r")
 @compiled
 def _update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip: Int, cell: Array) -> None:
-    """cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Products wrap int16."""
+    """cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Products wrap int16.
+
+    Prepare guarantees: all arrays are (batch, cells).
+    """
     for b in range(cell.shape[0]):
         for i in range(cell.shape[1]):
             kept = wrap(divide_by_pot_half_away(np.int64(forget[b, i]) * np.int64(cell[b, i]), 15), 16)
@@ -297,11 +314,15 @@ def _update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, cli
             cell[b, i] = max(min(total, clip), -clip) if clip > 0 else total
 
 
+@in_pieces(40, cell="r", gate="r", hidden="r")
 @compiled
 def _hide(
     gate: Array, cell: Array, integer_bits: Int, mantissa: Int, shift: Int, zero_point: Int, hidden: Array
 ) -> None:  # fmt: skip
-    """hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul."""
+    """hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
+
+    Prepare guarantees: all arrays are (batch, cells).
+    """
     for b in range(cell.shape[0]):
         for i in range(cell.shape[1]):
             product = np.int64(gate[b, i]) * tanh(np.int64(cell[b, i]), integer_bits, 16)

@@ -21,12 +21,14 @@ from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.kernels.recurrent.lstm_operands import CELL, FORGET, OUTPUT, SINGLE, Sizes
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.contract import Contraction
 from tflq.numerics.libm import expf, tanhf
-from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, float_to_int32, round_half_away, wrap
-from tflq.numerics.stages import OutputPipeline, OutputStage
+from tflq.numerics.stages import OutputPipeline, OutputStage, type_range
 
 _LOW16, _HIGH16 = -32768, 32767
 #: First intermediate of each gate.
@@ -37,11 +39,10 @@ _FIRST = {FORGET: 3, CELL: 6, OUTPUT: 9}
 class Product:
     """A matrix product as an 8-bit code, and what that code is multiplied by in the gate's sum."""
 
-    zero_point: int  # LSB of the left side
+    zero_point: ZeroPoint  # LSB of the left side
     products: Contraction
     pipeline: OutputPipeline
-    mantissa: int  # LSB of the code -> LSB of the sum, Q31
-    shift: int  # to the left
+    multiplier: Multiplier  # LSB of the code -> LSB of the sum, Q31
 
     def __call__(self, x: Array) -> Array:
         """Centred codes of `x` (B, K)."""
@@ -105,7 +106,7 @@ def _clip(real: float, scale: np.float32, high: int) -> int:
 
 
 def _codes(stage: OutputStage, zero_point: int) -> OutputPipeline:
-    return OutputPipeline(stage, zero_point, -128, 127, np.dtype(np.int8))
+    return OutputPipeline(stage, ZeroPoint(zero_point), type_range(np.int8), np.dtype(np.int8))
 
 
 def _gate(node: Node, arithmetic: Arithmetic, gate: int) -> Gate:
@@ -115,7 +116,8 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int) -> Gate:
     zero_points = [of_input.zero_point, of_state.zero_point]
     if gate == OUTPUT:
         forget = node.intermediates[_FIRST[FORGET] : _FIRST[FORGET] + 3]
-        scaled[1] = quantize_multiplier(float(forget[2].scale / forget[0].scale))[1], scaled[1][1]
+        misread = quantize_multiplier(float(forget[2].scale / forget[0].scale)).shift
+        scaled[1] = Multiplier(misread, scaled[1].shift)
         zero_points[1] = node.intermediates[_FIRST[CELL] + 1].zero_point
     x, state, norm = node.input(0), node.input(SINGLE.output_state), node.input(SINGLE.norms[gate])
     mantissa, shift = quantize_multiplier(float(norm.scale))
@@ -127,8 +129,7 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int) -> Gate:
             zero_point=left.zero_point,
             products=Contraction.of(node.constant(position).T, (-128 - left.zero_point, 127 - left.zero_point)),
             pipeline=_codes(arithmetic.requantize(real), wrap(zero_points[number], 8)),
-            mantissa=scaled[number][0],
-            shift=scaled[number][1],
+            multiplier=scaled[number],
         )
 
     return Gate(
@@ -160,14 +161,18 @@ def _sum(gate: Gate, x: Array, state: Array) -> Array:
     a, b = gate.from_input, gate.from_state
     codes, others = a(x), b(state.reshape(len(x), -1))
     total = np.empty(codes.shape, np.int16)
-    _add(codes, others, a.mantissa, a.shift, b.mantissa, b.shift, total)
+    _add(codes, others, *a.multiplier, *b.multiplier, total)
     _normalise(total, gate.norm, gate.bias, gate.norm_scale)
     return total
 
 
+@in_pieces(8, a="r", b="r", out="r")
 @compiled
 def _add(a: Array, b: Array, mantissa_a: Int, shift_a: Int, mantissa_b: Int, shift_b: Int, out: Array) -> None:
-    """Source: PortableTwoGateSaturatingAdd."""
+    """Source: PortableTwoGateSaturatingAdd.
+
+    Prepare guarantees: all arrays are (batch, cells).
+    """
     for r in range(a.shape[0]):
         for i in range(a.shape[1]):
             first = multiply_double_rounding(np.int64(a[r, i]), mantissa_a, shift_a)
@@ -175,9 +180,13 @@ def _add(a: Array, b: Array, mantissa_a: Int, shift_a: Int, mantissa_b: Int, shi
             out[r, i] = clamp(first + second, -32768, 32767)
 
 
+@in_pieces(8, gate="r")
 @compiled
 def _normalise(gate: Array, norm: Array, bias: Array, scale: Real) -> None:
-    """In float32, sums in order; back to Q3.12, half away from zero. Source: PortableApplyLayerNormFloat."""
+    """In float32, sums in order; back to Q3.12, half away from zero. Source: PortableApplyLayerNormFloat.
+
+    Prepare guarantees: `norm` and `bias` have an element for every cell.
+    """
     rows, size = gate.shape
     count = np.float32(size)
     bias_scale = np.float32(2.0**-10) * np.float32(scale)
@@ -213,9 +222,13 @@ def _to_q15(real: Array) -> Array:
     return np.asarray(np.clip((real * np.float32(32768)).astype(np.int32), _LOW16, _HIGH16).astype(np.int16))
 
 
+@in_pieces(4, cell="r", forget="r", update="r")
 @compiled
 def _update_cell(forget: Array, update: Array, clip: Int, cell: Array) -> None:
-    """cell = forget * cell + (1 - forget) * update, all Q0.15. Source: UpdateLstmCellInteger. Rounding: half away."""
+    """cell = forget * cell + (1 - forget) * update, all Q0.15. Source: UpdateLstmCellInteger. Rounding: half away.
+
+    Prepare guarantees: all arrays are (batch, cells).
+    """
     for b in range(cell.shape[0]):
         for i in range(cell.shape[1]):
             kept = wrap(divide_by_pot_half_away(np.int64(forget[b, i]) * np.int64(cell[b, i]), 15), 16)
@@ -225,9 +238,13 @@ def _update_cell(forget: Array, update: Array, clip: Int, cell: Array) -> None:
             cell[b, i] = max(min(total, clip), -clip) if clip > 0 else total
 
 
+@in_pieces(2, a="r", b="r", out="r")
 @compiled
 def _multiply(a: Array, b: Array, out: Array) -> None:
-    """Q0.15 products, half away from zero, wrapped to int16. Source: PortableCwiseMul."""
+    """Q0.15 products, half away from zero, wrapped to int16. Source: PortableCwiseMul.
+
+    Prepare guarantees: all arrays are (batch, cells).
+    """
     for r in range(a.shape[0]):
         for i in range(a.shape[1]):
             out[r, i] = wrap(divide_by_pot_half_away(np.int64(a[r, i]) * np.int64(b[r, i]), 15), 16)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import prod
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import Exactness, Node, Operand, Shape
+from tflq.kernels.exactness import Exactness
+from tflq.kernels.kernel import Node, Operand, Shape
 
 INPUT, FORGET, CELL, OUTPUT = range(4)
 

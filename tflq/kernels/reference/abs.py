@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.kernels.families.quantized_unary import check_elementwise
+from tflq.kernels.families.unary import prepare_function, prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.quantized import check_elementwise
-from tflq.kernels.unary import prepare_function, prepare_unary, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputStage, type_range
 
 
@@ -26,11 +27,10 @@ from tflq.numerics.stages import OutputStage, type_range
 class OpData:
     """Constants of the quantized forms."""
 
-    input_zero_point: int  # LSB of input
-    output_zero_point: int  # LSB of output
+    input_zero_point: ZeroPoint  # LSB of input
+    output_zero_point: ZeroPoint  # LSB of output
     stage: OutputStage | None  # LSB of input -> LSB of output; None where the scales are equal
-    low: int  # LSB of output
-    high: int
+    clamp: Clamp  # LSB of output
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -40,8 +40,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         return prepare_function(np.abs)(node, arithmetic)
     check_elementwise(node)
     stage = None if x.scale == y.scale else arithmetic.requantize(np.float64(x.scale / y.scale))
-    low, high = type_range(x.type.label)
-    data = OpData(x.zero_point, y.zero_point, stage, low, high)
+    data = OpData(x.zero_point, y.zero_point, stage, type_range(x.type.label))
     return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
 
 
@@ -50,7 +49,7 @@ def eval_quantized(data: OpData, x: Array) -> Array:
     magnitude = np.abs(x.astype(np.int32) - np.int32(data.input_zero_point))
     scaled = magnitude if data.stage is None else data.stage(magnitude)
     codes = scaled + np.int32(data.output_zero_point)
-    return np.asarray(np.clip(codes, data.low, data.high).astype(x.dtype))
+    return np.asarray(np.clip(codes, *data.clamp).astype(x.dtype))
 
 
 KERNELS = (

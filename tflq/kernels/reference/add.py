@@ -16,9 +16,9 @@ from functools import partial
 
 import numpy as np
 
-from tflq.kernels.binary import both, prepare_clamped
+from tflq.kernels.families.binary import both, prepare_clamped
+from tflq.kernels.families.scaled_sum import has_pot_scales, prepare_general, prepare_pot, without_broadcast
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.scaled_sum import has_pot_scales, prepare_general, prepare_pot, without_broadcast
 from tflq.numerics.arithmetic import Arithmetic
 
 prepare_number = prepare_clamped(np.add)

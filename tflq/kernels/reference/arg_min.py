@@ -13,6 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.extremum import kernels
+from tflq.kernels.families.extremum import kernels
 
 KERNELS = kernels("ARG_MIN", np.argmin, np.inf)

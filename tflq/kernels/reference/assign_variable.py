@@ -10,21 +10,22 @@ Source: LiteRT 2.3, assign_variable.cc Eval; resource_variable.cc AssignFrom.
 
 from __future__ import annotations
 
+from tflq.ir import TensorType
+from tflq.kernels.families.resources import Variable, number_of, require_handle, resource
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
-from tflq.kernels.resources import Variable, number_of, require_handle, resource
 from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Nothing but the handle is looked at."""
     require_handle(node, node.input(0))
-    node.input(1)
-    return Prepared((), None, eval_assign)
+    return Prepared((), node.input(1).type, eval_assign)
 
 
-def eval_assign(data: None, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
+def eval_assign(type_: TensorType, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
     """No copy: arrays are never written to once they are made."""
-    resource(session, number_of(handle), Variable, Variable()).value = x
+    variable = resource(session, number_of(handle), Variable, Variable())
+    variable.value, variable.type = x, type_
     return ()
 
 

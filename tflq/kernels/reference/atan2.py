@@ -20,8 +20,9 @@ from math import prod
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
-from tflq.kernels.narrow_floats import from_bfloat16, to_bfloat16
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.narrow_floats import from_bfloat16, to_bfloat16
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import atan2f
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.custom_options import flag, integer, options_of
+from tflq.kernels.families.custom_options import flag, integer, options_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_rank
 from tflq.numerics.arithmetic import Arithmetic
@@ -52,6 +52,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     windows = 1 + (samples - size) // stride if samples >= size else 0
     length = 1 << (size - 1).bit_length()
     shape = (channels, windows, 1 + length // 2)
+    node.claim(64 * length, "factors of the transform")
     pi = math.atan(1.0) * 4.0
     hann = 0.5 - 0.5 * cos(2.0 * pi * np.arange(size) / size)
     data = OpData(
@@ -64,7 +65,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         leaf=leaf_turns(),
         reals=real_turns(length),
     )
-    return Prepared((shape,), data, eval_spectrogram)
+    return Prepared((shape,), data, eval_spectrogram, scratch=8 * channels * windows * (length + 2 + 2 * size))
 
 
 def eval_spectrogram(data: OpData, x: Array) -> Array:
@@ -76,7 +77,7 @@ def eval_spectrogram(data: OpData, x: Array) -> Array:
     padded = np.zeros((*data.shape[:2], data.length + 2))
     padded[..., :size] = slices * data.window
     points = padded.view(np.complex128)
-    transform_rows(points.reshape(-1, points.shape[-1])[:, :-1], data.turns, data.leaf, data.reals)
+    transform_rows(points.reshape(-1, points.shape[-1]), data.turns, data.leaf, data.reals)
     points[..., -1] = points[..., 0].imag
     points[..., 0] = points[..., 0].real
     squares = (points.real * points.real + points.imag * points.imag).astype(np.float32)

@@ -15,8 +15,8 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER
+from tflq.kernels.families.pooling import OpData, average_codes, average_floats, prepare_pool
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.pooling import OpData, average_codes, average_floats, prepare_pool
 from tflq.numerics.arithmetic import Arithmetic
 
 _LARGEST_IMAGE = 2**15  # taps whose 16-bit sum stays inside the source's int32
@@ -40,15 +40,15 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_quantized(data: OpData, x: Array) -> Array:
     """Source: AveragePool. Rounding: half away from zero. Padding: taps outside are not counted."""
-    out = np.empty(data.shape, x.dtype)
-    average_codes(np.ascontiguousarray(x), data.window, data.low, data.high, out)
+    out, (low, high) = np.empty(data.shape, x.dtype), data.clamp
+    average_codes(np.ascontiguousarray(x), data.window, low, high, out)
     return out
 
 
 def eval_float(data: OpData, x: Array) -> Array:
     """Source: AveragePool (float). Rounding: sums over ky, kx in order, one division."""
-    out = np.empty(data.shape, np.float32)
-    average_floats(np.ascontiguousarray(x), data.window, data.low, data.high, out)
+    out, (low, high) = np.empty(data.shape, np.float32), data.clamp
+    average_floats(np.ascontiguousarray(x), data.window, low, high, out)
     return out
 
 

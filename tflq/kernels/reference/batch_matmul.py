@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.contraction import code_span, per_tensor_multiplier
+from tflq.kernels.families.contraction import code_span, per_tensor_multiplier
+from tflq.kernels.families.ordered_sums import multiply
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.ordered import multiply
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import PairContraction, accumulators_int32
 from tflq.numerics.stages import OutputPipeline, type_range
 
@@ -31,7 +32,7 @@ class OpData:
 
     shape: Shape  # of the output
     adjoint: tuple[bool, bool]  # of x, of y
-    zero_points: tuple[int, int]  # LSB of x, of y
+    zero_points: tuple[ZeroPoint, ZeroPoint]  # LSB of x, of y
     contraction: PairContraction
     pipeline: OutputPipeline | None  # None: sums are the output
 
@@ -84,7 +85,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         adjoint=adjoint,
         zero_points=(x.zero_point, y.zero_point),
         contraction=PairContraction.of(length, code_span(x), code_span(y)),
-        pipeline=OutputPipeline(stage, out.zero_point, *type_range(dtype), dtype),
+        pipeline=OutputPipeline(stage, out.zero_point, type_range(dtype), dtype),
     )
     return Prepared((shape,), data, eval_quantized)
 
@@ -93,7 +94,7 @@ def prepare_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No scales, no zero points: sums of products of codes."""
     shape, adjoint, length = shapes(node)
     codes = type_range(np.int8)
-    data = OpData(shape, adjoint, (0, 0), PairContraction.of(length, codes, codes), None)
+    data = OpData(shape, adjoint, (ZeroPoint(0), ZeroPoint(0)), PairContraction.of(length, codes, codes), None)
     return Prepared((shape,), data, eval_sums)
 
 

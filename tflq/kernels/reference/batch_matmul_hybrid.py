@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.hybrid import unit_scales
+from tflq.kernels.families.hybrid import unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.reference.batch_matmul import shapes
 from tflq.numerics.arithmetic import Arithmetic

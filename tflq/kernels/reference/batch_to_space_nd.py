@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflq.kernels.batching import Blocks, blocks_of, check_quantization
-from tflq.kernels.element_types import SIZED
+from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.families.movement import contiguous
+from tflq.kernels.families.space_batch import Blocks, blocks_of, check_quantization
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import require_size
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.element_types import SIZED
+from tflq.kernels.families.element_types import SIZED
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -10,7 +10,7 @@ Source: LiteRT 2.3, bitwise_xor.cc.
 
 from __future__ import annotations
 
-from tflq.kernels.bits import BITS_TYPES, prepare_bits
+from tflq.kernels.families.bits import BITS_TYPES, prepare_bits
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 

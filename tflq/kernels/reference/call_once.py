@@ -6,7 +6,7 @@ Source: LiteRT 2.3, call_once.cc Prepare, Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.calling import callee
+from tflq.kernels.families.subgraph_calls import callee
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.numerics.arithmetic import Arithmetic
 

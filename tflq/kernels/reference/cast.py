@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.families.narrow_floats import from_bfloat16, to_bfloat16
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.narrow_floats import from_bfloat16, to_bfloat16
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 

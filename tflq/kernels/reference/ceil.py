@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.unary import prepare_function
 
 KERNELS = (Kernel("CEIL", "float32 -> float32", prepare_function(np.ceil), (1, 1)),)

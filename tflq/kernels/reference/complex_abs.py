@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array
-from tflq.kernels.parts import kernels
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.complex_parts import kernels
+from tflq.kernels.kernel import Array
 from tflq.numerics.libm import hypotf
 
 

@@ -14,31 +14,30 @@ Source: LiteRT 2.3, conv.cc Prepare; reference/conv.h Conv; reference/integer_op
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from tflq.ir import TensorType
-from tflq.kernels.activation import float_range
-from tflq.kernels.contraction import (
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.families.activation import float_range
+from tflq.kernels.families.contraction import (
     Output,
-    Product,
     accumulator_16x8,
     centred,
-    code_span,
     multipliers,
     output,
-    product,
-    push_rows,
     require_symmetric,
     stage_of,
     weights_read_as_int8,
 )
-from tflq.kernels.geometry import Window, patches_into, window
+from tflq.kernels.families.matrix_products import Products, products
+from tflq.kernels.families.operand_rows import Patches, PlainRows, Rows
+from tflq.kernels.families.ordered_sums import convolve
+from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.ordered import convolve
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.contract import Range, centre_into
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +47,15 @@ class OpData:
     window: Window  # pixels
     shape: Shape  # of the output
     group_count: int
-    input_zero_point: int  # LSB of input
-    weight_zero_point: int  # LSB of weights
-    span: Range  # of centred input values
+    input_zero_point: ZeroPoint  # LSB of input
+    weight_zero_point: ZeroPoint  # LSB of weights
     output: Output
-    groups: tuple[Product, ...]  # one per group; empty where the weights are not constant
+    codes: np.dtype[Any]  # of the input
+    weights: Array | None  # as the file has them; None where they or the bias are not constant
+    products: Products | None = field(init=False)  # of all groups, bound to all of the above
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "products", None if self.weights is None else _bound(self, self.weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +65,7 @@ class FloatData:
     window: Window  # pixels
     shape: Shape  # of the output
     group_count: int
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
     weights: Array  # (KH, KW, C/G, O), or empty where they are not constant
 
 
@@ -104,65 +106,45 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         shape=shape,
         group_count=groups,
         input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else 0,
-        span=code_span(x),
+        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
         output=target,
-        groups=(),
+        codes=CARRIER[x.type],
+        weights=w.value if bias.value is not None else None,
     )
-    if w.value is None or bias.value is None:
-        return Prepared((shape,), data, eval_variable)
-    data = replace(data, groups=products(data, w.value))
-    return Prepared((shape,), data, eval_pointwise if at.is_pointwise and groups == 1 else eval_quantized)
+    return Prepared((shape,), data, eval_variable if data.weights is None else eval_quantized)
 
 
-def products(data: OpData, w: Array) -> tuple[Product, ...]:
-    """One matrix a group, of (KH * KW * C/G, O/G) each."""
-    codes = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
-    matrix = codes.reshape(codes.shape[0], -1).T
-    rows, accumulator = int(np.prod(data.shape[:3])), data.output.bias.dtype
-    return tuple(product(part, data.span, rows, accumulator) for part in np.split(matrix, data.group_count, axis=1))
+def _bound(data: OpData, w: Array) -> Products:
+    """Products with one matrix a group, of (KH * KW * C/G, O/G) each."""
+    weights = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
+    matrix = weights.reshape(weights.shape[0], -1).T
+    count = int(np.prod(data.shape[:3]))
+    rows: Rows = Patches(data.input_zero_point, data.window, matrix.shape[0] // data.window.taps)
+    if data.window.is_pointwise and data.group_count == 1:
+        rows = PlainRows(data.input_zero_point, count, matrix.shape[0])
+    return products(rows, np.split(matrix, data.group_count, axis=1), data.codes, count, data.output)
 
 
 def eval_quantized(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Source: ConvPerChannel, Conv (uint8). Padding: taps outside are left out. Overflow: the accumulator wraps."""
     out = np.empty(data.shape, data.output.pipeline.dtype)
-    x = np.ascontiguousarray(x)
-    depth = data.groups[0].shape[0] // data.window.taps
-
-    def fill(block: Array, first_row: int, group: int) -> None:
-        patches_into(x, data.input_zero_point, data.window, first_row, group * depth, block)
-
-    push_rows(fill, out.size // data.shape[3], data.groups, data.output, out.reshape(-1, data.shape[3]))
-    return out
-
-
-def eval_pointwise(data: OpData, x: Array, w: Array, bias: Array) -> Array:
-    """1 x 1 taps, stride 1: every pixel is a row. Otherwise as eval_quantized."""
-    out = np.empty(data.shape, data.output.pipeline.dtype)
-    depth = data.groups[0].shape[0]
-    codes = np.ascontiguousarray(x).reshape(-1)
-
-    def fill(block: Array, first_row: int, group: int) -> None:
-        start = first_row * depth
-        centre_into(codes[start : start + block.size], data.input_zero_point, block.reshape(-1))
-
-    push_rows(fill, out.size // data.shape[3], data.groups, data.output, out.reshape(-1, data.shape[3]))
+    assert data.products is not None  # bound with the weights
+    data.products(x, out.reshape(-1, data.shape[3]))
     return out
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
-    return eval_quantized(replace(data, groups=products(data, w), output=target), x, w, bias)
+    return eval_quantized(replace(data, output=target, weights=w), x, w, bias)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but geometry, clamp and the weights with output channels innermost."""
     at, shape, groups = shapes(node)
-    low, high = float_range(node)
     w = node.input(1)
     constant = np.zeros((0, 0, 0, 0), np.float32) if w.value is None else channels_last(w.value)
-    data = FloatData(at, shape, groups, low, high, constant)
+    data = FloatData(at, shape, groups, float_range(node), constant)
     return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
 
 
@@ -176,7 +158,7 @@ def eval_float(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
     out = np.empty(data.shape, np.float32)
     convolve(
         np.ascontiguousarray(x), data.weights, np.ascontiguousarray(bias).reshape(-1), data.window,
-        data.shape[3] // data.group_count, data.low, data.high, out,
+        data.shape[3] // data.group_count, *data.clamp, out,
     )  # fmt: skip
     return out
 

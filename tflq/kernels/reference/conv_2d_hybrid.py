@@ -24,18 +24,19 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.activation import clamp_in_place, float_range
-from tflq.kernels.geometry import Window, patches_into
-from tflq.kernels.hybrid import (
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.hybrid import (
     centred_images,
     channel_scales,
     quantize_images,
     read_as_int8,
 )
+from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.reference.conv_2d import shapes
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.dynamic_range import ByteMatrix
 
@@ -49,8 +50,7 @@ class OpData:
 
     window: Window  # pixels
     shape: Shape  # of the output
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
     scale: Array  # of the filters: one or O, float32
     weights: Callable[[Inputs], Any]  # where scales differ: Contractions, one a group; else a ByteMatrix
 
@@ -71,12 +71,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     def matrix(inputs: Inputs) -> ByteMatrix:
         return ByteMatrix.of(filters(inputs), scale[0], keeps_signs=shape[3] % 4 == 0)
 
-    low, high = float_range(node)
     data = OpData(
         window=at,
         shape=shape,
-        low=low,
-        high=high,
+        clamp=float_range(node),
         scale=scale,
         weights=bind(node, (1,), groups) if differ else bind(node, (1,), matrix),
     )
@@ -118,7 +116,7 @@ def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
         block *= data.scale
         block *= scales[image_of(data, first, len(patches)), None]
         block += bias.reshape(-1)
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
 def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:
@@ -138,7 +136,7 @@ def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:
         block *= scales[image_of(data, first, len(patches)), None]
         block += np.float32(0)  # products are added to zeros: no -0 is left
         block += bias.reshape(-1)
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
 def blocks(rows: int, length: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, Array]]:

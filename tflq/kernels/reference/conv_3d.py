@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.geometry.volumes import OpData, check_operands, convolve_3d, data_of, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.volumes import OpData, check_operands, convolve_3d, data_of, window
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -35,7 +35,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
     """Source: Conv3D. Rounding: product and sum apart, one float32 sum over kd, ky, kx, c, then the bias."""
     out = np.empty(data.shape, np.float32)
     given = np.zeros(w.shape[4], np.float32) if bias is None else bias.reshape(-1)
-    convolve_3d(np.ascontiguousarray(x), np.ascontiguousarray(w), given, data.window, data.low, data.high, out)
+    convolve_3d(np.ascontiguousarray(x), np.ascontiguousarray(w), given, data.window, *data.clamp, out)
     return out
 
 

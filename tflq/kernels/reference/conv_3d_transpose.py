@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.geometry.volumes import OpData, check_operands, convolve_3d_transposed, data_of, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers, require_rank, require_size
-from tflq.kernels.volumes import OpData, check_operands, convolve_3d_transposed, data_of, window
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -42,7 +42,7 @@ def evaluate(data: OpData, _: Array, w: Array, x: Array, bias: Array | None = No
     out = np.empty(data.shape, np.float32)
     given = np.zeros(w.shape[3], np.float32) if bias is None else bias.reshape(-1)
     filters = np.ascontiguousarray(w.swapaxes(3, 4))
-    convolve_3d_transposed(np.ascontiguousarray(x), filters, given, data.window, data.low, data.high, out)
+    convolve_3d_transposed(np.ascontiguousarray(x), filters, given, data.window, *data.clamp, out)
     return out
 
 

@@ -11,8 +11,8 @@ Source: LiteRT 2.3, depth_to_space.cc Prepare; reference/depth_to_space.h DepthT
 
 from __future__ import annotations
 
+from tflq.kernels.families.movement import contiguous
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 

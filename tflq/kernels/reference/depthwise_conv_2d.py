@@ -22,8 +22,8 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.activation import float_range
-from tflq.kernels.contraction import (
+from tflq.kernels.families.activation import float_range
+from tflq.kernels.families.contraction import (
     Output,
     bias_of,
     centred,
@@ -34,11 +34,13 @@ from tflq.kernels.contraction import (
     stage_of,
     weights_read_as_int8,
 )
-from tflq.kernels.geometry import Window, slab_into, slab_shape, window
+from tflq.kernels.families.ordered_sums import convolve_depthwise
+from tflq.kernels.geometry.windows import Window, slab_into, slab_shape, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.ordered import convolve_depthwise
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.pieces import in_pieces
 
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.
 _TAPS_AT_ONCE = 9
@@ -57,8 +59,8 @@ class OpData:
     window: Window  # pixels
     shape: Shape  # of the output
     times: int  # output channels an input channel
-    input_zero_point: int  # LSB of input
-    weight_zero_point: int  # LSB of weights
+    input_zero_point: ZeroPoint  # LSB of input
+    weight_zero_point: ZeroPoint  # LSB of weights
     accumulator: np.dtype[Any]  # wide enough for every sum, or as wide as the source's own
     weights: Array  # (taps, pixels * C * M), centred, int16, see `weights`; empty where they are not constant
     offsets: Array  # of the taps, in elements of the slab, int64
@@ -71,8 +73,7 @@ class FloatData:
 
     window: Window  # pixels
     shape: Shape  # of the output
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def shapes(node: Node) -> tuple[Window, Shape, int]:
@@ -110,7 +111,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         shape=shape,
         times=times,
         input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else 0,
+        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
         accumulator=_narrowest(at, max(map(abs, code_span(x))), accumulator),
         weights=np.zeros((0, 0), np.int16),
         offsets=tap_offsets(at, shape[3]),
@@ -151,12 +152,12 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
     rows = max(1, min(at.out_h, _CACHE_BYTES // _row_bytes(at, channels, data.accumulator)))
     slab = np.empty((*slab_shape(at, rows), channels), np.int16)
     sums = np.empty((rows, at.out_w * channels), data.accumulator)
-    values = slab.reshape(-1)
+    values, pixels = slab.reshape(-1), sums.reshape(rows, at.out_w, channels)
     for n in range(data.shape[0]):
         for start in range(0, at.out_h, rows):
             count = min(rows, at.out_h - start)
-            slab_into(x[n], data.input_zero_point, at, start, data.times, slab)
-            accumulate(values, slab[0].size * at.stride_h, data.weights, data.offsets, sums[:count])
+            slab_into(x[n], int(data.input_zero_point), at, start * at.stride_h - at.pad_top, data.times, slab)
+            accumulate(values, slab[0].size * at.stride_h, data.weights, data.offsets, 0, 0, pixels[:count])
             data.output.into(sums[:count].reshape(-1, channels), out[n, start : start + count].reshape(-1, channels))
     return out
 
@@ -166,18 +167,26 @@ def _row_bytes(at: Window, channels: int, accumulator: np.dtype[Any]) -> int:
     return channels * (2 * phases * columns * at.stride_h + accumulator.itemsize * max(1, at.out_w))
 
 
+@in_pieces(
+    lambda slab, row_step, w, offsets, row, column, sums: sums.size * offsets.size, sums="yx", row="y", column="x"
+)
 @compiled
-def accumulate(slab: Array, row_step: Int, w: Array, offsets: Array, sums: Array) -> None:
-    """sums[oy, ox * C + c] = sum over taps of slab times w. `slab` is flat, `row_step` elements an output row.
+def accumulate(slab: Array, row_step: Int, w: Array, offsets: Array, row: Int, column: Int, sums: Array) -> None:
+    """sums[oy, ox, c] = sum over taps of slab times w, from output pixel (row, column) on.
 
+    `slab` is flat, `row_step` elements an output row.
     Weights are repeated over several pixels, and nine taps go in one pass, so that the innermost loop is long. Nine
     products fit int32; over passes, sums wrap in their own type.
+
+    Prepare guarantees: every tap of every row of `sums` lies inside of `slab`, `w` has a row for every offset, and
+    there are whole passes of them.
     """
     run = w.shape[1]
     for oy in range(sums.shape[0]):
-        for start in range(0, sums.shape[1], run):
-            total = sums[oy, start : start + run]
-            at = oy * row_step + start
+        line = sums[oy].reshape(-1)
+        for start in range(0, line.size, run):
+            total = line[start : start + run]
+            at = (row + oy) * row_step + column * sums.shape[2] + start
             for t in range(0, offsets.size, _TAPS_AT_ONCE):
                 x0, x1, x2 = slab[at + offsets[t] :], slab[at + offsets[t + 1] :], slab[at + offsets[t + 2] :]
                 x3, x4, x5 = slab[at + offsets[t + 3] :], slab[at + offsets[t + 4] :], slab[at + offsets[t + 5] :]
@@ -205,7 +214,7 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but geometry and clamp."""
     at, shape, _ = shapes(node)
-    return Prepared((shape,), FloatData(at, shape, *float_range(node)), eval_float)
+    return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
 
 def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -213,8 +222,7 @@ def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -
     out = np.empty(data.shape, np.float32)
     added = bias_of(bias, data.shape[3], np.float32)
     convolve_depthwise(
-        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), np.zeros_like(added), added, data.window, data.low,
-        data.high, out,
+        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), np.zeros_like(added), added, data.window, *data.clamp, out,
     )  # fmt: skip
     return out
 

@@ -21,14 +21,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import clamp_in_place, float_range
-from tflq.kernels.contraction import bias_of, require_quantized
-from tflq.kernels.geometry import Window
-from tflq.kernels.hybrid import centred_images, channel_scales
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.contraction import bias_of, require_quantized
+from tflq.kernels.families.hybrid import centred_images, channel_scales
+from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.depthwise_conv_2d import shapes
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.compiled import compiled
+from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +40,7 @@ class OpData:
     window: Window  # pixels
     shape: Shape  # of the output
     scale: Array  # of the filters, one a channel, float32
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -51,7 +52,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     said = int(node.options["depth_multiplier"])
     if said != times:
         raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes say {times}")
-    return Prepared((shape,), OpData(at, shape, channel_scales(node, w, shape[3]), *float_range(node)), evaluate)
+    return Prepared((shape,), OpData(at, shape, channel_scales(node, w, shape[3]), float_range(node)), evaluate)
 
 
 def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -63,12 +64,16 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
     out *= (scales[:, None] * data.scale)[:, None, None, :]
     if bias is not None:
         out += bias_of(bias, data.shape[3], np.float32)
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
+@in_pieces(lambda x, w, window, sums: len(x) * window.out_h * window.out_w * w.size, sums="nyx", x="n", window="yx")
 @compiled
 def accumulate(x: Array, w: Array, window: Window, sums: Array) -> None:
-    """sums (N, OH, OW, C * M) += centred `x` (N, H, W, C) times `w` (KH, KW, C * M); taps outside are left out."""
+    """sums (N, OH, OW, C * M) += centred `x` (N, H, W, C) times `w` (KH, KW, C * M); taps outside are left out.
+
+    Prepare guarantees: these shapes, that `window` lies over an image of x's height and width, and C > 0.
+    """
     channels = w.shape[2]
     times = channels // x.shape[3]
     for n in range(sums.shape[0]):

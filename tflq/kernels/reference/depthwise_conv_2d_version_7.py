@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.blocks import channel_blocks, requantizing
+from tflq.kernels.families.vector_blocks import channel_blocks, requantizing
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.optimized.depthwise_conv_2d import BLOCK
 from tflq.kernels.reference.depthwise_conv_2d import prepare_quantized

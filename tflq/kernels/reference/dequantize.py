@@ -16,11 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.axis import along
+from tflq.kernels.families.unary import prepare_unary
+from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoints
 from tflq.numerics.compiled import compiled
+from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +30,7 @@ class OpData:
     """One entry a channel, channels in the middle of (outer, channels, inner)."""
 
     scale: Array  # real units per LSB; float64 per tensor, float32 per axis: the product is rounded once either way
-    zero_point: Array  # int64, LSB of input
+    zero_point: ZeroPoints  # LSB of input
     rows: tuple[int, int, int]
 
 
@@ -39,21 +41,26 @@ def prepare_dequantize(node: Node, arithmetic: Arithmetic) -> Prepared:
     if x.type == TensorType.INT16:
         node.check(channels.count == 1, "is quantized per axis, which int16 cannot be", x)
         node.check(x.zero_point == 0, "zero point", x, expected=0, got=x.zero_point)
+    zero_points = ZeroPoints(channels.zero_point)
     if channels.count == 1:
-        data = OpData(channels.scale.astype(np.float64), channels.zero_point, (1, 1, -1))
+        data = OpData(channels.scale.astype(np.float64), zero_points, (1, 1, -1))
         return prepare_unary(node, data, eval_dequantize, CARRIER[x.type])
-    return Prepared((x.shape,), OpData(channels.scale, channels.zero_point, channels.rows), eval_dequantize)
+    return Prepared((x.shape,), OpData(channels.scale, zero_points, channels.rows), eval_dequantize)
 
 
 def eval_dequantize(data: OpData, x: Array) -> Array:
     """Source: Dequantize. Rounding: the product, once, to float32."""
     out = np.empty(x.shape, np.float32)
-    _dequantize(np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point, out.reshape(data.rows))
+    _dequantize(np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point.codes, out.reshape(data.rows))
     return out
 
 
+@in_pieces(x="oci", out="oci", scale="c", zero_point="c")
 @compiled
 def _dequantize(x: Array, scale: Array, zero_point: Array, out: Array) -> None:
+    """Prepare guarantees: `x` is (outer, channels, inner), `scale` and `zero_point` have an entry for every channel.
+    Eval guarantees: `out` has the shape of `x`.
+    """
     for outer in range(x.shape[0]):
         for c in range(x.shape[1]):
             for inner in range(x.shape[2]):

@@ -24,12 +24,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.custom_options import flag, integer, options_of, real
-from tflq.kernels.heap import least
+from tflq.kernels.families.box_selection import choose
+from tflq.kernels.families.custom_options import flag, integer, options_of, real
+from tflq.kernels.families.heap import least
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.operands import require_rank
-from tflq.kernels.suppression import choose
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.libm_double import exp
 
 _DETECTIONS_PER_CLASS = 100
@@ -41,7 +42,7 @@ class Codes:
     """Quantization of an operand; scale 0 for float32."""
 
     scale: np.float32
-    zero_point: int
+    zero_point: ZeroPoint
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,10 +13,10 @@ Source: LiteRT 2.3, dilate.cc.
 from __future__ import annotations
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.element_types import SIZED
+from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.geometry.interior_padding import Spread, move_apart, spread
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers, require_rank, require_same_type
-from tflq.kernels.spreading import Spread, move_apart, spread
 from tflq.numerics.arithmetic import Arithmetic
 
 

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import clamp_in_place, code_range, number_range
-from tflq.kernels.binary import Clamped, both, prepare_clamped
-from tflq.kernels.broadcast import broadcast_shape, spread
+from tflq.kernels.families.activation import clamp_in_place, code_range, number_range
+from tflq.kernels.families.binary import Clamped, both, prepare_clamped
+from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_sign_bits
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import reciprocal
 from tflq.numerics.fixedpoint import doubling_high_mul
-from tflq.numerics.multiplier import quantize_multiplier
+from tflq.numerics.multiplier import Multiplier, quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 
 
@@ -34,13 +36,11 @@ from tflq.numerics.rounding import clamp, wrap_int32
 class OpData:
     """Constants of the quantized forms."""
 
-    first_zero_point: int  # LSB of first input
-    second_zero_point: int  # LSB of second input
-    mantissa: int  # of a.scale / (b.scale * y.scale), Q31
-    shift: int  # to the left
-    output_zero_point: int  # LSB of output
-    low: int  # LSB of output
-    high: int
+    first_zero_point: ZeroPoint  # LSB of first input
+    second_zero_point: ZeroPoint  # LSB of second input
+    multiplier: Multiplier  # of a.scale / (b.scale * y.scale), Q31
+    output_zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
     dtype: np.dtype[np.generic]
     shape: Shape
 
@@ -50,9 +50,9 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
-    low, high = code_range(node, y, dtype)
-    mantissa, shift = quantize_multiplier(float(a.scale / (b.scale * y.scale)))
-    data = OpData(a.zero_point, b.zero_point, mantissa, shift, y.zero_point, low, high, dtype, shape)
+    multiplier = quantize_multiplier(float(a.scale / (b.scale * y.scale)))
+    clamp = code_range(node, y, dtype)
+    data = OpData(a.zero_point, b.zero_point, multiplier, y.zero_point, clamp, dtype, shape)
     return Prepared((shape,), data, eval_quantized)
 
 
@@ -61,8 +61,8 @@ def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
     refuse_zero("Div", b, data.second_zero_point)
     out = np.empty(data.shape, data.dtype)
     _divide(
-        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), data.first_zero_point,
-        data.second_zero_point, data.mantissa, data.shift, data.output_zero_point, data.low, data.high, out.reshape(-1),
+        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), int(data.first_zero_point),
+        int(data.second_zero_point), *data.multiplier, int(data.output_zero_point), *data.clamp, out.reshape(-1),
     )  # fmt: skip
     return out
 
@@ -74,11 +74,13 @@ def refuse_zero(function: str, b: Array, zero: int = 0) -> None:
         raise UndefinedResultError(function, f"division by zero (element {where} of the divisor)")
 
 
+@in_pieces(20, a="r", b="r", out="r")
 @compiled
 def _divide(
     a: Array, b: Array, zero_a: Int, zero_b: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int,
     out: Array,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(len(out)):
         dividend, divisor = np.int64(a[i]) - zero_a, np.int64(b[i]) - zero_b
         if divisor < 0:
@@ -106,8 +108,8 @@ def divide_by_any_pot(x: Int, exponent: Int) -> Int:
 def prepare_int32(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Towards zero."""
     a, b, _ = both(node)
-    low, high = number_range(node, np.dtype(np.int32))
-    return Prepared((broadcast_shape(node, a, b),), Clamped(np.floor_divide, low, high), eval_int32)
+    data = Clamped(np.floor_divide, number_range(node, np.dtype(np.int32)))
+    return Prepared((broadcast_shape(node, a, b),), data, eval_int32)
 
 
 def eval_int32(data: Clamped, a: Array, b: Array) -> Array:
@@ -117,7 +119,7 @@ def eval_int32(data: Clamped, a: Array, b: Array) -> Array:
         raise UndefinedResultError("Div", "int32 overflow: the lowest value divided by -1")
     wide, divisor = a.astype(np.int64), b.astype(np.int64)
     quotient = np.asarray(np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor)))
-    return clamp_in_place(np.asarray(quotient.astype(np.int32)), data.low, data.high)
+    return clamp_in_place(np.asarray(quotient.astype(np.int32)), *data.clamp)
 
 
 KERNELS = (

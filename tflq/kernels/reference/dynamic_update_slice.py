@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.element_types import INDEX, SIZED
+from tflq.kernels.families.element_types import INDEX, SIZED
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic

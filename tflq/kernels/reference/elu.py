@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_function, prepare_tabulated
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.unary import prepare_function, prepare_tabulated
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expm1f
 

@@ -23,9 +23,9 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, STORED_BITS, TensorType
-from tflq.kernels.element_types import SIZED
-from tflq.kernels.hybrid import is_blockwise, read_as_int8
-from tflq.kernels.indexing import check_positions
+from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.families.hybrid import is_blockwise, read_as_int8
+from tflq.kernels.families.indices import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic

@@ -24,11 +24,12 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir.schema import enum
-from tflq.kernels.indexing import check_positions
+from tflq.kernels.families.indices import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_size
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
 
 _SUM, _MEAN, _SQRTN = (enum("CombinerType")[name] for name in ("SUM", "MEAN", "SQRTN"))
 
@@ -68,29 +69,37 @@ def eval_sparse(data: OpData, ids: Array, indices: Array, _: Array, weights: Arr
         raise UndefinedResultError("embedding_lookup_sparse", f"an index lies outside {list(data.shape)}")
     rows = np.ascontiguousarray(table).reshape(len(table), -1)
     out = np.zeros((data.places, rows.shape[1]), np.float32)
-    _combine(np.ascontiguousarray(ids), places, np.ascontiguousarray(weights), rows, data.combiner, out)
+    state, sums = np.zeros(2, np.int64), np.zeros(2, np.float32)
+    _combine(np.ascontiguousarray(ids), places, np.ascontiguousarray(weights), rows, data.combiner, out, state, sums)
+    _finish(data.combiner, state[1], sums[0], sums[1], out, state[0])
     return out.reshape(data.shape)
 
 
+@in_pieces(lambda ids, places, weights, rows, *_: len(ids) * rows[:1].size, ids="i", places="i", weights="i")
 @compiled
-def _combine(ids: Array, places: Array, weights: Array, rows: Array, combiner: Int, out: Array) -> None:
-    place, count = 0, 0
-    total, squares = np.float32(0), np.float32(0)
+def _combine(
+    ids: Array, places: Array, weights: Array, rows: Array, combiner: Int, out: Array, state: Array, sums: Array
+) -> None:  # fmt: skip
+    """`state`: the place that is summed up, how many rows it has; `sums` (float32): of weights and their squares.
+
+    Prepare guarantees: `ids`, `places` and `weights` have the same size, rows of `rows` and `out` the same length.
+    Eval guarantees: ids name rows of `rows`, places rows of `out`.
+    """
     for i in range(len(ids)):
-        if places[i] != place:
-            _finish(combiner, count, total, squares, out, place)
-            place, count = places[i], 0
-            total, squares = np.float32(0), np.float32(0)
-        count += 1
-        squares += weights[i] * weights[i]
-        total += weights[i]
+        if places[i] != state[0]:
+            _finish(combiner, state[1], sums[0], sums[1], out, state[0])
+            state[0], state[1] = places[i], 0
+            sums[0], sums[1] = np.float32(0), np.float32(0)
+        state[1] += 1
+        sums[1] += weights[i] * weights[i]
+        sums[0] += weights[i]
         for k in range(rows.shape[1]):
-            out[place, k] += rows[ids[i], k] * weights[i]
-    _finish(combiner, count, total, squares, out, place)
+            out[state[0], k] += rows[ids[i], k] * weights[i]
 
 
 @compiled
 def _finish(combiner: Int, count: Int, total: Real, squares: Real, out: Array, place: Int) -> None:
+    """The caller guarantees: `place` is a row of `out` where `count` is not 0."""
     if combiner == _SUM or count == 0:
         return
     divisor: Real = np.float32(1)

@@ -10,8 +10,9 @@ Source: LiteRT 2.3, exp.cc Prepare, Eval; reference/exp.h Exp.
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import SAME_LIBM, Kernel, Node, Prepared
-from tflq.kernels.unary import check_zero_points, prepare_function, prepare_tabulated
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.unary import check_zero_points, prepare_function, prepare_tabulated
+from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expf
 

@@ -12,9 +12,9 @@ Source: LiteRT 2.3, expand_dims.cc ExpandTensorDim.
 from __future__ import annotations
 
 from tflq.ir import TensorType
-from tflq.kernels.element_types import INDEX
+from tflq.kernels.families.element_types import INDEX
+from tflq.kernels.families.movement import prepare_view
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.movement import prepare_view
 from tflq.kernels.operands import (
     axis_within,
     integer,

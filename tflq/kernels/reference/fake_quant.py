@@ -18,6 +18,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.rounding import nearest_half_away
 from tflq.numerics.scaling import nudge_quantization_range
 
@@ -28,8 +29,7 @@ _LARGEST_BITS = 31
 class OpData:
     """Constants, float32."""
 
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
     scale: np.float32
     inverse: np.float32
 
@@ -42,17 +42,18 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     low, high = np.float32(node.options["min"]), np.float32(node.options["max"])
     if not low < high:
         raise UndefinedResultError(node.op, f"a range from {low} to {high}")
-    nudged = nudge_quantization_range(low, high, 0, 2**bits - 1)
+    low, high, scale = nudge_quantization_range(low, high, 0, 2**bits - 1)
     with np.errstate(all="ignore"):
-        inverse = np.float32(1) / nudged[2]
-    return Prepared((node.input(0).shape,), OpData(*nudged, inverse), evaluate)
+        inverse = np.float32(1) / scale
+    return Prepared((node.input(0).shape,), OpData(NumberClamp(low, high), scale, inverse), evaluate)
 
 
 def evaluate(data: OpData, x: Array) -> Array:
     """Source: FakeQuantizeArray. Rounding: half away from zero; every step in float32. NaN gives the low end."""
-    held = np.where(data.low < x, x, data.low)
-    held = np.where(held < data.high, held, data.high)
-    return np.asarray(nearest_half_away((held - data.low) * data.inverse) * data.scale + data.low)
+    low, high = data.clamp
+    held = np.where(low < x, x, low)
+    held = np.where(held < high, held, high)
+    return np.asarray(nearest_half_away((held - low) * data.inverse) * data.scale + low)
 
 
 KERNELS = (Kernel("FAKE_QUANT", "float32 -> float32", prepare, (1, 2)),)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.element_types import INDEX, SIZED
+from tflq.kernels.families.element_types import INDEX, SIZED
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import (
     integers,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.unary import prepare_function
 
 KERNELS = tuple(Kernel("FLOOR", f"{t} -> {t}", prepare_function(np.floor), (1, 1)) for t in ("float32", "float16"))

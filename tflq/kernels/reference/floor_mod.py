@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.binary import prepare_plain
+from tflq.kernels.families.binary import prepare_plain
 from tflq.kernels.kernel import Array, Kernel
 from tflq.kernels.reference.div import refuse_zero
 

@@ -15,32 +15,30 @@ reference/integer_ops/fully_connected.h FullyConnected, FullyConnectedPerChannel
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from tflq.ir import TensorType
-from tflq.kernels.activation import float_range
-from tflq.kernels.contraction import (
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.families.activation import float_range
+from tflq.kernels.families.contraction import (
     Output,
-    Product,
     accumulator_16x8,
     bias_of,
     centred,
-    code_span,
     float64_multipliers,
     output,
     per_tensor_multiplier,
-    product,
-    push_rows,
     require_quantized,
     require_symmetric,
 )
+from tflq.kernels.families.matrix_products import Products, products
+from tflq.kernels.families.operand_rows import PlainRows
+from tflq.kernels.families.ordered_sums import multiply
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.ordered import multiply
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.contract import Range, centre_into
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.stages import OutputStage, Reals
 
 #: FullyConnectedOptionsWeightsFormat of the schema.
@@ -52,11 +50,15 @@ class OpData:
     """Constants of the quantized forms."""
 
     shape: Shape  # of the output
-    input_zero_point: int  # LSB of input
-    weight_zero_point: int  # LSB of weights
-    span: Range  # of centred input values
+    input_zero_point: ZeroPoint  # LSB of input
+    weight_zero_point: ZeroPoint  # LSB of weights
     output: Output
-    groups: tuple[Product, ...]  # one; empty where the weights are not constant
+    codes: np.dtype[Any]  # of the input
+    weights: Array | None  # as the file has them; None where they or the bias are not constant, or nothing is made
+    products: Products | None = field(init=False)  # bound to all of the above
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "products", None if self.weights is None else _bound(self, self.weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +66,7 @@ class FloatData:
     """Constants of the float form."""
 
     shape: Shape  # of the output
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
     weights: Array  # (K, O), or empty where they are not constant
 
 
@@ -102,19 +103,19 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
         accumulator = np.dtype(np.int64) if w.type == TensorType.INT16 else accumulator_16x8(node, bias)
     stage = _stage(node, arithmetic, accumulator, (x, w, y), bias)
+    is_empty = w.shape[1] == 0 or 0 in shape
+    is_constant = w.value is not None and (bias is None or bias.value is not None)
     data = OpData(
         shape=shape,
         input_zero_point=x.zero_point,
         weight_zero_point=w.zero_point,  # 0 where there are several
-        span=code_span(x),
         output=output(node, stage, y, None if bias is None else bias.value, w.shape[0], accumulator),
-        groups=(),
+        codes=CARRIER[x.type],
+        weights=w.value if is_constant and not is_empty else None,
     )
-    if w.shape[1] == 0 or 0 in shape:
+    if is_empty:
         return Prepared((shape,), data, eval_empty)
-    if w.value is None or (bias is not None and bias.value is None):
-        return Prepared((shape,), data, eval_variable)
-    return Prepared((shape,), replace(data, groups=(matrix(data, w.value),)), eval_quantized)
+    return Prepared((shape,), data, eval_quantized if is_constant else eval_variable)
 
 
 def _stage(
@@ -144,30 +145,25 @@ def fixed_point_reals(node: Node, operands: tuple[Operand, Operand, Operand], bi
     return float64_multipliers(x, w.quantization.scale, y, units)
 
 
-def matrix(data: OpData, w: Array) -> Product:
-    """The weights (O, K), centred, as a matrix (K, O)."""
-    rows = int(np.prod(data.shape[:-1]))
-    return product(centred(w, data.weight_zero_point).T, data.span, rows, data.output.bias.dtype)
+def _bound(data: OpData, w: Array) -> Products:
+    """Products with the weights (O, K), centred, as a matrix (K, O)."""
+    count = int(np.prod(data.shape[:-1]))
+    rows = PlainRows(data.input_zero_point, count, w.shape[1])
+    return products(rows, [centred(w, data.weight_zero_point).T], data.codes, count, data.output)
 
 
 def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Source: FullyConnected, FullyConnectedPerChannel. Rounding: by the stage. Overflow: the accumulator wraps."""
     out = np.empty(data.shape, data.output.pipeline.dtype)
-    depth, units = data.groups[0].shape
-    codes = np.ascontiguousarray(x).reshape(-1)
-
-    def fill(block: Array, first_row: int, group: int) -> None:
-        start = first_row * depth
-        centre_into(codes[start : start + block.size], data.input_zero_point, block.reshape(-1))
-
-    push_rows(fill, out.size // units if units else 0, data.groups, data.output, out.reshape(-1, units))
+    assert data.products is not None  # bound with the weights
+    data.products(x, out.reshape(-1, data.shape[-1]))
     return out
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
     target = data.output.with_bias(bias, w.shape[0])
-    return eval_quantized(replace(data, groups=(matrix(data, w),), output=target), x, w)
+    return eval_quantized(replace(data, output=target, weights=w), x, w)
 
 
 def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -180,8 +176,8 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but the clamp and the weights with units innermost."""
     shape = output_shape(node)
     w = node.input(1)
-    low, high = float_range(node)
-    data = FloatData(shape, low, high, np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value))
+    weights = np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value)
+    data = FloatData(shape, float_range(node), weights)
     if w.shape[1] == 0 or 0 in shape:
         return Prepared((shape,), data, eval_empty)
     return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
@@ -198,7 +194,7 @@ def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -
     length, units = data.weights.shape
     sums = out.reshape(-1, units)
     rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
-    multiply(rows, data.weights, bias_of(bias, units, np.float32), data.low, data.high, sums)
+    multiply(rows, data.weights, bias_of(bias, units, np.float32), *data.clamp, sums)
     return out
 
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.contraction import require_symmetric
-from tflq.kernels.hybrid import unit_scales
+from tflq.kernels.families.contraction import require_symmetric
+from tflq.kernels.families.hybrid import unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, bind

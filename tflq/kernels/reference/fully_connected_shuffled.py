@@ -22,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import code_range
-from tflq.kernels.contraction import Output, bias_of, require_quantized
+from tflq.kernels.families.activation import code_range
+from tflq.kernels.families.contraction import Output, bias_of, require_quantized
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.fully_connected import SHUFFLED, fixed_point_reals, output_shape
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.stages import OutputPipeline, repeated
 
@@ -56,7 +57,6 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     fits = math.prod(workspace.shape) == batch * length
     node.check(fits, "number of elements", workspace, expected=batch * length, got=workspace.shape)
     stage = arithmetic.requantize(fixed_point_reals(node, (x, w, y), bias))
-    low, high = code_range(node, y, np.int16)
     blocks = node.constant(1).view(np.int8).reshape(units // _UNITS, length // _INPUTS, _UNITS, _INPUTS)
     data = OpData(
         shape=shape,
@@ -64,7 +64,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         products=Contraction.of(blocks.swapaxes(1, 2).reshape(units, length).T, (-128, 127)),
         output=Output(
             repeated(bias_of(node.constant(2), units, np.int32)),
-            OutputPipeline(stage, 0, low, high, np.dtype(np.int16)),
+            OutputPipeline(stage, ZeroPoint(0), code_range(node, y, np.int16), np.dtype(np.int16)),
         ),
     )
     return Prepared((shape, workspace.shape), data, evaluate)

@@ -22,12 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import Record
-from tflq.kernels.contraction import Output, centred, code_span, output, require_quantized
-from tflq.kernels.hybrid import read_as_int8, unit_scales
+from tflq.kernels.families.contraction import Output, centred, code_span, output, require_quantized
+from tflq.kernels.families.hybrid import read_as_int8, unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.reference.fully_connected import fixed_point_reals, output_shape, prepare_float
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
 from tflq.numerics.lanes import is_zero
@@ -43,7 +44,7 @@ class OpData:
     """Constants of the int8 form."""
 
     shape: Shape  # of the output
-    input_zero_point: int  # LSB of input
+    input_zero_point: ZeroPoint  # LSB of input
     products: Contraction
     lowest_pairs: Contraction | None  # 65536 where both weights of a pair are -128; None where no pair is
     output: Output

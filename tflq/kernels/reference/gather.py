@@ -23,7 +23,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.indexing import check_positions
+from tflq.kernels.families.indices import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import axis_within, require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic

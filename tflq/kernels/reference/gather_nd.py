@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.indexing import coordinates
+from tflq.kernels.families.indices import coordinates
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_same_type
 from tflq.numerics.arithmetic import Arithmetic

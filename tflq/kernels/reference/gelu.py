@@ -17,8 +17,9 @@ from functools import partial
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
-from tflq.kernels.unary import eval_function, prepare_tabulated, same_type
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.unary import eval_function, prepare_tabulated, same_type
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.eigen import tanh
 from tflq.numerics.eigen_erfc import erfc, single_erfc

@@ -16,64 +16,63 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
-from tflq.numerics.multiplier import quantize_multiplier, reduce_multiplier
+from tflq.numerics.multiplier import ShortMultiplier, quantize_multiplier, reduce_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap
 from tflq.numerics.stages import type_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """Constants of the quantized forms. Multipliers are Q15; shifts are to the left."""
+    """Constants of the quantized forms."""
 
-    input_zero_point: int  # LSB of input
-    output_zero_point: int  # LSB of output
-    output_multiplier: int  # LSB of input / 128 -> LSB of output, together with
-    output_shift: int  # ... this, <= 0
-    reluish_multiplier: int  # LSB of input / 128 -> 3 / 2**15, together with
-    reluish_shift: int  # ... this
+    input_zero_point: ZeroPoint  # LSB of input
+    output_zero_point: ZeroPoint  # LSB of output
+    output: ShortMultiplier  # LSB of input / 128 -> LSB of output, shift <= 0
+    reluish: ShortMultiplier  # LSB of input / 128 -> 3 / 2**15
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Scales are float32 throughout; multipliers are cut from 31 to 15 bits, half up."""
     x, y = same_type(node)
     finer = np.float32(1 / 128) * x.scale
-    output, output_shift = quantize_multiplier(float(finer / y.scale))
-    node.check(output_shift <= 0, "scale is too small for the input's", y, expected="exponent <= 0", got=output_shift)
-    reluish, reluish_shift = quantize_multiplier(float(finer / (np.float32(3) / np.float32(32768))))
-    if min(output_shift, reluish_shift) < -15 or reluish_shift > 31:
-        raise UndefinedResultError("HardSwish", f"int16 shifted by {output_shift} and {reluish_shift} bits")
-    data = OpData(
-        input_zero_point=x.zero_point,
-        output_zero_point=y.zero_point,
-        output_multiplier=int(reduce_multiplier(output)),
-        output_shift=output_shift,
-        reluish_multiplier=int(reduce_multiplier(reluish)),
-        reluish_shift=reluish_shift,
-    )
+    output = _short(finer / y.scale)
+    node.check(output.shift <= 0, "scale is too small for the input's", y, expected="exponent <= 0", got=output.shift)
+    reluish = _short(finer / (np.float32(3) / np.float32(32768)))
+    if min(output.shift, reluish.shift) < -15 or reluish.shift > 31:
+        raise UndefinedResultError("HardSwish", f"int16 shifted by {output.shift} and {reluish.shift} bits")
+    data = OpData(x.zero_point, y.zero_point, output, reluish)
     return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
+
+
+def _short(real: np.float32) -> ShortMultiplier:
+    mantissa, shift = quantize_multiplier(float(real))
+    return ShortMultiplier(int(reduce_multiplier(mantissa)), shift)
 
 
 def eval_quantized(data: OpData, x: Array) -> Array:
     """Source: HardSwish. Rounding: as in `_hard_swish`. Overflow: saturates int16 where said, wraps it elsewhere."""
-    low, high = type_range(x.dtype)
     out = np.empty(x.shape, x.dtype)
     _hard_swish(
-        x.reshape(-1), data.input_zero_point, data.output_zero_point, data.output_multiplier, data.output_shift,
-        data.reluish_multiplier, data.reluish_shift, low, high, out.reshape(-1),
+        x.reshape(-1), int(data.input_zero_point), int(data.output_zero_point), *data.output, *data.reluish,
+        *type_range(x.dtype), out.reshape(-1),
     )  # fmt: skip
     return out
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _hard_swish(
     x: Array, input_zero_point: Int, output_zero_point: Int, output_multiplier: Int, output_shift: Int,
     reluish_multiplier: Int, reluish_shift: Int, low: Int, high: Int, out: Array,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: `x` and `out` hold all 256 codes."""
     for i in range(len(out)):
         finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)
         scaled = doubling_high_mul(finer, output_multiplier, 16)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.kernels.families.resources import Table, resource
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
-from tflq.kernels.resources import Table, resource
 from tflq.numerics.arithmetic import Arithmetic
 
 _TYPES = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64))

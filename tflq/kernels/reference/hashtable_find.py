@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.families.resources import Table, number_of, require_handle, resource, table_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import require_rank, require_same_type
-from tflq.kernels.resources import Table, number_of, require_handle, resource, table_of
 from tflq.numerics.arithmetic import Arithmetic
 
 

@@ -13,9 +13,9 @@ Source: LiteRT 2.3, hashtable_import.cc; static_hashtable.cc Import.
 
 from __future__ import annotations
 
+from tflq.kernels.families.resources import Table, number_of, require_handle, resource, table_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import require_rank
-from tflq.kernels.resources import Table, number_of, require_handle, resource, table_of
 from tflq.numerics.arithmetic import Arithmetic
 
 

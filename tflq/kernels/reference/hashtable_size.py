@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.resources import Table, number_of, require_handle, resource
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import require_rank
-from tflq.kernels.resources import Table, number_of, require_handle, resource
 from tflq.numerics.arithmetic import Arithmetic
 
 

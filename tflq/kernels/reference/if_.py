@@ -12,7 +12,7 @@ Source: LiteRT 2.3, if.cc Prepare, Eval_static, Eval_dynamic.
 
 from __future__ import annotations
 
-from tflq.kernels.calling import Branches, prepare_branches, single_value, take
+from tflq.kernels.families.subgraph_calls import Branches, prepare_branches, single_value, take
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -12,6 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.parts import kernels
+from tflq.kernels.families.complex_parts import kernels
 
 KERNELS = kernels("IMAG", np.imag)

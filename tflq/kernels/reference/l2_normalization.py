@@ -15,14 +15,15 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import limits
+from tflq.kernels.families.activation import limits
+from tflq.kernels.families.rows import as_rows, sum_rows
+from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.rows import as_rows, sum_rows
-from tflq.kernels.unary import same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt
 from tflq.numerics.multiplier import multiply_double_rounding
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 
 EPSILON = np.float32(1e-6)
@@ -47,22 +48,26 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_uint8(zero_point: int, x: Array) -> Array:
     """Source: L2Normalization (uint8). Rounding: in the inverse root; 128 * x is scaled to the right."""
     out = np.empty(x.shape, np.uint8)
-    _normalise(as_rows(x), zero_point, 7, 0, 128, 0, 255, as_rows(out))
+    _normalise(as_rows(x), int(zero_point), 7, 0, 128, 0, 255, as_rows(out))
     return out
 
 
 def eval_int8(zero_point: int, x: Array) -> Array:
     """Source: reference_integer_ops::L2Normalization. Rounding: in the inverse root; x is scaled, 7 bits less far."""
     out = np.empty(x.shape, np.int8)
-    _normalise(as_rows(x), zero_point, 0, 7, 0, -128, 127, as_rows(out))
+    _normalise(as_rows(x), int(zero_point), 0, 7, 0, -128, 127, as_rows(out))
     return out
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _normalise(
     x: Array, zero_in: Int, before: Int, after: Int, zero_out: Int, low: Int, high: Int, out: Array
 ) -> None:  # fmt: skip
-    """The output's factor 2**7 is a left shift of the centred code (`before`) or of the multiplier (`after`)."""
+    """The output's factor 2**7 is a left shift of the centred code (`before`) or of the multiplier (`after`).
+
+    Eval guarantees: `out` has the shape of `x`.
+    """
     rows, depth = x.shape
     for r in range(rows):
         total = np.int64(0)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.pooling import OpData, prepare_pool, root_mean_squares
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.pooling import OpData, prepare_pool, root_mean_squares
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -25,8 +25,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def evaluate(data: OpData, x: Array) -> Array:
     """Source: L2Pool. Rounding: squares and their sum over ky, kx in order, one division, one root."""
-    out = np.empty(data.shape, np.float32)
-    root_mean_squares(np.ascontiguousarray(x), data.window, data.low, data.high, out)
+    out, (low, high) = np.empty(data.shape, np.float32), data.clamp
+    root_mean_squares(np.ascontiguousarray(x), data.window, low, high, out)
     return out
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.unary import prepare_unary, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputStage, type_range
 
 
@@ -26,13 +27,12 @@ from tflq.numerics.stages import OutputStage, type_range
 class OpData:
     """Constants of the quantized forms."""
 
-    input_zero_point: int  # LSB of input
-    output_zero_point: int  # LSB of output
+    input_zero_point: ZeroPoint  # LSB of input
+    output_zero_point: ZeroPoint  # LSB of output
     positive: OutputStage  # LSB of input -> LSB of output, for x >= zero point
     negative: OutputStage  # the same, times |alpha|
     negative_sign: int  # sign of alpha, applied after the rounding
-    low: int  # LSB of output
-    high: int  # LSB of output
+    clamp: Clamp  # LSB of output
 
 
 def float32_multipliers(x: Operand, y: Operand, alpha: np.float32) -> tuple[np.float64, np.float64]:
@@ -52,15 +52,13 @@ def prepare_quantized(
     if dtype == np.int16:
         for operand in (x, y):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-    low, high = type_range(dtype)
     data = OpData(
         input_zero_point=x.zero_point,
         output_zero_point=y.zero_point,
         positive=arithmetic.requantize(above),
         negative=arithmetic.requantize(abs(below)),
         negative_sign=-1 if alpha < 0 else 1,
-        low=low,
-        high=high,
+        clamp=type_range(dtype),
     )
     return prepare_unary(node, data, eval_quantized, dtype)
 
@@ -70,7 +68,7 @@ def eval_quantized(data: OpData, x: Array) -> Array:
     centred = x.astype(np.int32) - np.int32(data.input_zero_point)
     below = np.int32(data.negative_sign) * data.negative(centred)
     scaled = np.where(centred >= 0, data.positive(centred), below)
-    return np.clip(scaled + np.int32(data.output_zero_point), data.low, data.high).astype(x.dtype)
+    return np.clip(scaled + np.int32(data.output_zero_point), *data.clamp).astype(x.dtype)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -13,6 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.comparison import kernels
+from tflq.kernels.families.comparison import kernels
 
 KERNELS = kernels("LESS_EQUAL", np.less_equal, ("int16",), (1, 2))

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_rank
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm_double import power

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared
-from tflq.kernels.quantized import check_elementwise
-from tflq.kernels.unary import prepare_function, prepare_tabulated, same_type
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.quantized_unary import check_elementwise
+from tflq.kernels.families.unary import prepare_function, prepare_tabulated, same_type
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import logf
 from tflq.numerics.stages import type_range

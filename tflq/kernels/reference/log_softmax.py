@@ -15,14 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
-from tflq.kernels.unary import same_type
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
+from tflq.kernels.families.unary import same_type
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import log_x_for_x_greater_than_or_equal_to_1
 from tflq.numerics.libm import expf, logf
-from tflq.numerics.multiplier import multiply_double_rounding
+from tflq.numerics.multiplier import Multiplier, multiply_double_rounding
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MIN, clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import calculate_input_radius, preprocess_log_softmax_scaling
 from tflq.numerics.stages import type_range
@@ -38,9 +41,8 @@ class OpData:
     differences: Array  # 5 integer bits
     summands: Array  # exp of the difference, 12 integer bits; 0 beyond the radius
     radius: int  # LSB of input
-    inverse: tuple[int, int]  # mantissa and shift from 5 integer bits back to LSB of input
-    low: int  # LSB of output
-    high: int
+    inverse: Multiplier  # from 5 integer bits back to LSB of input
+    clamp: Clamp  # LSB of output
 
 
 def check_quantized(node: Node) -> tuple[Operand, Operand]:
@@ -56,11 +58,10 @@ def check_quantized(node: Node) -> tuple[Operand, Operand]:
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """beta is 1."""
     x, _ = check_quantized(node)
-    low, high = type_range(x.type.label)
-    mantissa, shift, *inverse = preprocess_log_softmax_scaling(1.0, float(x.scale), DIFFERENCE_BITS)
-    radius = calculate_input_radius(DIFFERENCE_BITS, shift)
-    differences, _, summands = fixed_point_exps(mantissa, shift, radius, DIFFERENCE_BITS, SUM_BITS)
-    data = OpData(differences, summands, radius, (inverse[0], inverse[1]), low, high)
+    scaling, inverse = preprocess_log_softmax_scaling(1.0, float(x.scale), DIFFERENCE_BITS)
+    radius = calculate_input_radius(DIFFERENCE_BITS, scaling.shift)
+    differences, _, summands = fixed_point_exps(scaling, radius, DIFFERENCE_BITS, SUM_BITS)
+    data = OpData(differences, summands, radius, inverse, type_range(x.type.label))
     return Prepared((x.shape,), data, eval_quantized)
 
 
@@ -68,16 +69,20 @@ def eval_quantized(data: OpData, x: Array) -> Array:
     """Source: LogSoftmax. Rounding: in exp, sum and logarithm as gemmlowp does; then half away. int32 wraps."""
     out = np.empty(x.shape, x.dtype)
     _log_softmax_rows(
-        as_rows(x), data.differences, data.summands, data.radius, *data.inverse, data.low, data.high, as_rows(out)
+        as_rows(x), data.differences, data.summands, data.radius, *data.inverse, *data.clamp, as_rows(out)
     )  # fmt: skip
     return out
 
 
+@in_pieces(8, x="r", out="r")
 @compiled
 def _log_softmax_rows(
     x: Array, differences: Array, summands: Array, radius: Int, mantissa: Int, shift: Int, low: Int, high: Int,
     out: Array,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: codes have 8 bits, `differences` and `summands` 256 entries. Eval guarantees: no row is
+    empty, `out` has the shape of `x`.
+    """
     rows, depth = x.shape
     for r in range(rows):
         largest = np.int64(x[r, 0])

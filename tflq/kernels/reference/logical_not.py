@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.unary import prepare_function
 
 KERNELS = (Kernel("LOGICAL_NOT", "bool -> bool", prepare_function(np.logical_not), (1, 1)),)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.binary import prepare_plain
+from tflq.kernels.families.binary import prepare_plain
 from tflq.kernels.kernel import Kernel
 
 KERNELS = (Kernel("LOGICAL_OR", "bool bool -> bool", prepare_plain(np.logical_or), (1, 1)),)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.narrow_floats import narrow_floats
+from tflq.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.narrow_floats import narrow_floats
-from tflq.kernels.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expf
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier

@@ -25,7 +25,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     require_same_type(node, x, node.outputs[0])
     node.check(len(x.shape) >= 1, "number of dimensions", x, expected="at least 1", got=0)
     shape = (*x.shape, x.shape[-1])
-    return Prepared((shape,), shape, eval_matrix_diag)
+    return Prepared((shape,), shape, eval_matrix_diag, scratch=8 * shape[-1])
 
 
 def eval_matrix_diag(shape: Shape, x: Array) -> Array:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.families.pooling import OpData, largest, prepare_pool
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.pooling import OpData, largest, prepare_pool
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 
@@ -33,16 +33,15 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_quantized(data: OpData, x: Array) -> Array:
     """Source: MaxPool. Nothing is rounded."""
     out = np.empty(data.shape, x.dtype)
-    code = x.dtype.type
-    lowest = code(type_range(x.dtype)[0])
-    largest(np.ascontiguousarray(x), data.window, lowest, code(data.low), code(data.high), out)
+    lowest, low, high = map(x.dtype.type, (type_range(x.dtype).low, *data.clamp))
+    largest(np.ascontiguousarray(x), data.window, lowest, low, high, out)
     return out
 
 
 def eval_float(data: OpData, x: Array) -> Array:
     """Source: MaxPool (float). A NaN never wins."""
-    out = np.empty(data.shape, np.float32)
-    largest(np.ascontiguousarray(x), data.window, -np.finfo(np.float32).max, data.low, data.high, out)
+    out, (low, high) = np.empty(data.shape, np.float32), data.clamp
+    largest(np.ascontiguousarray(x), data.window, -np.finfo(np.float32).max, low, high, out)
     return out
 
 

@@ -20,11 +20,13 @@ from math import prod
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.families.reduction import AXES, Reduced, fold_sum, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, fold_sum, reduced_axes, sum_int32
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import type_range
 
@@ -34,12 +36,10 @@ class OpData:
     """Constants of the quantized forms."""
 
     reduced: Reduced
-    zeros: int  # zero point of the input times the number of summands, LSB of input
-    mantissa: int  # of the scaling and the division by n together, Q31, not normalised
-    shift: int  # to the left
-    zero_point: int  # LSB of output
-    low: int  # LSB of output
-    high: int
+    zeros: ZeroPoint  # zero point of the input times the number of summands, LSB of input
+    multiplier: Multiplier  # of the scaling and the division by n together, Q31, not normalised
+    zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -54,9 +54,12 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         return Prepared((reduced.shape,), np.zeros(reduced.shape, CARRIER[x.type]), eval_empty)
     room = min(reduced.count.bit_length() - 1, 32, 31 + shift)
     data = OpData(
-        reduced, x.zero_point * reduced.count, (mantissa << room) // reduced.count, shift - room, y.zero_point,
-        *type_range(x.type.label),
-    )  # fmt: skip
+        reduced=reduced,
+        zeros=ZeroPoint(x.zero_point * reduced.count),
+        multiplier=Multiplier((mantissa << room) // reduced.count, shift - room),
+        zero_point=y.zero_point,
+        clamp=type_range(x.type.label),
+    )
     return Prepared((reduced.shape,), data, eval_quantized)
 
 
@@ -65,15 +68,17 @@ def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
     sums = sum_int32(data.reduced.rows(x)).reshape(-1)
     out = np.empty(data.reduced.shape, x.dtype)
     _means(
-        sums, data.zeros, data.mantissa, data.shift, data.zero_point, data.low, data.high, out.reshape(-1)
+        sums, int(data.zeros), *data.multiplier, int(data.zero_point), *data.clamp, out.reshape(-1)
     )  # fmt: skip
     return out
 
 
+@in_pieces(4, sums="r", out="r")
 @compiled
 def _means(
     sums: Array, zeros: Int, mantissa: Int, shift: Int, zero_point: Int, low: Int, high: Int, out: Array
 ) -> None:  # fmt: skip
+    """Eval guarantees: `sums` and `out` have the same size."""
     for i in range(len(out)):
         centred = wrap_int32(np.int64(sums[i]) - zeros)
         out[i] = clamp(multiply_double_rounding(centred, mantissa, shift) + zero_point, low, high)

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.custom_options import integer, options_of
+from tflq.kernels.families.custom_options import integer, options_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integer as value_of
 from tflq.kernels.operands import require_rank
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.libm_double import cos, log, log1p
+from tflq.numerics.pieces import in_pieces
 
 _FLOOR = 1e-12  # of what goes into the logarithm
 
@@ -58,6 +59,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(x.shape[2] >= 2, "bins", x, expected="at least 2", got=x.shape[2])
     node.check(bool(0 <= lower < upper), "frequency limits", expected="0 <= lower < upper", got=(lower, upper))
     node.check(1 <= coefficients <= filters, "dct_coefficient_count", expected=f"1 to {filters}", got=coefficients)
+    node.claim(8 * (3 * filters * (coefficients + 4) + 8 * x.shape[2]), "filters and cosines")
     first, last, bands, weights = filterbank(x.shape[2], rate, filters, float(lower), float(upper))
     shape = (*x.shape[:2], coefficients)
     cosines = transform(filters, coefficients)
@@ -103,8 +105,12 @@ def eval_mfcc(data: OpData, x: Array, _: Array) -> Array:
     return out.astype(np.float32).reshape(data.shape)
 
 
+@in_pieces(2, frames="r", out="r")
 @compiled
 def _filter(frames: Array, weights: Array, bands: Array, first: Int, last: Int, out: Array) -> None:
+    """Prepare guarantees: `weights` and `bands` have an entry for every bin, bands are in [-1, filters), `out` is
+    (frames, filters). Eval guarantees: `last` is a bin.
+    """
     for frame in range(len(frames)):
         for i in range(first, last + 1):
             falling = frames[frame, i] * weights[i]
@@ -115,8 +121,12 @@ def _filter(frames: Array, weights: Array, bands: Array, first: Int, last: Int, 
                 out[frame, band + 1] += frames[frame, i] - falling
 
 
+@in_pieces(lambda levels, cosines, out: len(levels) * cosines.size, levels="r", out="r")
 @compiled
 def _transform(levels: Array, cosines: Array, out: Array) -> None:
+    """Prepare guarantees: `levels` is (frames, filters), `cosines` (coefficients, filters), `out` (frames,
+    coefficients).
+    """
     for frame in range(len(levels)):
         for i in range(len(cosines)):
             total = 0.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.binary import prepare_plain
+from tflq.kernels.families.binary import prepare_plain
 from tflq.kernels.kernel import Array, Kernel
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tflq.ir import TensorType
 from tflq.ir.schema import enum
-from tflq.kernels.element_types import INDEX, SIZED
+from tflq.kernels.families.element_types import INDEX, SIZED
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_same_quantization, require_same_type, require_zero_point_zero
 from tflq.kernels.reference.pad import paddings

@@ -18,13 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.activation import code_range, limits
-from tflq.kernels.binary import both, eval_plain, prepare_clamped
-from tflq.kernels.broadcast import broadcast_shape, spread
+from tflq.kernels.families.activation import code_range, limits
+from tflq.kernels.families.binary import both, eval_plain, prepare_clamped
+from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.stages import OutputPipeline
 
@@ -35,8 +37,8 @@ prepare_number = prepare_clamped(np.multiply)
 class OpData:
     """Constants of the quantized forms."""
 
-    first_zero_point: int  # LSB of first input
-    second_zero_point: int  # LSB of second input
+    first_zero_point: ZeroPoint  # LSB of first input
+    second_zero_point: ZeroPoint  # LSB of second input
     pipeline: OutputPipeline  # products of centred codes -> codes
     shape: Shape
 
@@ -45,9 +47,8 @@ class OpData:
 class NarrowData:
     """Constants of the int16 to 8-bit form."""
 
-    zero_point: int  # LSB of output
-    low: int  # LSB of output, relative to the zero point
-    high: int
+    zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output, relative to the zero point
     dtype: np.dtype[np.generic]
     shape: Shape
 
@@ -65,9 +66,9 @@ def prepare_quantized(
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
-    low, high = code_range(node, y, dtype)
     stage = arithmetic.requantize(multiplier(a, b, y))
-    data = OpData(a.zero_point, b.zero_point, OutputPipeline(stage, y.zero_point, low, high, dtype), shape)
+    pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
+    data = OpData(a.zero_point, b.zero_point, pipeline, shape)
     return Prepared((shape,), data, eval_quantized)
 
 
@@ -75,14 +76,16 @@ def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
     """Source: MulElementwise. Rounding: once, by the stage. Overflow: none (a product has at most 32 bits)."""
     accumulator = np.empty(data.shape, np.int32)
     _multiply_centred(
-        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), data.first_zero_point,
-        data.second_zero_point, accumulator.reshape(-1),
+        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), int(data.first_zero_point),
+        int(data.second_zero_point), accumulator.reshape(-1),
     )  # fmt: skip
     return data.pipeline(accumulator)
 
 
+@in_pieces(a="r", b="r", out="r")
 @compiled
 def _multiply_centred(a: Array, b: Array, zero_a: Int, zero_b: Int, out: Array) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(len(out)):
         out[i] = wrap_int32((np.int64(a[i]) - zero_a) * (np.int64(b[i]) - zero_b))
 
@@ -104,7 +107,7 @@ def prepare_narrow(node: Node, arithmetic: Arithmetic) -> Prepared:
     dtype = np.dtype(y.type.label)
     low, high = code_range(node, y, dtype)
     shape = broadcast_shape(node, a, b)
-    data = NarrowData(y.zero_point, low - y.zero_point, high - y.zero_point, dtype, shape)
+    data = NarrowData(y.zero_point, Clamp(low - y.zero_point, high - y.zero_point), dtype, shape)
     return Prepared((shape,), data, eval_narrow)
 
 
@@ -112,12 +115,14 @@ def eval_narrow(data: NarrowData, a: Array, b: Array) -> Array:
     """Source: Mul (int16 to int8). Rounding: half up in the product, half away in its division by 256."""
     out = np.empty(data.shape, data.dtype)
     x, y = spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1)
-    _multiply_q15(x, y, data.low, data.high, data.zero_point, out.reshape(-1))
+    _multiply_q15(x, y, *data.clamp, int(data.zero_point), out.reshape(-1))
     return out
 
 
+@in_pieces(4, a="r", b="r", out="r")
 @compiled
 def _multiply_q15(a: Array, b: Array, low: Int, high: Int, zero_point: Int, out: Array) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(len(out)):
         product = doubling_high_mul(a[i], b[i], 16)
         out[i] = clamp(divide_by_pot_half_away(product, 8), low, high) + zero_point

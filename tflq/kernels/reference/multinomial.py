@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.randomness import Generator, generator
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import require_rank
-from tflq.kernels.randomness import Generator, generator
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm_double import exp
 from tflq.numerics.philox import WORDS, unit_doubles
@@ -44,7 +44,13 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(logits.shape[1] > 0, "no classes", logits, got=list(logits.shape))
     shape = None if samples.value is None else (logits.shape[0], int(samples.value))
     node.check(shape is None or shape[1] >= 0, "number of samples", samples, got=shape)
-    return Prepared((shape,), OpData(generator(node), np.dtype(node.outputs[0].type.label)), eval_multinomial)
+    return Prepared((shape,), OpData(generator(node), np.dtype(node.outputs[0].type.label)), eval_multinomial,
+                    scratch=drawn_size)  # fmt: skip
+
+
+def drawn_size(data: OpData, logits: Array, samples: Array) -> int:
+    """Bytes of the output, of the words that are drawn and of what they become."""
+    return int(64 * len(logits) * max(int(samples), 0) + 64 * logits.shape[1])
 
 
 def eval_multinomial(data: OpData, session: Session, logits: Array, samples: Array) -> Array:

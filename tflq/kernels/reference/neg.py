@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.unary import prepare_function
 
 KERNELS = tuple(
     Kernel("NEG", f"{t} -> {t}", prepare_function(np.negative), (1, 1))

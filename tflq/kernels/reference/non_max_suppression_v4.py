@@ -17,6 +17,6 @@ Source: LiteRT 2.3, non_max_suppression.cc Prepare, Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.suppressing import kernels
+from tflq.kernels.families.nms import kernels
 
 KERNELS = kernels("NON_MAX_SUPPRESSION_V4")

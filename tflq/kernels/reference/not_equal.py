@@ -13,6 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.comparison import kernels
+from tflq.kernels.families.comparison import kernels
 
 KERNELS = kernels("NOT_EQUAL", np.not_equal, ("bool", "string"), (1, 4))

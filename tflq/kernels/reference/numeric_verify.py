@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.custom_options import flag, options_of, real
+from tflq.kernels.families.custom_options import flag, options_of, real
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.dequantize import prepare_dequantize, prepare_widen
 from tflq.numerics.arithmetic import Arithmetic

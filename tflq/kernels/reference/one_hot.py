@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.element_types import INDEX
+from tflq.kernels.families.element_types import INDEX
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integer, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
@@ -45,6 +45,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     axis = rank if axis == -1 else axis
     node.check(0 <= axis <= rank, "axis", expected=f"-1 to {rank}", got=axis)
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+    node.claim(4 * depth, "positions of the depth")
     positions = np.arange(depth, dtype=np.int32).reshape(-1, *(1,) * (rank - axis))
     return Prepared((shape,), OpData(axis, positions), eval_one_hot)
 

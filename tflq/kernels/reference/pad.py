@@ -41,7 +41,7 @@ class OpData:
 
     shape: Shape  # of the output
     inside: tuple[slice, ...]  # the input's place in the output
-    value: int  # LSB of output
+    value: int  # LSB of output; a ZeroPoint where it is the code of 0
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

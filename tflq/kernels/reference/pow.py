@@ -18,11 +18,12 @@ from math import prod
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import clamp_in_place
-from tflq.kernels.binary import both
-from tflq.kernels.broadcast import broadcast_shape
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.reduction import highest, lowest
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.reduction import highest, lowest
+from tflq.kernels.geometry.broadcast import broadcast_shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import powf
 from tflq.numerics.rounding import floats_to_int32, half_away

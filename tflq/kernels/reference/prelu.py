@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputStage, type_range
 
 
@@ -25,28 +26,25 @@ from tflq.numerics.stages import OutputStage, type_range
 class OpData:
     """Constants of the quantized forms."""
 
-    input_zero_point: int  # LSB of input
-    alpha_zero_point: int  # LSB of alpha
-    output_zero_point: int  # LSB of output
+    input_zero_point: ZeroPoint  # LSB of input
+    alpha_zero_point: ZeroPoint  # LSB of alpha
+    output_zero_point: ZeroPoint  # LSB of output
     positive: OutputStage  # LSB of input -> LSB of output
     negative: OutputStage  # LSB of input times LSB of alpha -> LSB of output
-    low: int  # LSB of output
-    high: int
+    clamp: Clamp  # LSB of output
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Both real multipliers are float32 expressions, left to right, widened to float64 afterwards."""
     x, alpha, y = node.input(0), node.input(1), node.outputs[0]
     check_shape(node)
-    low, high = type_range(x.type.label)
     data = OpData(
         input_zero_point=x.zero_point,
         alpha_zero_point=alpha.zero_point,
         output_zero_point=y.zero_point,
         positive=arithmetic.requantize(np.float64(x.scale / y.scale)),
         negative=arithmetic.requantize(np.float64(x.scale * alpha.scale / y.scale)),
-        low=low,
-        high=high,
+        clamp=type_range(x.type.label),
     )
     return Prepared((x.shape,), data, eval_quantized)
 
@@ -63,7 +61,7 @@ def eval_quantized(data: OpData, x: Array, alpha: Array) -> Array:
     centred = x.astype(np.int32) - np.int32(data.input_zero_point)
     slope = alpha.astype(np.int32) - np.int32(data.alpha_zero_point)
     scaled = np.where(centred >= 0, data.positive(centred), data.negative(centred * slope))
-    return np.clip(scaled + np.int32(data.output_zero_point), data.low, data.high).astype(x.dtype)
+    return np.clip(scaled + np.int32(data.output_zero_point), *data.clamp).astype(x.dtype)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:

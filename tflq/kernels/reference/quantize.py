@@ -20,11 +20,13 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.axis import along
+from tflq.kernels.families.unary import prepare_unary
+from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint, ZeroPoints
 from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 from tflq.numerics.stages import OutputPipeline, type_range
 
@@ -34,9 +36,8 @@ class FloatData:
     """Constants of float32 to integer: one entry a channel, channels in the middle of (outer, channels, inner)."""
 
     scale: Array  # float32, real units per LSB of output
-    zero_point: Array  # int64, LSB of output
-    low: int  # LSB of output
-    high: int
+    zero_point: ZeroPoints  # LSB of output
+    clamp: Clamp  # LSB of output
     dtype: np.dtype[Any]
     rows: tuple[int, int, int]
 
@@ -50,8 +51,8 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
         channels.count == 1 or y.type not in NARROW, "is quantized per axis, which 4-bit types cannot be", y
     )  # fmt: skip
     dtype = CARRIER[y.type]
-    low, high = NARROW.get(y.type) or type_range(dtype)
-    data = FloatData(channels.scale, channels.zero_point, low, high, dtype, channels.rows)
+    clamp = NARROW.get(y.type) or type_range(dtype)
+    data = FloatData(channels.scale, ZeroPoints(channels.zero_point), clamp, dtype, channels.rows)
     return Prepared((x.shape,), data, eval_float)
 
 
@@ -59,14 +60,18 @@ def eval_float(data: FloatData, x: Array) -> Array:
     """Source: AffineQuantize. Rounding: float32 quotient, then half away from zero. Overflow: as float_to_int32."""
     out = np.empty(x.shape, data.dtype)
     _quantize(
-        np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point, data.low, data.high,
+        np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point.codes, *data.clamp,
         out.reshape(data.rows),
     )  # fmt: skip
     return out
 
 
+@in_pieces(4, x="oci", out="oci", scale="c", zero_point="c")
 @compiled
 def _quantize(x: Array, scale: Array, zero_point: Array, low: Int, high: Int, out: Array) -> None:
+    """Prepare guarantees: `x` is (outer, channels, inner), `scale` and `zero_point` have an entry for every channel.
+    Eval guarantees: `out` has the shape of `x`.
+    """
     for outer in range(x.shape[0]):
         for c in range(x.shape[1]):
             for inner in range(x.shape[2]):
@@ -78,7 +83,7 @@ def _quantize(x: Array, scale: Array, zero_point: Array, low: Int, high: Int, ou
 class RequantizeData:
     """Constants of integer to integer."""
 
-    zero_point: int  # LSB of input
+    zero_point: ZeroPoint  # LSB of input
     pipeline: OutputPipeline
 
 
@@ -91,7 +96,7 @@ def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
         for operand in (x, y):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))
-    data = RequantizeData(x.zero_point, OutputPipeline(stage, y.zero_point, *type_range(dtype), dtype))
+    data = RequantizeData(x.zero_point, OutputPipeline(stage, y.zero_point, type_range(dtype), dtype))
     return prepare_unary(node, data, eval_requantize, CARRIER[x.type])
 
 
@@ -101,7 +106,7 @@ def eval_requantize(data: RequantizeData, x: Array) -> Array:
 
 
 #: Limits of the types that are carried in wider ones.
-NARROW = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15)}
+NARROW = {TensorType.INT4: Clamp(-8, 7), TensorType.UINT4: Clamp(0, 15)}
 
 KERNELS = (
     Kernel("QUANTIZE", "float32 -> int8|uint8|int16|int4|uint4", prepare_float, (1, 6)),

@@ -12,8 +12,8 @@ Source: LiteRT 2.3, random_ops.cc GenerateRandomStandardNormalNumbers.
 
 from __future__ import annotations
 
+from tflq.kernels.families.randomness import kernels
 from tflq.kernels.kernel import Array
-from tflq.kernels.randomness import kernels
 from tflq.numerics.philox import Words, normal_floats
 
 

@@ -11,7 +11,7 @@ Source: LiteRT 2.3, random_ops.cc GenerateRandomUniformNumbers.
 
 from __future__ import annotations
 
-from tflq.kernels.randomness import kernels
+from tflq.kernels.families.randomness import kernels
 from tflq.numerics.philox import unit_floats
 
 KERNELS = kernels("RANDOM_UNIFORM", unit_floats)

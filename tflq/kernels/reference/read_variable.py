@@ -16,12 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
 from tflq.errors import UndefinedResultError
-from tflq.ir import CARRIER
+from tflq.ir import TensorType
+from tflq.kernels.families.resources import Variable, number_of, require_handle, resource
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
-from tflq.kernels.resources import Variable, number_of, require_handle, resource
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -30,24 +28,25 @@ class OpData:
     """What the output must be; `shape` is None where it is the variable's."""
 
     shape: Shape | None
-    dtype: np.dtype[np.generic]
+    type: TensorType
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """A scalar and a tensor without rank look alike, so LiteRT takes both for the latter."""
     require_handle(node, node.input(0))
     y = node.outputs[0]
-    data = OpData(y.shape or None, CARRIER[y.type])
+    data = OpData(y.shape or None, y.type)
     return Prepared((data.shape,), data, eval_read)
 
 
 def eval_read(data: OpData, session: Session, handle: Array) -> Array:
     """Source: read_variable.cc Eval."""
-    value = resource(session, number_of(handle), Variable).value
-    if value is None:
+    variable = resource(session, number_of(handle), Variable)
+    value = variable.value
+    if value is None or variable.type is None:
         raise LookupError("the variable has no value yet")
-    if value.dtype != data.dtype:
-        raise TypeError(f"the variable holds {value.dtype}, not {data.dtype}")
+    if variable.type != data.type:
+        raise TypeError(f"the variable holds {variable.type.label}, not {data.type.label}")
     if value.dtype == object:
         raise UndefinedResultError("read_variable", "LiteRT copies strings as plain bytes, to memory that is not there")
     if data.shape is None or data.shape == value.shape:

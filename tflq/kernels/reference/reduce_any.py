@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, reduced_axes
 from tflq.numerics.arithmetic import Arithmetic
 
 

@@ -13,7 +13,7 @@ Source: LiteRT 2.3, reduce.cc EvalGeneric, ReduceAllDims; reference/reduce.h Red
 
 from __future__ import annotations
 
-from tflq.kernels.reduction import fold_largest, kernels, lowest
+from tflq.kernels.families.reduction import fold_largest, kernels, lowest
 
 KERNELS = kernels(
     "REDUCE_MAX", fold_largest, lowest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)

@@ -13,7 +13,7 @@ Source: LiteRT 2.3, reduce.cc EvalGeneric, ReduceAllDims; reference/reduce.h Red
 
 from __future__ import annotations
 
-from tflq.kernels.reduction import fold_smallest, highest, kernels
+from tflq.kernels.families.reduction import fold_smallest, highest, kernels
 
 KERNELS = kernels(
     "REDUCE_MIN", fold_smallest, highest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)

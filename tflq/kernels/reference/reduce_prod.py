@@ -20,11 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.multiplier import multiply_wide, quantize_multiplier
+from tflq.numerics.multiplier import Multiplier, multiply_wide, quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import type_range
 
@@ -34,12 +36,10 @@ class OpData:
     """Constants of the quantized forms."""
 
     reduced: Reduced
-    input_zero_point: int  # LSB of input
-    mantissa: int  # of the scaling after every product, Q31
-    shift: int  # to the left
-    output_zero_point: int  # LSB of output
-    low: int  # LSB of output
-    high: int
+    input_zero_point: ZeroPoint  # LSB of input
+    multiplier: Multiplier  # of the scaling after every product, Q31
+    output_zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
 
 
 def _start(dtype: np.dtype[np.generic]) -> int:
@@ -61,32 +61,44 @@ def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
     if math.prod(x.shape) == 0:
         raise UndefinedResultError("QuantizedReduceProd", "no elements to multiply: the output stays unwritten")
     scaling = float(x.scale) / math.pow(float(y.scale), 1.0 / reduced.count)
-    low, high = type_range(x.type.label)
-    data = OpData(reduced, x.zero_point, *quantize_multiplier(scaling), y.zero_point, low, high)
+    clamp = type_range(x.type.label)
+    data = OpData(reduced, x.zero_point, quantize_multiplier(scaling), y.zero_point, clamp)
     return Prepared((reduced.shape,), data, eval_quantized)
 
 
 def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
     """Source: QuantizedReduceProd. Rounding: half up after every product, by the int64 form. Overflow: wraps int32."""
     rows = data.reduced.rows(x)
-    out = np.empty((rows.shape[0], rows.shape[2]), x.dtype)
-    _products(
-        rows, data.input_zero_point, data.mantissa, data.shift, data.output_zero_point, data.low, data.high, out
-    )  # fmt: skip
+    products = np.empty((rows.shape[0], rows.shape[2]), np.int64)
+    out = np.empty(products.shape, x.dtype)
+    _fold(rows, int(data.input_zero_point), *data.multiplier, products, True)
+    _narrow(products, *data.multiplier, int(data.output_zero_point), *data.clamp, out)
     return out.reshape(data.reduced.shape)
 
 
+@in_pieces(8, x="ok", products="o", begin="k")
 @compiled
-def _products(
-    x: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array
-) -> None:  # fmt: skip
+def _fold(x: Array, zero_in: Int, mantissa: Int, shift: Int, products: Array, begin: bool) -> None:
+    """Prepare guarantees: `x` is (outer, reduced, inner), and `products` (outer, inner)."""
     outer, count, inner = x.shape
     for o in range(outer):
+        for k in range(count):
+            for i in range(inner):
+                centred = np.int64(x[o, k, i]) - zero_in
+                if begin and k == 0:
+                    products[o, i] = centred
+                else:
+                    products[o, i] = wrap_int32(multiply_wide(products[o, i] * centred, mantissa, shift))
+
+
+@in_pieces(8, products="o", out="o")
+@compiled
+def _narrow(products: Array, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array) -> None:
+    """The caller guarantees: `products` has the shape of `out`."""
+    outer, inner = out.shape
+    for o in range(outer):
         for i in range(inner):
-            product = np.int64(x[o, 0, i]) - zero_in
-            for k in range(1, count):
-                product = wrap_int32(multiply_wide(product * (np.int64(x[o, k, i]) - zero_in), mantissa, shift))
-            out[o, i] = clamp(wrap_int32(multiply_wide(product, mantissa, shift)) + zero_out, low, high)
+            out[o, i] = clamp(wrap_int32(multiply_wide(products[o, i], mantissa, shift)) + zero_out, low, high)
 
 
 KERNELS = (

@@ -16,9 +16,9 @@ Source: LiteRT 2.3, stablehlo_reduce_window.cc TFLiteData.
 from __future__ import annotations
 
 from tflq.ir.schema import enum
+from tflq.kernels.geometry.sliding import FOLDS, TYPES, Windows, fold_windows, windows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers
-from tflq.kernels.sliding import FOLDS, TYPES, Windows, fold_windows, windows
 from tflq.numerics.arithmetic import Arithmetic
 
 

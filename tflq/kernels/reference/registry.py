@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Catalogue
+from tflq.kernels.table import catalogue
 
-REFERENCE = Catalogue(
+REFERENCE = catalogue(
     "tflq.kernels.reference",
     {
         "ABS": "abs",

@@ -10,6 +10,6 @@ Source: LiteRT 2.3, activations.cc ReluPrepare, Relu6Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.relu import kernels
+from tflq.kernels.families.relu import kernels
 
 KERNELS = kernels("RELU6", 0.0, 6.0, ("uint8", "int8", "int16"), (1, 3))

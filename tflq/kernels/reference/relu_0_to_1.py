@@ -10,6 +10,6 @@ Source: LiteRT 2.3, activations.cc ReluPrepare, Relu0to1Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.relu import kernels
+from tflq.kernels.families.relu import kernels
 
 KERNELS = kernels("RELU_0_TO_1", 0.0, 1.0, ("uint8", "int8"))

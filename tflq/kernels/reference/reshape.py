@@ -16,8 +16,8 @@ from __future__ import annotations
 from math import prod
 
 from tflq.ir import TensorType
+from tflq.kernels.families.movement import prepare_view
 from tflq.kernels.kernel import Kernel, Node, Prepared, Shape
-from tflq.kernels.movement import prepare_view
 from tflq.kernels.operands import integers, integers_option, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -21,11 +21,12 @@ from math import prod
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.resizing import ratio, resized_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_same_type
-from tflq.kernels.resizing import ratio, resized_shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import divide_by_pot_half_away
 
 ONE = 1 << 10  # a pixel, in the steps of the integer form
@@ -109,6 +110,8 @@ def truncating_divide(x: Array, divisor: int) -> Array:
 def eval_float(data: OpData, x: Array, size: Array) -> Array:
     """Source: ResizeBilinear. Rounding: float32 products and sums in source order; uint8 then cuts off after + 1/2."""
     out = np.empty(data.shape, x.dtype)
+    if not out.size:
+        return out
     rows, columns = data.rows, data.columns
     _float_pixels(
         np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
@@ -120,6 +123,8 @@ def eval_float(data: OpData, x: Array, size: Array) -> Array:
 def eval_integer(data: OpData, x: Array, size: Array) -> Array:
     """Source: ResizeBilinearInteger. Rounding: half away from zero, once. Overflow: none (int64)."""
     out = np.empty(data.shape, x.dtype)
+    if not out.size:
+        return out
     rows, columns = data.rows, data.columns
     _integer_pixels(
         np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
@@ -128,11 +133,15 @@ def eval_integer(data: OpData, x: Array, size: Array) -> Array:
     return out
 
 
+@in_pieces(4, out="ny", x="n", y0="y", y1="y", wy0="y", wy1="y")
 @compiled
 def _float_pixels(
     x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
     x0: Array, x1: Array, wx0: Array, wx1: Array, offset: Real,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
+    every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
+    """
     batches, height, width, depth = out.shape
     for b in range(batches):
         for y in range(height):
@@ -147,11 +156,15 @@ def _float_pixels(
                     out[b, y, w, c] = total + offset
 
 
+@in_pieces(4, out="ny", x="n", y0="y", y1="y", wy0="y", wy1="y")
 @compiled
 def _integer_pixels(
     x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
     x0: Array, x1: Array, wx0: Array, wx1: Array,
 ) -> None:  # fmt: skip
+    """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
+    every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
+    """
     batches, height, width, depth = out.shape
     for b in range(batches):
         for y in range(height):

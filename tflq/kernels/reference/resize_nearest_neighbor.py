@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.element_types import BITS_8, BITS_16, BITS_32
+from tflq.kernels.families.element_types import BITS_8, BITS_16, BITS_32
+from tflq.kernels.families.resizing import ratio, resized_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_same_type
-from tflq.kernels.resizing import ratio, resized_shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import round_half_away
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.element_types import INDEX
+from tflq.kernels.families.element_types import INDEX
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic

@@ -19,7 +19,8 @@ from math import prod
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.fourier import Points, leaf_turns, real_turns, transform_columns, transform_rows, turns
@@ -49,9 +50,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         expected="two powers of two", got=list(values),
     )  # fmt: skip
     height, width = values
+    node.claim(64 * (height + width), "factors of the transform")
     shape = (*x.shape[:-2], height, width // 2 + 1)
     data = OpData(height, width, shape, turns(width // 2), real_turns(width), turns(height), leaf_turns())
-    return Prepared((shape,), data, evaluate)
+    return Prepared((shape,), data, evaluate, scratch=8 * height * (width + 4))
 
 
 def evaluate(data: OpData, x: Array, fft_length: Array) -> Array:
@@ -76,7 +78,7 @@ def _transform(data: OpData, a: Array) -> None:
         a[:, 0] += 0.0  # takes the sign off a zero
         return
     z = a.view(np.complex128)
-    transform_rows(z[:, :-1], data.rows, data.leaf, data.reals)
+    transform_rows(z, data.rows, data.leaf, data.reals)
     transform_columns(z, data.width // 2, data.columns, data.leaf)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.bits import BITS_TYPES, prepare_bits
+from tflq.kernels.families.bits import BITS_TYPES, prepare_bits
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import EXACT, Array
-from tflq.kernels.narrow_floats import narrow_floats
+from tflq.kernels.exactness import EXACT
+from tflq.kernels.families.narrow_floats import narrow_floats
+from tflq.kernels.kernel import Array
 
 
 def nearest(x: Array) -> Array:

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
+from tflq.kernels.families.unary import prepare_function, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.quantized import check_elementwise, refuse_negative
-from tflq.kernels.unary import prepare_function, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt
-from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
+from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 from tflq.numerics.tables import look_up_8bit, look_up_16bit, table_16bit
 
@@ -34,30 +36,30 @@ FRACTION = 20
 class OpData:
     """An operator on codes as a table, and the lowest code it takes."""
 
-    zero_point: int  # LSB of input
+    zero_point: ZeroPoint  # LSB of input
     table: Array
 
 
-def inverse_multiplier(x: Operand, y: Operand) -> tuple[int, int]:
-    """1 / (sqrt(input scale) * output scale), Q31 and shift: root and product in float32, quotient in float64."""
+def inverse_multiplier(x: Operand, y: Operand) -> Multiplier:
+    """1 / (sqrt(input scale) * output scale): root and product in float32, quotient in float64."""
     with np.errstate(all="ignore"):
-        mantissa, shift = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(x.scale) * y.scale)))
-    if not -31 <= shift - FRACTION <= 30:
-        raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"shifted by {shift - FRACTION} bits")
-    return mantissa, shift
+        multiplier = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(x.scale) * y.scale)))
+    if not -31 <= multiplier.shift - FRACTION <= 30:
+        raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"shifted by {multiplier.shift - FRACTION} bits")
+    return multiplier
 
 
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """A table of all codes."""
     x, y = same_type(node)
     check_elementwise(node)
-    mantissa, shift = inverse_multiplier(x, y)
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
     table = np.empty(256, np.int8)
-    inverse_roots(codes, x.zero_point, mantissa, shift, y.zero_point, -128, 127, table)
+    inverse_roots(codes, int(x.zero_point), *inverse_multiplier(x, y), int(y.zero_point), -128, 127, table)
     return Prepared((x.shape,), OpData(x.zero_point, table), eval_int8)
 
 
+@in_pieces(40, codes="r", out="r")
 @compiled
 def inverse_roots(
     codes: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array
@@ -65,6 +67,8 @@ def inverse_roots(
     """Codes of the inverse roots, `high` for 0.
 
     Rounding: in the integer inverse square root, in its scaling to 20 fractional bits, and in the last scaling.
+
+    Eval guarantees: `codes` and `out` have the same size.
     """
     for i in range(len(codes)):
         x = np.int64(codes[i]) - zero_in
@@ -92,7 +96,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
         return np.where(real <= 0, largest, np.float32(1) / np.sqrt(real))
 
     table = table_16bit(transform, x.scale, 0, y.scale, 0, arithmetic.multiply_add)
-    return Prepared((x.shape,), OpData(0, table), eval_int16)
+    return Prepared((x.shape,), OpData(ZeroPoint(0), table), eval_int16)
 
 
 def eval_int16(data: OpData, x: Array) -> Array:

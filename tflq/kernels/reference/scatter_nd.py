@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.kernels.indexing import coordinates
+from tflq.kernels.families.indices import coordinates
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic

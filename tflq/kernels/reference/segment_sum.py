@@ -15,10 +15,10 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from tflq.kernels.accumulation import add
+from tflq.kernels.families.accumulation import add
+from tflq.kernels.families.segments import Segmented, fold_rows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers, require_rank
-from tflq.kernels.segments import Segmented, fold_rows
 from tflq.numerics.arithmetic import Arithmetic
 
 

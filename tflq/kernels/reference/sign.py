@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.kernel import Array, Kernel
-from tflq.kernels.unary import prepare_function
 
 
 def eval_sign(x: Array) -> Array:

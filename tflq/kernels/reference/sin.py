@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel
-from tflq.kernels.unary import prepare_function
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.unary import prepare_function
+from tflq.kernels.kernel import Array, Kernel
 from tflq.numerics.libm import sinf
 
 

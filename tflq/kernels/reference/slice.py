@@ -13,9 +13,9 @@ Source: LiteRT 2.3, slice.cc CalculateOutputShapeVector.
 
 from __future__ import annotations
 
-from tflq.kernels.element_types import SIZED
+from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.families.movement import contiguous
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import integers, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 

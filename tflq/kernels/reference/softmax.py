@@ -21,14 +21,17 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.kernel import SAME_LIBM, Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_zeros
+from tflq.numerics.codes import Clamp
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import reciprocal
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.libm import expf
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import calculate_input_radius, preprocess_softmax_scaling
 from tflq.numerics.stages import OutputStage, type_range
@@ -45,8 +48,7 @@ class OpData:
     exps: Array  # exp of the difference, Q0.31
     summands: Array  # the same with 12 integer bits; 0 beyond the radius
     radius: int  # differences beyond it give the lowest code, LSB of input
-    low: int  # LSB of output
-    high: int
+    clamp: Clamp  # LSB of output
     bits: int  # of the output
     dtype: np.dtype[Any]
 
@@ -54,12 +56,12 @@ class OpData:
 def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
     """beta * scale is a float64 product."""
     x, y = check_8bit(node)
-    mantissa, shift = preprocess_softmax_scaling(float(node.options["beta"]), float(x.scale), DIFFERENCE_BITS)
-    radius = calculate_input_radius(DIFFERENCE_BITS, shift)
-    _, exps, summands = fixed_point_exps(mantissa, shift, radius, DIFFERENCE_BITS, SUM_BITS)
+    scaling = preprocess_softmax_scaling(float(node.options["beta"]), float(x.scale), DIFFERENCE_BITS)
+    radius = calculate_input_radius(DIFFERENCE_BITS, scaling.shift)
+    _, exps, summands = fixed_point_exps(scaling, radius, DIFFERENCE_BITS, SUM_BITS)
     dtype = CARRIER[y.type]
-    low, high = type_range(dtype)
-    return Prepared((x.shape,), OpData(exps, summands, radius, low, high, 8 * dtype.itemsize, dtype), eval_8bit)
+    data = OpData(exps, summands, radius, type_range(dtype), 8 * dtype.itemsize, dtype)
+    return Prepared((x.shape,), data, eval_8bit)
 
 
 def check_8bit(node: Node) -> tuple[Operand, Operand]:
@@ -85,19 +87,24 @@ def _check_output(node: Node, y: Operand, scale: float, zero_point: int) -> None
 def eval_8bit(data: OpData, x: Array) -> Array:
     """Source: Softmax. Rounding: in exp, sum and reciprocal as gemmlowp does; then half up, then half away."""
     out = np.empty(x.shape, data.dtype)
-    broken = _softmax_rows(
-        as_rows(x), data.exps, data.summands, data.radius, data.low, data.high, data.bits, as_rows(out)
-    )  # fmt: skip
-    if broken >= 0:
-        raise UndefinedResultError("Softmax", f"the exps of row {broken} sum to 512 or more")
+    rows = as_rows(x)
+    broken = np.zeros(len(rows), np.bool_)
+    _softmax_rows(rows, data.exps, data.summands, data.radius, *data.clamp, data.bits, as_rows(out), broken)
+    if broken.any():
+        raise UndefinedResultError("Softmax", f"the exps of row {broken.argmax()} sum to 512 or more")
     return out
 
 
+@in_pieces(8, x="r", out="r", broken="r")
 @compiled
 def _softmax_rows(
-    x: Array, exps: Array, summands: Array, radius: Int, low: Int, high: Int, bits: Int, out: Array
-) -> Int:
-    """Row by row; gives the first row whose sum is too large, or -1."""
+    x: Array, exps: Array, summands: Array, radius: Int, low: Int, high: Int, bits: Int, out: Array, broken: Array
+) -> None:  # fmt: skip
+    """Row by row; `broken` says whose sum is too large.
+
+    Prepare guarantees: codes have 8 bits, `exps` and `summands` 256 entries. Eval guarantees: no row is empty, `out`
+    has the shape of `x`, `broken` an element for every row.
+    """
     rows, depth = x.shape
     for r in range(rows):
         largest = np.int64(x[r, 0])
@@ -109,12 +116,12 @@ def _softmax_rows(
         scale, over = reciprocal(total & np.int64(0xFFFFFFFF), SUM_BITS)
         exponent = over + np.int64(31) - bits
         if exponent < 0 or exponent > 31:
-            return np.int64(r)
+            broken[r] = True
+            continue
         for c in range(depth):
             below = largest - np.int64(x[r, c])
             code = divide_by_pot_half_away(doubling_high_mul(scale, np.int64(exps[below]), 32), exponent)
             out[r, c] = clamp(code + low, low, high) if below <= radius else low
-    return np.int64(-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,9 +175,13 @@ def eval_int16(data: Int16Data, x: Array) -> Array:
     return out.reshape(x.shape)
 
 
+@in_pieces(exps="r", mantissas="r", headroom="r")
 @compiled
 def _normalise_sums(exps: Array, mantissas: Array, headroom: Array) -> None:
-    """Sums as 1 + m: `mantissas` m over [0, 1] as all int16 codes, `headroom` the zero bits above the sum."""
+    """Sums as 1 + m: `mantissas` m over [0, 1] as all int16 codes, `headroom` the zero bits above the sum.
+
+    Eval guarantees: `mantissas` and `headroom` have an element for every row.
+    """
     rows, depth = exps.shape
     for r in range(rows):
         total = np.int64(0)
@@ -181,8 +192,10 @@ def _normalise_sums(exps: Array, mantissas: Array, headroom: Array) -> None:
         mantissas[r] = clamp(shifted - np.int64((1 << 15) + (1 << 16)), -32768, 32767)
 
 
+@in_pieces(exps="r", reciprocals="r", headroom="r", out="r")
 @compiled
 def _divide_rows(exps: Array, reciprocals: Array, headroom: Array, out: Array) -> None:
+    """Eval guarantees: `reciprocals` and `headroom` have an element for every row, `out` has the shape of `exps`."""
     rows, depth = exps.shape
     for r in range(rows):
         shift = np.int64(31) - headroom[r]

@@ -7,7 +7,8 @@ Source: LiteRT 2.3, register.cc; activations.cc SoftmaxEval.
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import SAME_LIBM, Kernel
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.kernel import Kernel
 from tflq.kernels.optimized.softmax import prepare_8bit
 from tflq.kernels.reference.softmax import prepare_int16
 

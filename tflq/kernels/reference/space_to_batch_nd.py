@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.batching import Blocks, blocks_of, check_quantization
-from tflq.kernels.element_types import SIZED
+from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.families.movement import contiguous
+from tflq.kernels.families.space_batch import Blocks, blocks_of, check_quantization
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.movement import contiguous
 from tflq.numerics.arithmetic import Arithmetic
 
 

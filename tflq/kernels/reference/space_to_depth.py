@@ -11,8 +11,8 @@ Source: LiteRT 2.3, space_to_depth.cc Prepare; reference/space_to_depth.h SpaceT
 
 from __future__ import annotations
 
+from tflq.kernels.families.movement import contiguous
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 

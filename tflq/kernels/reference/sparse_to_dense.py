@@ -19,8 +19,8 @@ from math import prod
 
 import numpy as np
 
-from tflq.kernels.element_types import INDEX
-from tflq.kernels.indexing import coordinates
+from tflq.kernels.families.element_types import INDEX
+from tflq.kernels.families.indices import coordinates
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic

@@ -12,9 +12,9 @@ Source: LiteRT 2.3, split.cc ResizeOutputTensors.
 
 from __future__ import annotations
 
+from tflq.kernels.families.splitting import prepare_split
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.operands import axis_within, integers, require_same_type
-from tflq.kernels.splitting import prepare_split
 from tflq.numerics.arithmetic import Arithmetic
 
 

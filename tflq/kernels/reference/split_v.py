@@ -13,10 +13,10 @@ Source: LiteRT 2.3, split_v.cc ResizeOutputTensors.
 
 from __future__ import annotations
 
-from tflq.kernels.element_types import INDEX
+from tflq.kernels.families.element_types import INDEX
+from tflq.kernels.families.splitting import prepare_split
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.operands import axis_within, integers, require_same_type, require_size
-from tflq.kernels.splitting import prepare_split
 from tflq.numerics.arithmetic import Arithmetic
 
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
+from tflq.kernels.families.unary import prepare_function, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.quantized import check_elementwise, refuse_negative
-from tflq.kernels.unary import prepare_function, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.rounding import floats_to_int32
 from tflq.numerics.stages import type_range
 
@@ -28,19 +29,18 @@ class OpData:
     """Constants of the quantized forms."""
 
     input_scale: np.float32
-    input_zero_point: int  # LSB of input
+    input_zero_point: ZeroPoint  # LSB of input
     output_scale: np.float32
-    output_zero_point: int  # LSB of output
-    low: int  # LSB of output
-    high: int
+    output_zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Float32 throughout."""
     x, y = same_type(node)
     check_elementwise(node)
-    low, high = type_range(x.type.label)
-    return Prepared((x.shape,), OpData(x.scale, x.zero_point, y.scale, y.zero_point, low, high), eval_quantized)
+    data = OpData(x.scale, x.zero_point, y.scale, y.zero_point, type_range(x.type.label))
+    return Prepared((x.shape,), data, eval_quantized)
 
 
 def eval_quantized(data: OpData, x: Array) -> Array:
@@ -49,7 +49,7 @@ def eval_quantized(data: OpData, x: Array) -> Array:
     real = data.input_scale * (x.astype(np.int32) - np.int32(data.input_zero_point)).astype(np.float32)
     whole = floats_to_int32(np.trunc(np.sqrt(real) / data.output_scale))
     codes = whole + np.int32(data.output_zero_point)
-    return np.asarray(np.clip(codes, data.low, data.high).astype(x.dtype))
+    return np.asarray(np.clip(codes, *data.clamp).astype(x.dtype))
 
 
 KERNELS = (

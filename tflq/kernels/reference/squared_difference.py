@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.binary import both, prepare_plain
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.families.binary import both, prepare_plain
+from tflq.kernels.families.scaled_sum import scaled_codes, smaller_than_one
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.scaled_sum import scaled_codes, smaller_than_one
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import OutputPipeline, type_range
 
@@ -36,15 +36,15 @@ class OpData:
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The common scale is twice the larger input scale (float32), 2**7 times finer."""
     a, b, y = both(node)
-    low, high = type_range(np.int8)
+    limits = type_range(np.int8)
     for operand in (a, b, y):
-        node.check(low <= operand.zero_point <= high, "zero point", operand, got=operand.zero_point)
+        node.check(limits.low <= operand.zero_point <= limits.high, "zero point", operand, got=operand.zero_point)
     twice = np.float64(np.float32(2) * max(a.scale, b.scale))
     output = smaller_than_one(twice * twice / np.float64(np.float32(1 << 2 * LEFT_SHIFT) * y.scale))
     data = OpData(
         first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, LEFT_SHIFT),
         second=scaled_codes(b, arithmetic, np.float64(b.scale) / twice, LEFT_SHIFT),
-        pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, low, high, np.dtype(np.int8)),
+        pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, limits, np.dtype(np.int8)),
     )
     return Prepared((broadcast_shape(node, a, b),), data, eval_quantized)
 

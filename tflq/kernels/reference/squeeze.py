@@ -11,8 +11,8 @@ Source: LiteRT 2.3, squeeze.cc Prepare.
 
 from __future__ import annotations
 
+from tflq.kernels.families.movement import prepare_view
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.movement import prepare_view
 from tflq.kernels.operands import axis_within, integers_option, require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -13,6 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.elementwise import INTEGERS, kernels
+from tflq.kernels.families.elementwise import INTEGERS, kernels
 
 KERNELS = kernels("STABLEHLO_AND", np.bitwise_and, INTEGERS)

@@ -14,7 +14,7 @@ Source: LiteRT 2.3, stablehlo_case.cc Prepare, Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.calling import Branches, callee, prepare_branches, present, single_value, take
+from tflq.kernels.families.subgraph_calls import Branches, callee, prepare_branches, present, single_value, take
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
 from tflq.kernels.operands import integers_option, require_same_quantization
 from tflq.numerics.arithmetic import Arithmetic

@@ -11,7 +11,7 @@ Source: LiteRT 2.3, stablehlo_composite.cc Prepare, Eval.
 
 from __future__ import annotations
 
-from tflq.kernels.calling import prepare_call
+from tflq.kernels.families.subgraph_calls import prepare_call
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.elementwise import NUMBERS, kernels
+from tflq.kernels.families.elementwise import NUMBERS, kernels
 from tflq.kernels.kernel import Array
 
 

@@ -13,6 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.elementwise import NUMBERS, kernels
+from tflq.kernels.families.elementwise import NUMBERS, kernels
 
 KERNELS = kernels("STABLEHLO_MULTIPLY", np.multiply, NUMBERS)

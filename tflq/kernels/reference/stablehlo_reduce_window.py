@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tflq.kernels.geometry.interior_padding import Spread, move_apart, spread
+from tflq.kernels.geometry.sliding import FOLDS, TYPES, Windows, fold_windows, windows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers_option
-from tflq.kernels.sliding import FOLDS, TYPES, Windows, fold_windows, windows
-from tflq.kernels.spreading import Spread, move_apart, spread
 from tflq.numerics.arithmetic import Arithmetic
 
 _BODIES = {

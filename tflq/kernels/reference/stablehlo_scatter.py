@@ -21,8 +21,8 @@ from math import prod
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.accumulation import Fold, add, keep_larger, keep_smaller, multiply, replace
-from tflq.kernels.elementwise import NUMBERS
+from tflq.kernels.families.accumulation import Fold, add, keep_larger, keep_smaller, multiply, replace
+from tflq.kernels.families.elementwise import NUMBERS
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers_option
 from tflq.numerics.arithmetic import Arithmetic

@@ -19,9 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.element_types import SIZED
+from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.families.movement import contiguous
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import integers, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import INT32_MIN

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.binary import both, prepare_clamped
+from tflq.kernels.families.binary import both, prepare_clamped
+from tflq.kernels.families.scaled_sum import has_pot_scales, prepare_general, prepare_pot
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.scaled_sum import has_pot_scales, prepare_general, prepare_pot
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.reduction import AXES, Reduced, fold_sum, kernels, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, fold_sum, kernels, reduced_axes, sum_int32
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.stages import OutputPipeline, type_range
 
 
@@ -33,7 +34,7 @@ class OpData:
     """Constants of the quantized forms."""
 
     reduced: Reduced
-    zeros: int  # zero point of the input times the number of summands, LSB of input
+    zeros: ZeroPoint  # zero point of the input times the number of summands, LSB of input
     read_as: np.dtype[Any]  # the type as which codes are read and written
     pipeline: OutputPipeline
 
@@ -44,8 +45,9 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, read_as: DTypeLike = n
     reduced = reduced_axes(node)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))
     dtype = np.dtype(read_as)
-    pipeline = OutputPipeline(stage, y.zero_point, *type_range(dtype), dtype)
-    return Prepared((reduced.shape,), OpData(reduced, x.zero_point * reduced.count, dtype, pipeline), eval_quantized)
+    pipeline = OutputPipeline(stage, y.zero_point, type_range(dtype), dtype)
+    data = OpData(reduced, ZeroPoint(x.zero_point * reduced.count), dtype, pipeline)
+    return Prepared((reduced.shape,), data, eval_quantized)
 
 
 def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:

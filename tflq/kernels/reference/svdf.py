@@ -32,10 +32,11 @@ from tflq.kernels.recurrent.activation import RELU, activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, Weights, bind, optional_matrix
 from tflq.kernels.recurrent.rnn import check_state, is_asymmetric
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import Contraction
 from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
 from tflq.numerics.lanes import add_products, dot_rows, is_zero, sum_groups
-from tflq.numerics.stages import OutputPipeline
+from tflq.numerics.stages import OutputPipeline, type_range
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
 
@@ -58,8 +59,8 @@ class IntegerData:
     to_state: OutputPipeline  # -> LSB of state
     to_output: OutputPipeline  # LSB of state times time weights -> LSB of output
     rank: int
-    input_zero_point: int  # LSB of input
-    state_zero_point: int  # LSB of state
+    input_zero_point: ZeroPoint  # LSB of input
+    state_zero_point: ZeroPoint  # LSB of state
 
 
 def _shape(node: Node) -> tuple[int, int, int]:
@@ -145,14 +146,14 @@ def prepare_integer(
         to_output=_pipeline(arithmetic, state.scale * time.scale / y.scale, np.int8, y.zero_point),
         rank=rank,
         input_zero_point=x.zero_point,
-        state_zero_point=state_zero_point,
+        state_zero_point=ZeroPoint(state_zero_point),
     )
     return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
 
 
 def _pipeline(arithmetic: Arithmetic, real: np.float32, dtype: Any, zero_point: int) -> OutputPipeline:
-    info = np.iinfo(dtype)
-    return OutputPipeline(arithmetic.requantize(np.float64(real)), zero_point, info.min, info.max, np.dtype(dtype))
+    stage = arithmetic.requantize(np.float64(real))
+    return OutputPipeline(stage, ZeroPoint(zero_point), type_range(dtype), np.dtype(dtype))
 
 
 def eval_integer(data: IntegerData, *inputs: Array | None) -> tuple[Array, Array]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.narrow_floats import narrow_floats
+from tflq.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.narrow_floats import narrow_floats
-from tflq.kernels.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import tanhf
 from tflq.numerics.scaling import checked_log2

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.element_types import INDEX, SIZED
+from tflq.kernels.families.element_types import INDEX, SIZED
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic

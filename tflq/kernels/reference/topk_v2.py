@@ -14,6 +14,7 @@ Source: LiteRT 2.3, topk_v2.cc ResizeOutput, TopContainer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     dtype = CARRIER[indices.type]
     node.check(k == 0 or last <= type_range(dtype)[1], "index type is too small", indices, got=last)
     shape = (*x.shape[:-1], k)
-    return Prepared((shape, shape), OpData(k, dtype), evaluate)
+    return Prepared((shape, shape), OpData(k, dtype), evaluate, scratch=24 * prod(x.shape))
 
 
 def evaluate(data: OpData, x: Array, k: Array) -> tuple[Array, Array]:

@@ -12,9 +12,9 @@ Source: LiteRT 2.3, transpose.cc ResizeOutputTensor.
 
 from __future__ import annotations
 
-from tflq.kernels.element_types import BITS_4, SIZED
+from tflq.kernels.families.element_types import BITS_4, SIZED
+from tflq.kernels.families.movement import contiguous
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import axis_within, integers, require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 

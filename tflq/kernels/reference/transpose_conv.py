@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import float_range
-from tflq.kernels.contraction import (
+from tflq.kernels.families.activation import float_range
+from tflq.kernels.families.contraction import (
     Output,
     accumulator_16x8,
     bias_of,
@@ -34,12 +35,14 @@ from tflq.kernels.contraction import (
     require_symmetric,
     stage_of,
 )
-from tflq.kernels.geometry import Window, window
+from tflq.kernels.families.ordered_sums import convolve_transposed
+from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.ordered import convolve_transposed
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.contract import Contraction, Range, centre_into
+from tflq.numerics.pieces import in_pieces
 
 _STEPS = (1, 2**15 - 1)
 
@@ -50,8 +53,8 @@ class OpData:
 
     window: Window  # of the convolution that is transposed: image is the output here, pixels
     shape: Shape  # of the output
-    input_zero_point: int  # LSB of input
-    weight_zero_point: int  # LSB of weights
+    input_zero_point: ZeroPoint  # LSB of input
+    weight_zero_point: ZeroPoint  # LSB of weights
     span: Range  # of centred input values
     output: Output
     spread: Contraction | None  # (C, KH * KW * O); None where the weights are not constant
@@ -63,8 +66,7 @@ class FloatData:
 
     window: Window  # as in OpData
     shape: Shape  # of the output
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def shapes(node: Node) -> tuple[Window, Shape]:
@@ -116,14 +118,16 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
         window=at,
         shape=shape,
         input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else 0,
+        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
         span=code_span(x),
         output=output(node, stage, y, None if bias is None else bias.value, shape[3], accumulator),
         spread=None,
     )
+    scratch = prod(shape[1:]) * accumulator.itemsize  # sums of one image
     if w.value is None or (bias is not None and bias.value is None):
-        return Prepared((shape,), data, eval_variable)
-    return Prepared((shape,), replace(data, spread=contraction(data, w.value)), eval_quantized)
+        return Prepared((shape,), data, eval_variable, scratch=scratch)
+    made = replace(data, spread=contraction(data, w.value))
+    return Prepared((shape,), made, eval_quantized, scratch=scratch)
 
 
 def contraction(data: OpData, w: Array) -> Contraction:
@@ -148,16 +152,20 @@ def eval_quantized(data: OpData, wanted: Array, w: Array, x: Array, bias: Array 
         for start in range(0, pixels, block):
             count = min(block, pixels - start)
             centre_into(
-                codes[n, start * depth : (start + count) * depth], data.input_zero_point, rows[:count].reshape(-1)
+                codes[n, start * depth : (start + count) * depth], int(data.input_zero_point), rows[:count].reshape(-1)
             )  # fmt: skip
             scatter(spread(rows[:count], parts[:count]), start, at, sums)
         data.output.into(sums.reshape(-1, channels), out[n].reshape(-1, channels))
     return out
 
 
+@in_pieces(parts="r", first_pixel="r")
 @compiled
 def scatter(parts: Array, first_pixel: Int, window: Window, sums: Array) -> None:
-    """Add parts[i] (taps x channels), made by input pixel first_pixel + i, where its taps fall. Sums wrap."""
+    """Add parts[i] (taps x channels), made by input pixel first_pixel + i, where its taps fall. Sums wrap.
+
+    Prepare guarantees: `sums` is (height, width, channels) of `window`, a row of `parts` has all taps of all channels.
+    """
     channels = sums.shape[2]
     for i in range(parts.shape[0]):
         pixel = first_pixel + i
@@ -185,7 +193,7 @@ def eval_variable(data: OpData, wanted: Array, w: Array, x: Array, bias: Array |
 def prepare_float(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
     """No constants but geometry and clamp."""
     at, shape = geometry(node)
-    return Prepared((shape,), FloatData(at, shape, *float_range(node)), eval_float)
+    return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
 
 def eval_float(data: FloatData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
@@ -193,7 +201,7 @@ def eval_float(data: FloatData, wanted: Array, w: Array, x: Array, bias: Array |
     out = np.empty(data.shape, np.float32)
     weights = np.array(w.transpose(1, 2, 3, 0), order="C")
     added = bias_of(bias, data.shape[3], np.float32)
-    convolve_transposed(np.ascontiguousarray(x), weights, added, data.window, data.low, data.high, out)
+    convolve_transposed(np.ascontiguousarray(x), weights, added, data.window, *data.clamp, out)
     return out
 
 

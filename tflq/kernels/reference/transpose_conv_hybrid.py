@@ -20,15 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.activation import float_range
-from tflq.kernels.contraction import bias_of, require_quantized
-from tflq.kernels.geometry import Window
-from tflq.kernels.hybrid import centred_images, channel_scales
+from tflq.kernels.families.activation import float_range
+from tflq.kernels.families.contraction import bias_of, require_quantized
+from tflq.kernels.families.hybrid import centred_images, channel_scales
+from tflq.kernels.families.ordered_sums import finish_pixels
+from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.ordered import finish
 from tflq.kernels.reference.transpose_conv import shapes
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.codes import NumberClamp
+from tflq.numerics.compiled import compiled
+from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +40,7 @@ class OpData:
     window: Window  # of the convolution that is transposed: image is the output here, pixels
     shape: Shape  # of the output
     scale: Array  # of the filters, one a channel, float32
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -48,7 +49,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     w = node.input(1)
     node.check(shape[0] > 0, "no images", node.input(2))
     require_quantized(node, w)
-    return Prepared((shape,), OpData(at, shape, scales(node, w, shape[3]), *float_range(node)), evaluate)
+    return Prepared((shape,), OpData(at, shape, scales(node, w, shape[3]), float_range(node)), evaluate)
 
 
 def scales(node: Node, w: Operand, channels: int) -> Array:
@@ -69,13 +70,18 @@ def evaluate(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None
     weights = np.array(w.transpose(1, 2, 3, 0), order="C")
     added = bias_of(bias, data.shape[3], np.float32)
     spread(codes, weights, data.scale, image_scales, data.window, out)
-    finish_pixels(out.reshape(-1, data.shape[3]), added, data.low, data.high)
+    finish_pixels(out.reshape(-1, data.shape[3]), added, *data.clamp)
     return out
 
 
+@in_pieces(lambda x, w, *_: x[..., :1].size * w.size, x="nyx", image_scales="n", out="n", window="yx")
 @compiled
 def spread(x: Array, w: Array, scale: Array, image_scales: Array, window: Window, out: Array) -> None:
-    """Centred `x` (N, H, W, C) through `w` (KH, KW, C, O), over y, x of the input and its channels in order."""
+    """Centred `x` (N, H, W, C) through `w` (KH, KW, C, O), over y, x of the input and its channels in order.
+
+    Prepare guarantees: `x` is (N, out_h, out_w, C) of `window`, whose image is that of `out` (N, height, width, O);
+    `scale` is (O), `image_scales` (N).
+    """
     depth, channels = w.shape[2], w.shape[3]
     for n in range(x.shape[0]):
         image_scale = image_scales[n]
@@ -96,13 +102,6 @@ def spread(x: Array, w: Array, scale: Array, image_scales: Array, window: Window
                             for o in range(channels):
                                 product = np.float32(value * np.int32(weights[o]))
                                 sums[o] += np.float32(product * scale[o]) * image_scale
-
-
-@compiled
-def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
-    """sums[i] = clamp(sums[i] + bias), pixel by pixel."""
-    for i in range(sums.shape[0]):
-        finish(sums[i], bias, low, high, sums[i])
 
 
 KERNELS = (Kernel("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", prepare, (1, 5), (0,)),)

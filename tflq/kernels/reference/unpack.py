@@ -16,8 +16,8 @@ from math import prod
 
 import numpy as np
 
+from tflq.kernels.families.movement import contiguous
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.movement import contiguous
 from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 

@@ -13,8 +13,8 @@ Source: LiteRT 2.3, unsorted_segment.cc EvalMax; reference_ops::UnsortedSegmentR
 
 from __future__ import annotations
 
-from tflq.kernels.accumulation import keep_larger
-from tflq.kernels.reduction import lowest
-from tflq.kernels.segments import unsorted_kernels
+from tflq.kernels.families.accumulation import keep_larger
+from tflq.kernels.families.reduction import lowest
+from tflq.kernels.families.segments import unsorted_kernels
 
 KERNELS = unsorted_kernels("UNSORTED_SEGMENT_MAX", keep_larger, lowest)

@@ -13,8 +13,8 @@ Source: LiteRT 2.3, unsorted_segment.cc EvalMin; reference_ops::UnsortedSegmentR
 
 from __future__ import annotations
 
-from tflq.kernels.accumulation import keep_smaller
-from tflq.kernels.reduction import highest
-from tflq.kernels.segments import unsorted_kernels
+from tflq.kernels.families.accumulation import keep_smaller
+from tflq.kernels.families.reduction import highest
+from tflq.kernels.families.segments import unsorted_kernels
 
 KERNELS = unsorted_kernels("UNSORTED_SEGMENT_MIN", keep_smaller, highest)

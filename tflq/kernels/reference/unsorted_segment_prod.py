@@ -13,7 +13,7 @@ Source: LiteRT 2.3, unsorted_segment.cc EvalProd; reference_ops::UnsortedSegment
 
 from __future__ import annotations
 
-from tflq.kernels.accumulation import multiply
-from tflq.kernels.segments import unsorted_kernels
+from tflq.kernels.families.accumulation import multiply
+from tflq.kernels.families.segments import unsorted_kernels
 
 KERNELS = unsorted_kernels("UNSORTED_SEGMENT_PROD", multiply, lambda dtype: dtype.type(1))

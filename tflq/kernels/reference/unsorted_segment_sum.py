@@ -13,7 +13,7 @@ Source: LiteRT 2.3, unsorted_segment.cc EvalSum; reference_ops::UnsortedSegmentR
 
 from __future__ import annotations
 
-from tflq.kernels.accumulation import add
-from tflq.kernels.segments import unsorted_kernels
+from tflq.kernels.families.accumulation import add
+from tflq.kernels.families.segments import unsorted_kernels
 
 KERNELS = unsorted_kernels("UNSORTED_SEGMENT_SUM", add, lambda dtype: dtype.type(0))

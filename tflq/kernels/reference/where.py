@@ -22,7 +22,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Only the run can tell how many there are."""
     x = node.input(0)
     node.check(len(x.shape) > 0, "number of dimensions", x, expected="at least 1", got=0)
-    return Prepared((None,), None, eval_where)
+    return Prepared((None,), None, eval_where, scratch=coordinates_size)
+
+
+def coordinates_size(_: None, condition: Array) -> int:
+    """Bytes of the coordinates, and of as many while they are gathered."""
+    return 24 * int(np.count_nonzero(condition)) * condition.ndim + condition.size
 
 
 def eval_where(_: None, condition: Array) -> Array:

@@ -5,6 +5,7 @@
 | x ...   | any   | any   | passed by      |
 | y ...   | as the body makes them; x where it never runs | as x | the body's |
 
+The declared type of an output must be the body's: LiteRT puts the body's in its place, which is refused here.
 Options: cond_subgraph_index (x ... -> one bool), body_subgraph_index (x ... -> as many, of the same types).
 A body that hands inputs on in another order meets a fault of LiteRT: its outputs are copied one after the other over
 the loop's values, which are its inputs, so that a later output may be what an earlier one has just overwritten.
@@ -19,8 +20,9 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.calling import callee, present
+from tflq.kernels.families.subgraph_calls import callee, present
 from tflq.kernels.kernel import Array, Callee, Kernel, Node, Prepared, Session, Shape
+from tflq.kernels.operands import require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 
 _OPTIONS = ("cond_subgraph_index", "body_subgraph_index")
@@ -49,6 +51,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     body = callee(node, body_index, arguments, len(arguments))
     for value, result in zip(arguments, body.outputs, strict=True):
         node.check(value.type == result.type, "element type", result, expected=value.type.label, got=result.type.label)
+    node.check(len(node.outputs) == len(arguments), "number of outputs", expected=len(arguments), got=len(node.outputs))
+    for y, result in zip(node.outputs, body.outputs, strict=True):
+        require_same_type(node, result, y)
     fixed = _fixed(node, body)
     data = OpData(cond_index, body_index, _forwarded(body), fixed)
     shapes = tuple(outside for _, outside in fixed) if fixed else (None,) * len(arguments)

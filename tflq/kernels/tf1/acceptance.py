@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tflq.kernels.kernel import Kernel, KernelTable, close
-from tflq.kernels.registered import Registered
+from tflq.ir import TensorType
+from tflq.kernels.exactness import close
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.resolver import registered
+from tflq.kernels.table import KernelTable
 
 _ONCE = (
     "ABS ADD_N CAST CEIL COS DEPTH_TO_SPACE DIV ELU EMBEDDING_LOOKUP_SPARSE EXP EXPAND_DIMS FILL FLOOR FLOOR_MOD "
@@ -48,16 +51,17 @@ REFERENCE: Mapping[str, int] = {
 
 
 #: Element types that came later; DEQUANTIZE alone took float16.
-_LATER = frozenset(["float16", "bfloat16", "int2", "int4", "uint4", "uint16", "uint32", "uint64"])
+_LATER = (
+    TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.INT2, TensorType.INT4, TensorType.UINT4, TensorType.UINT16,
+    TensorType.UINT32, TensorType.UINT64,
+)  # fmt: skip
 #: The operators that computed on int16; those that only move elements name it among others.
 _ON_INT16 = frozenset(["ADD", "LOGISTIC", "MUL", "SUB", "TANH"])
 #: Signed or all quantized forms that came later.
-_NOT_YET = frozenset(
-    (op, type_)
-    for ops, types in (("LEAKY_RELU PRELU DIV", "int8"), ("RELU", "uint8 int8"))
-    for op in ops.split()
-    for type_ in types.split()
-)
+_NOT_YET: Mapping[str, tuple[TensorType, ...]] = {
+    **dict.fromkeys(("LEAKY_RELU", "PRELU", "DIV"), (TensorType.INT8,)),
+    "RELU": (TensorType.UINT8, TensorType.INT8),
+}
 #: Float operators that select or move, and round nothing.
 _ROUNDS_NOTHING = frozenset(
     ["ABS", "FLOOR", "MAXIMUM", "MINIMUM", "NEG", "PAD", "PADV2", "RELU", "RELU6", "RELU_N1_TO_1"]
@@ -66,24 +70,25 @@ _FLOAT = close("r1.15's float kernels are not modelled: sums go in the order of 
 
 
 def _knows(row: Kernel) -> bool:
-    types = row.types.split()[0].rstrip("?*").split("|")
-    if row.op != "DEQUANTIZE" and _LATER.issuperset(types):
+    first = row.signature.slots[0]
+    if row.op != "DEQUANTIZE" and first.is_only(*_LATER):
         return False
-    return (types != ["int16"] or row.op in _ON_INT16) and not any((row.op, t) in _NOT_YET for t in types)
+    if first.is_only(TensorType.INT16) and row.op not in _ON_INT16:
+        return False
+    return not any(first.names(type_) for type_ in _NOT_YET.get(row.op, ()))
 
 
 def _promised(row: Kernel) -> Kernel | None:
     """The row with what is promised of it; None where its types came later."""
     if not _knows(row):
         return None
-    types = row.types.split()
-    is_float = types[0] == types[-1] == "float32" and row.op not in _ROUNDS_NOTHING
-    return replace(row, exactness=_FLOAT) if is_float else row
+    is_float = row.signature.starts_with(TensorType.FLOAT32) and row.signature.is_float
+    return replace(row, exactness=_FLOAT) if is_float and row.op not in _ROUNDS_NOTHING else row
 
 
-def accepted(base: KernelTable, highest: Mapping[str, int]) -> Registered:
+def accepted(base: KernelTable, highest: Mapping[str, int]) -> KernelTable:
     """The rows of `base` for operators and versions that a resolver registers, and types that were known then.
 
     Of float operators no bits are promised.
     """
-    return Registered(base, highest, _promised)
+    return registered(base, highest, _promised)

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, table
-from tflq.kernels.scaled_sum import smaller_than_one
-from tflq.kernels.unary import prepare_unary, same_type
+from tflq.kernels.families.scaled_sum import smaller_than_one
+from tflq.kernels.families.unary import prepare_unary, same_type
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session
+from tflq.kernels.table import table
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.rounding import half_away
 from tflq.numerics.stages import OutputStage, type_range
 
@@ -32,8 +34,8 @@ from tflq.numerics.stages import OutputStage, type_range
 class OpData:
     """Constants of an operator."""
 
-    input_zero_point: int  # LSB of input
-    output_zero_point: int  # LSB of output
+    input_zero_point: ZeroPoint  # LSB of input
+    output_zero_point: ZeroPoint  # LSB of output
     alpha: int  # LSB of input, centred
     negative: OutputStage  # LSB of input squared -> LSB of output
 

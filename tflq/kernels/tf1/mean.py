@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
-from tflq.kernels.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.numerics.stages import OutputStage, type_range
 
@@ -34,7 +35,7 @@ class FloatData:
     reduced: Reduced
     scale: np.float32  # LSB of input -> LSB of output
     bias: np.float32  # LSB of output: the input's zero point, and half a step
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +43,9 @@ class IntegerData:
     """Constants of int8."""
 
     reduced: Reduced
-    zeros: int  # zero point of the input times the number of summands, LSB of input
+    zeros: ZeroPoint  # zero point of the input times the number of summands, LSB of input
     stage: OutputStage  # LSB of input -> LSB of output
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
 
 
 def same_quantization(node: Node) -> bool:
@@ -99,7 +100,7 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     reduced = check_image(node)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))
     return Prepared(
-        (reduced.shape,), IntegerData(reduced, x.zero_point * reduced.count, stage, y.zero_point), eval_int8
+        (reduced.shape,), IntegerData(reduced, ZeroPoint(x.zero_point * reduced.count), stage, y.zero_point), eval_int8
     )
 
 

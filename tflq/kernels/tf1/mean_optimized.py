@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.reduction import AXES, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, reduced_axes, sum_int32
 from tflq.kernels.tf1 import mean
 from tflq.kernels.tf1.mean import FloatData, float_data, over_image, rescaled, same_quantization
 from tflq.kernels.tf1.reciprocal_estimate import ReciprocalEstimate

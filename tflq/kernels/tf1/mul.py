@@ -14,12 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.binary import both
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.families.binary import both
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
+from tflq.numerics.pieces import in_pieces
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -38,8 +39,10 @@ def evaluate(shape: Shape, a: Array, b: Array) -> Array:
     return out
 
 
+@in_pieces(2, a="r", b="r", out="r")
 @compiled
 def _multiply(a: Array, b: Array, out: Array) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(out.size):
         out[i] = doubling_high_mul(a[i], b[i], 16)
 

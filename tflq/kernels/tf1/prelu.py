@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.scaled_sum import smaller_than_one
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.prelu import check_shape
-from tflq.kernels.scaled_sum import smaller_than_one
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.stages import OutputStage, type_range
 
 
@@ -27,9 +28,9 @@ from tflq.numerics.stages import OutputStage, type_range
 class OpData:
     """Constants of an operator."""
 
-    input_zero_point: int  # LSB of input
-    alpha_zero_point: int  # LSB of alpha
-    output_zero_point: int  # LSB of output
+    input_zero_point: ZeroPoint  # LSB of input
+    alpha_zero_point: ZeroPoint  # LSB of alpha
+    output_zero_point: ZeroPoint  # LSB of output
     negative: OutputStage  # LSB of input times LSB of alpha -> LSB of output
 
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.activation import quantized_limit
+from tflq.kernels.families.activation import quantized_limit
+from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp
 from tflq.numerics.stages import type_range
 
 
@@ -26,8 +27,7 @@ from tflq.numerics.stages import type_range
 class OpData:
     """Limits, LSB of output."""
 
-    low: int
-    high: int
+    clamp: Clamp
 
 
 def prepare_between(low: float, high: float) -> Callable[[Node, Arithmetic], Prepared]:
@@ -39,15 +39,15 @@ def prepare_between(low: float, high: float) -> Callable[[Node, Arithmetic], Pre
         dtype = np.dtype(x.type.label)
         smallest, largest = type_range(dtype)
         floor, ceiling = (quantized_limit(limit, y.scale, y.zero_point) for limit in (low, high))
-        return prepare_unary(node, OpData(max(smallest, floor), min(largest, ceiling)), evaluate, dtype)
+        return prepare_unary(node, OpData(Clamp(max(smallest, floor), min(largest, ceiling))), evaluate, dtype)
 
     return prepare
 
 
 def evaluate(data: OpData, x: Array) -> Array:
     """Source: ReluX, which asks for the upper limit first. Rounding, overflow: none."""
-    codes = x.astype(np.int32)
-    return np.where(codes > data.high, data.high, np.maximum(codes, data.low)).astype(x.dtype)
+    codes, (low, high) = x.astype(np.int32), data.clamp
+    return np.where(codes > high, high, np.maximum(codes, low)).astype(x.dtype)
 
 
 KERNELS = (

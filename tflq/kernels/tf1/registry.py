@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tflq.kernels.kernel import Catalogue, Overlay
 from tflq.kernels.reference.registry import REFERENCE
+from tflq.kernels.table import catalogue
 from tflq.kernels.tf1 import acceptance
 from tflq.kernels.tf1.acceptance import accepted
 
-_BOTH = Overlay(
-    REFERENCE,
-    Catalogue(
+_BOTH = REFERENCE.overlaid(
+    catalogue(
         "tflq.kernels.tf1",
         {
             "ADD": "sums",
@@ -35,12 +34,11 @@ _BOTH = Overlay(
 )
 
 TF1_REFERENCE = accepted(
-    Overlay(_BOTH, Catalogue("tflq.kernels.tf1", {"PAD": "pad", "PADV2": "pad"})), acceptance.REFERENCE
+    _BOTH.overlaid(catalogue("tflq.kernels.tf1", {"PAD": "pad", "PADV2": "pad"})), acceptance.REFERENCE
 )
 TF1_OPTIMIZED = accepted(
-    Overlay(
-        _BOTH,
-        Catalogue(
+    _BOTH.overlaid(
+        catalogue(
             "tflq.kernels.tf1",
             {
                 "CONV_2D": "convolutions_optimized",

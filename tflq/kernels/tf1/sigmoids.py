@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.unary import check_zero_points, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import check_zero_points, same_type
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Shift
 from tflq.numerics.elementary import logistic_into, tanh_into
 from tflq.numerics.scaling import checked_log2
 
@@ -29,7 +30,7 @@ class OpData:
     """The function, and by how many bits codes are shifted before it."""
 
     function: Callable[..., None]  # (Q3.12, integer bits, width, out in Q0.15)
-    shift: int  # to the left
+    shift: Shift  # to the left
 
 
 def prepare_with(function: Callable[..., None], largest_shift: int) -> Callable[[Node, Arithmetic], Prepared]:
@@ -38,7 +39,7 @@ def prepare_with(function: Callable[..., None], largest_shift: int) -> Callable[
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y = same_type(node)
         check_zero_points(node)
-        shift = _log2(node, 0) + 12
+        shift = Shift(_log2(node, 0) + 12)
         node.check(0 <= shift <= largest_shift, "scale", x, expected=f"2**-12 to 2**{largest_shift - 12}", got=x.scale)
         node.check(_log2(node, 1) == -15, "scale", y, expected="2**-15", got=y.scale)
         return Prepared((x.shape,), OpData(function, shift), evaluate)

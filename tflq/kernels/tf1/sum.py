@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 
 
@@ -29,7 +30,7 @@ class OpData:
     reduced: Reduced
     scale: np.float32  # LSB of input -> LSB of output
     bias: np.float32  # LSB of output: all zero points of the input, and half a step
-    zero_point: int  # LSB of output
+    zero_point: ZeroPoint  # LSB of output
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflq.kernels.binary import both
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.scaled_sum import prepare_pot, without_broadcast
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.scaled_sum import prepare_pot, without_broadcast
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.scaling import checked_log2
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import clamp_in_place, float_range
-from tflq.kernels.geometry import Window, patches_into
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.conv_2d import shapes
 from tflq.kernels.reference.conv_2d_hybrid import blocks
 from tflq.kernels.xnnpack.delegation import Delegate, has_filter_scales, has_shape
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
@@ -31,8 +32,7 @@ class OpData:
     groups: tuple[Contraction, ...]  # one matrix a group
     scale: Array  # of the filters, one each, float32
     rescale: Rescale
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def takes(node: Node) -> bool:
@@ -51,15 +51,13 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     assert w.quantization is not None  # takes saw to both
     assert w.value is not None
     matrix = w.value.reshape(w.shape[0], -1).astype(np.int16).T
-    low, high = float_range(node)
     data = OpData(
         window=at,
         shape=shape,
         groups=tuple(Contraction.of(part, (-255, 255)) for part in np.split(matrix, count, axis=1)),
         scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
         rescale=arithmetic.xnnpack_rescale,
-        low=low,
-        high=high,
+        clamp=float_range(node),
     )
     return Prepared((shape,), data, evaluate)
 
@@ -79,7 +77,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
             patches_into(codes, 0, data.window, first, g * depth, patches)
             flat[here, g * width : (g + 1) * width] = accumulators_int32(contraction(patches))
         flat[here] = data.rescale(flat[here], rows.scale[image[here], None], data.scale, bias.reshape(-1))
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
 DELEGATES = (Delegate(Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare, (1, 8)), takes),)

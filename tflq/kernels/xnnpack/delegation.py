@@ -7,7 +7,7 @@ Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.kernel import Array, Kernel, KernelTable, Node, Operand, Prepared, Session, close, find
+from tflq.kernels.exactness import close
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Session
 from tflq.kernels.reference.registry import REFERENCE
+from tflq.kernels.table import KernelTable, Rows, find
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The largest rank that XNNPACK knows.
@@ -34,7 +36,7 @@ class Delegate:
 
     def over(self, base: KernelTable) -> Kernel:
         """The row, with what `base` has for nodes that are not taken."""
-        session = any(row.session for row in base.get(self.kernel.op, ()) if row.types == self.kernel.types)
+        session = any(row.session for row in base.get(self.kernel.op, ()) if row.signature == self.kernel.signature)
 
         def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
             static = all(node.input(position).is_constant for position in self.kernel.shape_operands)
@@ -70,43 +72,47 @@ UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their 
 
 def has_floats_only(row: Kernel) -> bool:
     """Whether a row takes float32 or float16 data, and nothing quantized."""
-    made = row.types.split()[-1]
-    return made in ("float32", "float16") and set(row.types.replace("?", "").split()) <= {made, "int32", "->"}
+    made = row.signature.outputs[-1]
+    return any(
+        made.is_only(type_) and all(slot.is_only(type_, TensorType.INT32) for slot in row.signature.slots)
+        for type_ in (TensorType.FLOAT32, TensorType.FLOAT16)
+    )
 
 
-class Delegation(Mapping[str, tuple[Kernel, ...]]):
+def delegation(
+    package: str, files: Mapping[str, str], base: KernelTable, unclaimed: Collection[str] = (),
+    doubtful: Collection[str] = (),
+) -> KernelTable:  # fmt: skip
     """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES.
 
     Float rows of the operators in `unclaimed` are the reference's, with results that are not claimed to be equal; nor
     are those of the files in `doubtful`.
     """
 
-    def __init__(
-        self, package: str, files: Mapping[str, str], base: KernelTable, unclaimed: Collection[str] = (),
-        doubtful: Collection[str] = (),
-    ) -> None:  # fmt: skip
-        self._package, self._base, self._doubtful = package, base, frozenset(doubtful)
-        self._files = {**dict.fromkeys((op for op in unclaimed if op in base), ""), **files}
-        self._unclaimed = frozenset(unclaimed)
-        self._loaded: dict[str, tuple[Kernel, ...]] = {}
+    def rows(op: str) -> Rows:
+        taken = [_unless(name in doubtful, row) for name in files.get(op, "").split() for row in delegates(op, name)]
+        floats = [row for row in REFERENCE.get(op, ()) if op in unclaimed and has_floats_only(row)]
+        return (*taken, *(replace(row, exactness=UNCLAIMED) for row in floats))
 
-    def __getitem__(self, op: str) -> tuple[Kernel, ...]:
-        if op not in self._loaded:
-            rows = [row for name in self._files[op].split() for row in self._rows(op, name)]
-            floats = [row for row in REFERENCE.get(op, ()) if op in self._unclaimed and has_floats_only(row)]
-            self._loaded[op] = (*rows, *(replace(row, exactness=UNCLAIMED) for row in floats))
-        return self._loaded[op]
+    def delegates(op: str, name: str) -> list[Kernel]:
+        module = import_module(f"{package}.{name}")
+        return [row.over(base) for row in module.DELEGATES if row.kernel.op == op]
 
-    def _rows(self, op: str, name: str) -> list[Kernel]:
-        module = import_module(f"{self._package}.{name}")
-        rows = [row.over(self._base) for row in module.DELEGATES if row.kernel.op == op]
-        return [replace(row, exactness=UNCLAIMED) for row in rows] if name in self._doubtful else rows
+    return KernelTable((*(op for op in unclaimed if op in base), *files), rows)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
 
-    def __len__(self) -> int:
-        return len(self._files)
+def without_uint8(table: KernelTable) -> KernelTable:
+    """What XNNPACK takes while its unsigned quantized operators are switched off."""
+
+    def narrowed(row: Kernel) -> Kernel | None:
+        signature = row.signature.without(TensorType.UINT8)
+        return None if signature is None else row.taking(signature)
+
+    return table.each(narrowed)
+
+
+def _unless(doubtful: bool, row: Kernel) -> Kernel:
+    return replace(row, exactness=UNCLAIMED) if doubtful else row
 
 
 def is_quantized(operand: Operand) -> bool:

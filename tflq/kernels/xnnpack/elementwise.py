@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import limits
+from tflq.kernels.families.activation import limits
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.registry import REFERENCE
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, without
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
 
 #: Float32 operands, subnormals read as zeros, to the exact result or to its value in float64.
@@ -34,8 +35,7 @@ class OpData:
     """Constants."""
 
     function: Function
-    low: np.float32 | None  # of the clamp
-    high: np.float32 | None
+    clamp: NumberClamp  # None where it is open
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,17 +82,18 @@ def clamping(low: float, high: float | None) -> Callable[[Node, Arithmetic], Pre
 
 
 def _data(function: Function, low: float | None, high: float | None) -> OpData:
-    return OpData(function, None if low is None else np.float32(low), None if high is None else np.float32(high))
+    return OpData(function, NumberClamp(*(None if limit is None else np.float32(limit) for limit in (low, high))))
 
 
 def evaluate(data: OpData, *inputs: Array) -> Array:
     """Rounding: once, then tiny results to zero. NaN passes the clamp, and so does -0 at a limit of 0."""
     with np.errstate(all="ignore"):
         out = to_normal_float32(data.function(*(subnormals_as_zeros(x).astype(np.float64) for x in inputs)))
-    if data.low is not None:
-        out = np.where(data.low > out, data.low, out)
-    if data.high is not None:
-        out = np.where(data.high < out, data.high, out)
+    low, high = data.clamp
+    if low is not None:
+        out = np.where(low > out, low, out)
+    if high is not None:
+        out = np.where(high < out, high, out)
     return out
 
 

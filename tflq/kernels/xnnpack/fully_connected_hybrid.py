@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import clamp_in_place, float_range
-from tflq.kernels.contraction import bias_of
-from tflq.kernels.hybrid import is_blockwise
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.families.hybrid import is_blockwise
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.fully_connected import output_shape
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape
 from tflq.kernels.xnnpack.fully_connected import VALUES_A_BYTE, has_weight_scales
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
@@ -31,8 +32,7 @@ class OpData:
     matrix: Contraction  # (K, O)
     scale: Array  # of the weights, one a unit, float32
     rescale: Rescale
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def takes(node: Node) -> bool:
@@ -53,14 +53,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         node.refuse("XNNPACK's sums of blocks are not modelled", w)
     assert w.quantization is not None  # takes saw to both
     assert w.value is not None
-    low, high = float_range(node)
     data = OpData(
         shape=shape,
         matrix=Contraction.of(w.value.astype(np.int16).T, (-255, 255)),
         scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
         rescale=arithmetic.xnnpack_rescale,
-        low=low,
-        high=high,
+        clamp=float_range(node),
     )
     return Prepared((shape,), data, evaluate)
 
@@ -72,7 +70,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
     centred = rows.codes.astype(data.matrix.real) - rows.zero_point.astype(data.matrix.real)[:, None]
     sums = accumulators_int32(data.matrix(centred)).astype(np.float32)
     out = data.rescale(sums, rows.scale[:, None], data.scale, bias_of(bias, units, np.float32))
-    return clamp_in_place(out, data.low, data.high).reshape(data.shape)
+    return clamp_in_place(out, *data.clamp).reshape(data.shape)
 
 
 DELEGATES = (

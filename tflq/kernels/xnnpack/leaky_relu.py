@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary, same_type
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.multiplier import FixedMultiplier
 from tflq.numerics.stages import type_range
 
 #: Bits after the point.
@@ -26,12 +28,11 @@ _SMALLEST, _LARGEST, _LARGEST_NEGATIVE = 2.0**-8, 128.0, -127.99609375
 class OpData:
     """Constants."""
 
-    input_zero_point: int  # LSB of input
-    output_zero_point: int  # LSB of output
-    positive: int  # 2**-8 LSB of output per LSB of input, for x >= zero point
-    negative: int  # the same, times alpha
-    low: int  # LSB of output
-    high: int
+    input_zero_point: ZeroPoint  # LSB of input
+    output_zero_point: ZeroPoint  # LSB of output
+    positive: FixedMultiplier  # 2**-8 LSB of output per LSB of input, for x >= zero point
+    negative: FixedMultiplier  # the same, times alpha
+    clamp: Clamp  # LSB of output
 
 
 def takes(node: Node) -> bool:
@@ -65,15 +66,14 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         output_zero_point=y.zero_point,
         positive=fixed(ratio),
         negative=fixed(ratio * np.float32(node.options["alpha"])),
-        low=type_range(dtype)[0],
-        high=type_range(dtype)[1],
+        clamp=type_range(dtype),
     )
     return prepare_unary(node, data, evaluate, dtype)
 
 
-def fixed(real: np.float32) -> int:
+def fixed(real: np.float32) -> FixedMultiplier:
     """A real multiplier in steps of 1/256, half to even."""
-    return int(np.rint(np.float32(1 << BITS) * real))
+    return FixedMultiplier(int(np.rint(np.float32(1 << BITS) * real)))
 
 
 def evaluate(data: OpData, x: Array) -> Array:
@@ -81,7 +81,7 @@ def evaluate(data: OpData, x: Array) -> Array:
     centred = x.astype(np.int64) - data.input_zero_point
     scaled = centred * np.where(centred >= 0, data.positive, data.negative)
     codes = (scaled + (1 << BITS - 1) >> BITS) + data.output_zero_point
-    held: Array = np.clip(codes, data.low, data.high).astype(x.dtype)
+    held: Array = np.clip(codes, *data.clamp).astype(x.dtype)
     return held
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.xnnpack.delegation import Delegate, is_quantized
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range

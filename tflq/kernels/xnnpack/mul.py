@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.kernels.binary import both
+from tflq.kernels.families.binary import both
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.reference.mul import prepare_quantized
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
@@ -32,8 +32,8 @@ def takes(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """As the reference has it but for scaling and limits."""
     made = prepare_quantized(node, replace(arithmetic, requantize=arithmetic.xnnpack_product))
-    low, high = even_range(node, node.outputs[0])
-    return replace(made, data=replace(made.data, pipeline=replace(made.data.pipeline, low=low, high=high)))
+    pipeline = replace(made.data.pipeline, clamp=even_range(node, node.outputs[0]))
+    return replace(made, data=replace(made.data, pipeline=pipeline))
 
 
 DELEGATES = tuple(Delegate(Kernel("MUL", f"{t} {t} -> {t}", prepare, (1, 7)), takes) for t in ("uint8", "int8"))

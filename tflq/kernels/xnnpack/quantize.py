@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.families.unary import prepare_unary
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.unary import prepare_unary
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
 from tflq.kernels.xnnpack.leaky_relu import OpData as FixedData
 from tflq.kernels.xnnpack.leaky_relu import evaluate, fixed
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.stages import type_range
 
 
@@ -27,9 +29,8 @@ class FloatData:
     """Constants of float32 to integer."""
 
     per_unit: np.float32  # LSB of output per real unit
-    zero_point: int  # LSB of output
-    low: int  # LSB of output
-    high: int
+    zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
     dtype: np.dtype[Any]
 
 
@@ -42,7 +43,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """1 / scale is a float32 quotient."""
     x, y = node.input(0), node.outputs[0]
     dtype = CARRIER[y.type]
-    data = FloatData(np.float32(1) / y.scale, y.zero_point, *type_range(dtype), dtype)
+    data = FloatData(np.float32(1) / y.scale, y.zero_point, type_range(dtype), dtype)
     return Prepared((x.shape,), data, eval_float)
 
 
@@ -50,13 +51,15 @@ def eval_float(data: FloatData, x: Array) -> Array:
     """Rounding: one float32 product, then half to even. Overflow: saturates."""
     out = np.empty(x.shape, data.dtype)
     _quantize(
-        np.ascontiguousarray(x).reshape(-1), data.per_unit, data.zero_point, data.low, data.high, out.reshape(-1)
+        np.ascontiguousarray(x).reshape(-1), data.per_unit, int(data.zero_point), *data.clamp, out.reshape(-1)
     )  # fmt: skip
     return out
 
 
+@in_pieces(2, x="r", out="r")
 @compiled
 def _quantize(x: Array, per_unit: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
+    """Eval guarantees: `x` and `out` have the same size."""
     lowest, highest, offset = np.float32(low - zero_point), np.float32(high - zero_point), np.int32(zero_point)
     for i in range(x.size):
         scaled = np.float32(x[i] * per_unit)
@@ -78,7 +81,7 @@ def prepare_same(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = node.input(0), node.outputs[0]
     dtype = np.dtype(x.type.label)
     multiplier = fixed(x.scale / y.scale)
-    data = FixedData(x.zero_point, y.zero_point, multiplier, multiplier, *type_range(dtype))
+    data = FixedData(x.zero_point, y.zero_point, multiplier, multiplier, type_range(dtype))
     return prepare_unary(node, data, evaluate, dtype)
 
 

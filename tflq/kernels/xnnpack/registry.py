@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
-from tflq.kernels.kernel import KernelTable
-from tflq.kernels.xnnpack.delegation import Delegation
+from tflq.kernels.table import KernelTable
+from tflq.kernels.xnnpack.delegation import delegation
 
 _FILES = {
     "ADD": "add elementwise",
@@ -45,13 +46,20 @@ _UNCLAIMED = (
 )  # fmt: skip
 
 
+#: Files of hybrid forms.
+HYBRID = ("batch_matmul_hybrid", "conv_2d_hybrid", "fully_connected_hybrid", "transpose_conv_hybrid")
+
+
 def xnnpack_over(
-    base: KernelTable, leaving: Collection[str] = (), doubtful: Collection[str] = ()
+    base: KernelTable, leaving: Collection[str] = (), doubtful: Collection[str] = (),
+    instead: Mapping[str, str] = MappingProxyType({}),
 ) -> KernelTable:  # fmt: skip
     """XNNPACK's rows but those of the files in `leaving`, with those of `base` for whatever it leaves.
 
-    Floats of operators whose files are left are not claimed, nor the rows of those in `doubtful`.
+    Floats of operators whose files are left are not claimed, nor the rows of those in `doubtful`. `instead` names the
+    files of operators that a release computes in its own way.
     """
-    files = {op: " ".join(name for name in names.split() if name not in leaving) for op, names in _FILES.items()}
-    left = [op for op, names in _FILES.items() if files[op] != names]
-    return Delegation("tflq.kernels.xnnpack", files, base, {*_UNCLAIMED, *left}, doubtful)
+    known = {**_FILES, **instead}
+    files = {op: " ".join(name for name in names.split() if name not in leaving) for op, names in known.items()}
+    left = [op for op, names in known.items() if files[op] != names]
+    return delegation("tflq.kernels.xnnpack", files, base, {*_UNCLAIMED, *left}, doubtful)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.kernels.families.resizing import ratio
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.resize_bilinear import OpData, Taps, prepare_with
-from tflq.kernels.resizing import ratio
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.pieces import in_pieces
 
 #: Bits of a weight.
 _BITS = 11
@@ -47,6 +48,8 @@ def taps(size: int, wanted: int, align: bool, half: bool) -> Taps:
 def evaluate(data: OpData, x: Array, size: Array) -> Array:
     """Rounding: half up, once. Overflow: none."""
     out = np.empty(data.shape, x.dtype)
+    if not out.size:
+        return out
     rows, columns = data.rows, data.columns
     _pixels(
         np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.upper_weight,
@@ -61,8 +64,12 @@ def between(first: Int, second: Int, weight: Int) -> Int:
     return (np.int64(first) << _BITS) + (np.int64(second) - np.int64(first)) * weight
 
 
+@in_pieces(4, out="ny", x="n", y0="y", y1="y", wy="y")
 @compiled
 def _pixels(x: Array, out: Array, y0: Array, y1: Array, wy: Array, x0: Array, x1: Array, wx: Array) -> None:
+    """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
+    every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
+    """
     batches, height, width, depth = out.shape
     half = np.int64(1) << np.int64(2 * _BITS - 1)
     for b in range(batches):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.binary import both
-from tflq.kernels.broadcast import broadcast_shape
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.scaled_sum import OpData, eval_general
+from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
-from tflq.kernels.scaled_sum import OpData, eval_general
 from tflq.kernels.xnnpack.delegation import has_shape, is_quantized, ratio_lies
 from tflq.kernels.xnnpack.scaling import even_range
 from tflq.numerics.stages import OutputPipeline, SingleRounding
@@ -39,11 +39,10 @@ def prepare_sum(node: Node, sign: int) -> Prepared:
     shift = _PRECISION + 1 - int(np.frexp(max(first, second))[1])
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
-    low, high = even_range(node, y)
     data = OpData(
         first=_scaled_codes(a, int(np.rint(np.ldexp(np.float64(first), shift)))),
         second=_scaled_codes(b, sign * int(np.rint(np.ldexp(np.float64(second), shift)))),
-        pipeline=OutputPipeline(halved_up(shift), y.zero_point, low, high, dtype),
+        pipeline=OutputPipeline(halved_up(shift), y.zero_point, even_range(node, y), dtype),
         shape=shape,
     )
     return Prepared((shape,), data, eval_general)

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.activation import limits
+from tflq.kernels.families.activation import limits
 from tflq.kernels.kernel import Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.stages import StageOf, type_range
 
@@ -26,13 +27,12 @@ def rescaled(
     assert w.quantization is not None  # the rules of delegation saw to it
     real = np.broadcast_to(x.scale * w.quantization.scale / y.scale, channels)
     output = made.data.output
-    low, high = even_range(node, y)
-    pipeline = replace(output.pipeline, stage=stage(real), low=low, high=high)
+    pipeline = replace(output.pipeline, stage=stage(real), clamp=even_range(node, y))
     return replace(made, data=replace(made.data, output=replace(output, pipeline=pipeline)))
 
 
-def even_range(node: Node, y: Operand) -> tuple[int, int]:
-    """Clamp [low, high] in LSB of the output: the activation's limits / scale + zero point, rounded half to even.
+def even_range(node: Node, y: Operand) -> Clamp:
+    """Clamp in LSB of the output: the activation's limits / scale + zero point, rounded half to even.
 
     Source: xnn_qs8_quantize, xnn_qu8_quantize.
     """
@@ -42,7 +42,7 @@ def even_range(node: Node, y: Operand) -> tuple[int, int]:
         low = max(low, _even_code(floor, y))
     if ceiling is not None:
         high = min(high, _even_code(ceiling, y))
-    return low, high
+    return Clamp(low, high)
 
 
 def _even_code(real: float, y: Operand) -> int:

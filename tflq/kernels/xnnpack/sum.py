@@ -6,8 +6,8 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode; XNNPACK's qs8 and qu8 re
 
 from __future__ import annotations
 
+from tflq.kernels.families.reduction import AXES, reduced_axes
 from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.reduction import AXES, reduced_axes
 from tflq.kernels.xnnpack.delegation import Delegate
 from tflq.kernels.xnnpack.mean import prepare_scaled, takes
 from tflq.numerics.arithmetic import Arithmetic

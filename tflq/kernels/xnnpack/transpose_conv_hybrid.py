@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.activation import clamp_in_place, float_range
-from tflq.kernels.contraction import bias_of
-from tflq.kernels.geometry import Window
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.transpose_conv import scatter, shapes
 from tflq.kernels.xnnpack.delegation import Delegate, has_filter_scales, has_shape
 from tflq.kernels.xnnpack.transpose_conv import filter_fits
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
@@ -31,8 +32,7 @@ class OpData:
     spread: Contraction  # (C, KH * KW * O)
     scale: Array  # of the filters, one each, float32
     rescale: Rescale
-    low: np.float32
-    high: np.float32
+    clamp: NumberClamp
 
 
 def takes(node: Node) -> bool:
@@ -51,15 +51,13 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     assert w.quantization is not None  # takes saw to both
     assert w.value is not None
     matrix = w.value.transpose(3, 1, 2, 0).reshape(w.shape[3], -1).astype(np.int16)
-    low, high = float_range(node)
     data = OpData(
         window=at,
         shape=shape,
         spread=Contraction.of(matrix, (-255, 255)),
         scale=np.broadcast_to(w.quantization.scale, shape[3]),
         rescale=arithmetic.xnnpack_rescale,
-        low=low,
-        high=high,
+        clamp=float_range(node),
     )
     return Prepared((shape,), data, evaluate)
 
@@ -75,7 +73,7 @@ def evaluate(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None
         sums = np.zeros(data.shape[1:], np.int64)
         scatter(data.spread(centred), 0, data.window, sums)
         out[n] = data.rescale(accumulators_int32(sums).astype(np.float32), rows.scale[n], data.scale, added)
-    return clamp_in_place(out, data.low, data.high)
+    return clamp_in_place(out, *data.clamp)
 
 
 DELEGATES = (

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import CalibrationError, FileAccessError
+from tflq.errors import CalibrationError, FileAccessError, TflqError
 from tflq.ir import TensorType
-from tflq.quantization.calibration.archives import names_in_npz, rows_of_npy, rows_of_npz
 from tflq.quantization.calibration.names import InputNames
 from tflq.quantization.calibration.pictures import SUFFIXES, read_image
-from tflq.verification.inputs import load_npy, load_npz, numbered
+from tflq.storage import archive as archives
+from tflq.storage.arrays import load_array, load_rows
+from tflq.verification.inputs import numbered
 
 Array = NDArray[Any]
 
@@ -36,29 +37,43 @@ def opened(source: str | os.PathLike[str], names: InputNames) -> Iterator[tuple[
         return _from_archive(path, names)
     if path.suffix == ".npy":
         names.check_count(1, None)
-        return ((row,) for row in rows_of_npy(path))
+        return ((row,) for row in load_rows(path))
     raise CalibrationError("kind of file", name=str(path), expected=".npz, .npy or a folder", got=path.suffix)
 
 
 def _from_archive(path: Path, names: InputNames) -> Iterator[tuple[Array, ...]]:
-    present = names_in_npz(path)
-    samples = numbered(dict.fromkeys(present, np.zeros(0)))
-    if samples:
-        return _numbered(path, len(samples), names)
+    with archives.opened(path, streamed=True) as archive:
+        samples = numbered(archive)
+        if samples:
+            yield from (_numbered(archive, k, names) for k in samples)
+        else:
+            stacked = [archive.rows(name) for name in _stacked(tuple(archive), names)]
+            yield from _side_by_side(stacked, archive.source)
+
+
+def _numbered(archive: archives.Archive, sample: int, names: InputNames) -> tuple[Array, ...]:
+    expected = [f"s{sample}_in{i}" for i in range(len(names.specs))]
+    missing = next((name for name in expected if name not in archive), None)
+    if missing is not None:
+        raise CalibrationError(f"the archive has no {missing}", sample=sample, name=archive.source)
+    return tuple(archive[name] for name in expected)
+
+
+def _stacked(present: tuple[str, ...], names: InputNames) -> tuple[str, ...]:
+    """The names of the arrays that hold the samples, in input order."""
     if len(names.specs) == 1 and not set(present) & set(names.positions):
-        anonymous = present if len(present) == 1 else tuple(name for name in present if name == "x")
-        return rows_of_npz(path, anonymous or names.order(present))
-    return rows_of_npz(path, names.order(present))
+        return (present if len(present) == 1 else tuple(n for n in present if n == "x")) or names.order(present)
+    return names.order(present)
 
 
-def _numbered(path: Path, samples: int, names: InputNames) -> Iterator[tuple[Array, ...]]:
-    with np.load(path, allow_pickle=False) as entries:  # reads each array when it is asked for
-        for k in range(samples):
-            wanted = [f"s{k}_in{i}" for i in range(len(names.specs))]
-            missing = next((name for name in wanted if name not in entries.files), None)
-            if missing is not None:
-                raise CalibrationError(f"the archive has no {missing}", sample=k, name=str(path))
-            yield tuple(entries[name] for name in wanted)
+def _side_by_side(stacked: Sequence[Iterator[Array]], source: str) -> Iterator[tuple[Array, ...]]:
+    """Rows of several arrays; all have as many."""
+    try:
+        yield from zip(*stacked, strict=True)
+    except TflqError:
+        raise
+    except ValueError as error:
+        raise CalibrationError("inputs have different numbers of samples", name=source) from error
 
 
 def _from_folder(folder: Path, names: InputNames) -> Iterator[tuple[Array, ...]]:
@@ -70,11 +85,12 @@ def _from_folder(folder: Path, names: InputNames) -> Iterator[tuple[Array, ...]]
 
 def _array(path: Path, names: InputNames, number: int) -> tuple[Array, ...]:
     names.check_count(1, number)
-    return (load_npy(path),)
+    return (load_array(path),)
 
 
 def _arrays(path: Path, names: InputNames, number: int) -> tuple[Array, ...]:
-    return names.ordered(load_npz(path), number)
+    with archives.opened(path) as archive:
+        return names.ordered(archive, number)
 
 
 def _image(path: Path, names: InputNames, number: int) -> tuple[Array, ...]:

@@ -37,24 +37,24 @@ class InputNames:
         positions.update({name: i for i, tensor in enumerate(graph.inputs) if (name := graph.tensors[tensor].name)})
         return InputNames(graph.inputs, tuple(graph.tensors[t] for t in graph.inputs), positions)
 
-    def ordered(self, given: Mapping[Any, ArrayLike], sample: int | None) -> tuple[Array, ...]:
+    def ordered(self, names: Mapping[Any, ArrayLike], sample: int | None) -> tuple[Array, ...]:
         """Arrays given by name or tensor index, in input order."""
-        return tuple(np.asarray(given[name]) for name in self.order(given, sample))
+        return tuple(np.asarray(names[name]) for name in self.order(names, sample))
 
-    def order(self, given: Iterable[Name], sample: int | None = None) -> tuple[Name, ...]:
+    def order(self, names: Iterable[Name], sample: int | None = None) -> tuple[Name, ...]:
         """The given names in input order; every input must be named once, and nothing else."""
-        found: dict[int, Name] = {}
-        for name in given:
+        by_position: dict[int, Name] = {}
+        for name in names:
             i = self.positions.get(name)
-            if i is None or i in found:
+            if i is None or i in by_position:
                 reason = "there is no input of that name" if i is None else "is given twice"
                 known = " or ".join(n for n in self.positions if isinstance(n, str))
                 raise CalibrationError(reason, sample=sample, name=str(name), expected=known)
-            found[i] = name
+            by_position[i] = name
         for i, spec in enumerate(self.specs):
-            if i not in found:
+            if i not in by_position:
                 raise CalibrationError("no value is given", sample=sample, name=spec.name or f"input {i}")
-        return tuple(found[i] for i in range(len(self.specs)))
+        return tuple(by_position[i] for i in range(len(self.specs)))
 
     def check_count(self, count: int, sample: int | None) -> None:
         """Refuse a number of arrays that is not the number of inputs."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import CalibrationError
+from tflq.interpreter.arrays import admit, fits
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.quantization.calibration.files import opened
 from tflq.quantization.calibration.names import InputNames
@@ -80,27 +81,27 @@ class Calibration:
     def _separate(self, samples: Iterable[SampleSource]) -> Iterator[tuple[Array, ...]]:
         """Samples of an iterable; those that hold several rows are taken apart."""
         number = count()
-        for given in samples:
+        for sample in samples:
             k = next(number)
-            arrays = self._arrays(given, k)
+            arrays = self._arrays(sample, k)
             if self._holds_rows(arrays):
                 yield from (self._whole(row, k) for row in zip(*arrays, strict=True))
             else:
                 yield self._whole(arrays, k)
 
-    def _arrays(self, given: SampleSource, number: int) -> tuple[Array, ...]:
-        if isinstance(given, Mapping):
-            return self._names.ordered(given, number)
-        if isinstance(given, np.ndarray) and given.dtype != object:
-            given = (given,)
+    def _arrays(self, sample: SampleSource, number: int) -> tuple[Array, ...]:
+        if isinstance(sample, Mapping):
+            return self._names.ordered(sample, number)
+        if isinstance(sample, np.ndarray) and sample.dtype != object:
+            sample = (sample,)
         try:
-            values = cast("Sequence[ArrayLike]", given)
+            values = cast("Sequence[ArrayLike]", sample)
             self._names.check_count(len(values), number)
             return tuple(np.asarray(value) for value in values)
         except (TypeError, ValueError) as error:
             if isinstance(error, CalibrationError):
                 raise
-            raise CalibrationError("is no list or dict of arrays", sample=number, got=type(given).__name__) from error
+            raise CalibrationError("is no list or dict of arrays", sample=number, got=type(sample).__name__) from error
 
     def _holds_rows(self, arrays: Sequence[Array]) -> bool:
         """Whether every array holds the same number of rows, more than one, where the model takes one."""
@@ -109,7 +110,7 @@ class Calibration:
             len(lengths) == 1
             and lengths.pop() > 1
             and all(
-                _single(spec) and _fits(_wanted(spec)[1:], array.shape[1:])
+                _single(spec) and fits(_wanted(spec)[1:], array.shape[1:])
                 for spec, array in zip(self._names.specs, arrays, strict=True)
             )
         )
@@ -124,11 +125,15 @@ class Calibration:
 
     def _checked(self, spec: TensorSpec, array: Array, number: int) -> Array:
         name = spec.name or "input"
-        if not _fits(_wanted(spec), array.shape):
+        if not fits(_wanted(spec), array.shape):
             expected, got = list(_wanted(spec)), list(array.shape)
             raise CalibrationError("shape does not match", sample=number, name=name, expected=expected, got=got)
-        if spec.type != TensorType.FLOAT32:
-            return self._integers(spec, array, number)
+        is_float = spec.type == TensorType.FLOAT32
+        values = self._floats(name, array, number) if is_float else self._integers(spec, array, number)
+        return admit(values, spec.type, _wanted(spec), name)
+
+    def _floats(self, name: str, array: Array, number: int) -> Array:
+        """Finite values of a float input, scaled where the calibration says so."""
         if array.dtype.kind != "f" and (self._scaling is None or array.dtype.kind not in "iub"):
             raise CalibrationError(
                 "holds no floats; mean and std say what stored integers stand for", sample=number, name=name,
@@ -141,17 +146,17 @@ class Calibration:
             where = np.unravel_index(int(finite.argmin()), finite.shape)
             place = [int(i) for i in where]
             raise CalibrationError(f"holds {values[where]} at {place}", sample=number, name=name)
-        return np.ascontiguousarray(values)
+        return values
 
     def _integers(self, spec: TensorSpec, array: Array, number: int) -> Array:
         """Values of an input that is no float: they must all be of its type."""
-        wanted = CARRIER[TensorType(spec.type)]
-        values = array.astype(wanted) if array.dtype.kind in "iub" and wanted.kind in "iub" else array
-        if values.dtype != wanted or not np.array_equal(values, array):
+        carrier = CARRIER[TensorType(spec.type)]
+        values = array.astype(carrier) if array.dtype.kind in "iub" and carrier.kind in "iub" else array
+        if values.dtype != carrier or not np.array_equal(values, array):
             raise CalibrationError(
-                "type does not match", sample=number, name=spec.name or "input", expected=wanted, got=array.dtype
+                "type does not match", sample=number, name=spec.name or "input", expected=carrier, got=array.dtype
             )
-        return np.ascontiguousarray(values)
+        return values
 
 
 def _side_by_side(stacked: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
@@ -170,7 +175,3 @@ def _wanted(spec: TensorSpec) -> tuple[int, ...]:
 def _single(spec: TensorSpec) -> bool:
     """Whether one row along axis 0 is a sample."""
     return _wanted(spec)[:1] == (1,)
-
-
-def _fits(wanted: Sequence[int], shape: Sequence[int]) -> bool:
-    return len(shape) == len(wanted) and all(want in (-1, got) for want, got in zip(wanted, shape, strict=True))

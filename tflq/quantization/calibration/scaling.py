@@ -24,7 +24,7 @@ class Scaling:
     @staticmethod
     def of(mean: float | Sequence[float], std: float | Sequence[float]) -> Scaling:
         """From numbers or sequences of numbers; std must not hold 0."""
-        scaling = Scaling(*(tuple(float(v) for v in np.atleast_1d(given)) for given in (mean, std)))
+        scaling = Scaling(*(tuple(float(v) for v in np.atleast_1d(numbers)) for numbers in (mean, std)))
         if not np.all(np.isfinite(scaling.mean)) or not np.all(np.isfinite(scaling.std)) or 0.0 in scaling.std:
             raise OptionError("mean and std must be finite, and std not 0", expected="numbers", got=(mean, std))
         return scaling

@@ -43,14 +43,14 @@ def output_error(error: Reals, square: Reals) -> Reals:
 
 def _learned(fraction: Reals, weight: Reals) -> NDArray[np.float32]:
     """h(V) in 0..1 after training, in float32."""
-    wanted, square = fraction.astype(np.float32), weight.astype(np.float32)
-    bounded = np.clip((wanted + 0.1) / 1.2, 1e-4, 1 - 1e-4)
+    target, square = fraction.astype(np.float32), weight.astype(np.float32)
+    bounded = np.clip((target + 0.1) / 1.2, 1e-4, 1 - 1e-4)
     v = np.log(bounded / (1 - bounded))
     first, second = np.zeros_like(v), np.zeros_like(v)
     for step in range(1, STEPS + 1):
         sigmoid = 1 / (1 + np.exp(-v))
         h = np.clip(1.2 * sigmoid - 0.1, 0, 1)
-        slope = 2 * (h - wanted) @ square
+        slope = 2 * (h - target) @ square
         done = step / STEPS
         if done > WARM:
             beta = 20 - 18 * (done - WARM) / (1 - WARM)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import Operator
-from tflq.quantization.floats import FloatModel
+from tflq.quantization.scheme.float_graph import FloatModel
 
 #: FusedActivation values that commute with positive factors: NONE, RELU.
 HOMOGENEOUS = (0, 1)
@@ -73,7 +73,7 @@ class _Finding:
         return tensor
 
     def shape(self, tensor: int) -> tuple[int, ...]:
-        """As the file declares it."""
+        """Return the shape that the file declares."""
         return self.model.graph.tensors[tensor].shape
 
     def channels(self, tensor: int) -> int:
@@ -108,16 +108,16 @@ class _Finding:
         """Note a constant that can take a group's scale."""
         self._factors.append(factor)
 
-    def product(self, left: int, right: int, made: int) -> None:
+    def product(self, left: int, right: int, output: int) -> None:
         """s[made] = s[left] * s[right]: settled when it is known which of them are frozen."""
-        self._products.append((left, right, made))
+        self._products.append((left, right, output))
 
     def groups(self) -> tuple[Group, ...]:
         """The groups that are left free."""
         self._settle_products()
         members: dict[int, list[int]] = {}
-        made = [t for o in self.model.graph.operators for t in o.outputs if self.model.is_float(t)]
-        for tensor in dict.fromkeys(made):
+        output = [t for o in self.model.graph.operators for t in o.outputs if self.model.is_float(t)]
+        for tensor in dict.fromkeys(output):
             members.setdefault(self.root(tensor), []).append(tensor)
         return tuple(
             Group(tuple(tensors), self.channels(root), self._factors_of(root))
@@ -131,10 +131,10 @@ class _Finding:
     def _settle_products(self) -> None:
         """A factor that is frozen leaves the other and the product tied; where neither is, one of them is frozen."""
         while self._products:
-            for position, (left, right, made) in enumerate(self._products):
+            for position, (left, right, output) in enumerate(self._products):
                 for one, other in ((left, right), (right, left)):
                     if self.root(one) in self._frozen:
-                        self.tie(other, made)
+                        self.tie(other, output)
                         del self._products[position]
                         break
                 else:
@@ -151,16 +151,16 @@ def _option(operator: Operator, name: str, default: int = 0) -> int:
 
 def _scaled_output(finding: _Finding, operator: Operator, weights: int, bias: int, axis: int) -> None:
     """Let the rows of `weights` and the bias absorb the output's scale, or freeze the output."""
-    (made,) = operator.outputs
+    (output,) = operator.outputs
     owned = [t for t in (weights, bias) if t >= 0]
-    fits = all(finding.own_constant(t) for t in owned) and finding.shape(weights)[axis] == finding.channels(made)
+    fits = all(finding.own_constant(t) for t in owned) and finding.shape(weights)[axis] == finding.channels(output)
     if not fits or _option(operator, "fused_activation_function") not in HOMOGENEOUS:
         finding.freeze_tensors(operator.outputs)
         return
-    every = np.arange(finding.channels(made))
-    finding.absorb(Factor(weights, made, axis, every, -1))
+    every = np.arange(finding.channels(output))
+    finding.absorb(Factor(weights, output, axis, every, -1))
     if bias >= 0:
-        finding.absorb(Factor(bias, made, 0, every, -1))
+        finding.absorb(Factor(bias, output, 0, every, -1))
 
 
 def _operands(operator: Operator) -> tuple[int, int, int]:
@@ -180,9 +180,9 @@ def _conv(finding: _Finding, operator: Operator) -> None:
 def _depthwise(finding: _Finding, operator: Operator) -> None:
     data, weights, bias = _operands(operator)
     _scaled_output(finding, operator, weights, bias, 3)
-    made, given = finding.shape(weights)[-1], finding.channels(data)
-    if finding.own_constant(weights) and given and made % given == 0:
-        finding.absorb(Factor(weights, data, 3, np.arange(made) // (made // given), 1))
+    output, channels = finding.shape(weights)[-1], finding.channels(data)
+    if finding.own_constant(weights) and channels and output % channels == 0:
+        finding.absorb(Factor(weights, data, 3, np.arange(output) // (output // channels), 1))
     else:
         finding.freeze_tensors((data,))
 
@@ -249,12 +249,12 @@ def _constant_row(finding: _Finding, operator: Operator) -> tuple[int, int] | No
 def _add(finding: _Finding, operator: Operator) -> None:
     if _option(operator, "fused_activation_function") not in HOMOGENEOUS:
         finding.freeze(operator)
-    elif (found := _constant_row(finding, operator)) is not None:
-        data, constant = found
-        (made,) = operator.outputs
-        finding.tie(data, made)
+    elif (operands := _constant_row(finding, operator)) is not None:
+        data, constant = operands
+        (output,) = operator.outputs
+        finding.tie(data, output)
         axis = len(finding.shape(constant)) - 1
-        finding.absorb(Factor(constant, made, axis, np.arange(finding.channels(constant)), -1))
+        finding.absorb(Factor(constant, output, axis, np.arange(finding.channels(constant)), -1))
     elif any(t in finding.model.constants for t in operator.inputs):
         finding.freeze(operator)
     else:
@@ -264,11 +264,11 @@ def _add(finding: _Finding, operator: Operator) -> None:
 def _mul(finding: _Finding, operator: Operator) -> None:
     if _option(operator, "fused_activation_function") not in HOMOGENEOUS:
         finding.freeze(operator)
-    elif (found := _constant_row(finding, operator)) is not None:
-        data, constant = found
-        (made,) = operator.outputs
+    elif (operands := _constant_row(finding, operator)) is not None:
+        data, constant = operands
+        (output,) = operator.outputs
         every, axis = np.arange(finding.channels(constant)), len(finding.shape(constant)) - 1
-        finding.absorb(Factor(constant, made, axis, every, -1))
+        finding.absorb(Factor(constant, output, axis, every, -1))
         if finding.channels(data) == finding.channels(constant):
             finding.absorb(Factor(constant, data, axis, every, 1))
         else:

@@ -8,45 +8,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.quantization.params import Array
-from tflq.quantization.refine.linear import Linear
+from tflq.quantization.refine.products import MatrixProduct
+from tflq.quantization.refine.squares import row_products
 
 Reals = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 #: Diagonal added before solving, relative to the mean diagonal.
 DAMPING = 0.01
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Of rows f (float model) and q (what the integer model's codes stand for), both [G, N, K], summed over N.
+    """Sums over N rows f (float model) and q (what the integer model's codes stand for).
 
-    Sums are float64 of float32 products; `first_*` are [G, K], the others [G, K, K].
+    First moments are [G, K], second ones [G, K, K] or None where nobody asked for them. `refine.squares` says how exact
+    they are.
     """
 
     count: int
     first_float: Reals
     first_integer: Reals
-    float_float: Reals  # sum of f f^T
-    float_integer: Reals  # sum of f q^T
-    integer_integer: Reals  # sum of q q^T
-
-    @staticmethod
-    def empty(groups: int, size: int) -> Moments:
-        """No rows yet."""
-        row, square = np.zeros((groups, size)), np.zeros((groups, size, size))
-        return Moments(0, row, row.copy(), square, square.copy(), square.copy())
-
-    def add(self, floats: Array, integers: Array, *, squares: bool) -> None:
-        """Count float32 rows [G, N, K] of the same samples; second moments only with `squares`."""
-        self.count += floats.shape[1]
-        self.first_float += floats.sum(axis=1, dtype=np.float64)
-        self.first_integer += integers.sum(axis=1, dtype=np.float64)
-        if squares:
-            turned = floats.transpose(0, 2, 1)
-            self.float_float += turned @ floats
-            self.float_integer += turned @ integers
-            self.integer_integer += integers.transpose(0, 2, 1) @ integers
+    float_float: Reals | None = None  # sum of f f^T
+    float_integer: Reals | None = None  # sum of f q^T
+    integer_integer: Reals | None = None  # sum of q q^T
 
     def means(self) -> tuple[Reals, Reals]:
         """Mean rows of the float and of the integer model, [G, K]."""
@@ -54,39 +39,67 @@ class Moments:
         return self.first_float / count, self.first_integer / count
 
     def centred(self) -> Moments:
-        """The same about the means: what is left where a bias makes up for means."""
+        """Return the moments about the means: what is left where a bias makes up for means."""
         f, q = self.first_float, self.first_integer
-        count = max(1, self.count)
+
+        def about(second: Reals | None, left: Reals, right: Reals) -> Reals | None:
+            return None if second is None else second - left[:, :, None] * right[:, None, :] / max(1, self.count)
+
         return Moments(
-            self.count,
-            np.zeros_like(f),
-            np.zeros_like(q),
-            self.float_float - f[:, :, None] * f[:, None, :] / count,
-            self.float_integer - f[:, :, None] * q[:, None, :] / count,
-            self.integer_integer - q[:, :, None] * q[:, None, :] / count,
-        )
+            self.count, np.zeros_like(f), np.zeros_like(q), about(self.float_float, f, f),
+            about(self.float_integer, f, q), about(self.integer_integer, q, q),
+        )  # fmt: skip
 
 
-def moments(linear: Linear, pairs: Iterable[tuple[Array, Array]], *, squares: bool) -> Moments:
-    """Of the operator's input in the float model and in the integer one, sample by sample."""
-    sums: Moments | None = None
-    for floats, integers in pairs:
-        f, q = linear.rows(floats), linear.rows(integers)
-        if sums is None:
-            sums = Moments.empty(f.shape[0], f.shape[2])
-        sums.add(f, q, squares=squares)
-    return sums or Moments.empty(linear.groups, 0)
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Which second moments are needed."""
+
+    float_float: bool = False  # sum of f f^T
+    float_integer: bool = False  # sum of f q^T
+    squares: bool = False  # sum of q q^T
+
+    @property
+    def floats(self) -> bool:
+        """Whether rows of the float model are needed, not their mean alone."""
+        return self.float_float or self.float_integer
+
+
+def moments(
+    product: MatrixProduct, inputs: Iterable[tuple[Floats, Floats | None]], unit: float, first_float: Reals,
+    needed: Needed,
+) -> Moments:  # fmt: skip
+    """Return the moments of an operator's rows over all samples, some of them at a time.
+
+    `inputs` are what it reads in the integer model, in steps of size `unit`, and in the float model, where that is
+    needed; `first_float` is the sum of the float model's rows.
+    """
+    count, first = 0, np.zeros_like(first_float)
+    shape = (product.groups, product.inputs, product.inputs)
+    ff, fq, qq = (np.zeros(shape) if n else None for n in (needed.float_float, needed.float_integer, needed.squares))
+    for q, f in inputs:
+        count += product.row_count(q)
+        first += product.row_sum(q)
+        if qq is not None:
+            qq += row_products(product, q, q)
+        if ff is not None and f is not None:
+            ff += row_products(product, f, f)
+        if fq is not None and f is not None:
+            fq += row_products(product, f, q)
+    return Moments(
+        count, first_float, first * unit, ff, None if fq is None else fq * unit, None if qq is None else qq * unit**2
+    )
 
 
 def damped(square: Reals) -> Reals:
-    """Matrices [G, K, K] of second moments, positive definite: inputs that are always 0 weigh next to nothing."""
+    """Return second moments [G, K, K] made positive definite: inputs that are always 0 weigh next to nothing."""
     size = square.shape[1]
     weight = np.trace(square, axis1=1, axis2=2) / max(1, size)
     return square + np.eye(size) * np.where(weight > 0, DAMPING * weight, 1.0)[:, None, None]
 
 
 def matched(targets: Reals, cross: Reals, square: Reals) -> Reals:
-    """Real weights [G, O, K] that do on the integer model's rows what `targets` do on the float model's.
+    """Return real weights [G, O, K] that do on the integer model's rows what `targets` do on the float model's.
 
     They minimise the sum of |targets f - w q|^2 + damping |w - targets|^2 over w, C being the sum of f q^T and S that
     of q q^T: targets + targets (C - S) S_damped^-1.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.quantization.refine.methods import BiasCorrection
+from tflq.quantization.recipe.refining import BiasCorrection
 from tflq.quantization.refine.moments import Moments
 
 Reals = NDArray[np.float64]
@@ -32,12 +32,16 @@ def bias_correction(kind: BiasCorrection, floats: Reals, stored: Reals, seen: Mo
 
 
 def variance_ratio(floats: Reals, stored: Reals, seen: Moments) -> Reals:
-    """By what to multiply the scale of each output channel, [G, O]; 1 for channels that do not vary."""
+    """Return the factor for the scale of each output channel, [G, O]; 1 for channels that do not vary."""
     centred = seen.centred()
-    wanted = np.einsum("gok,gok->go", floats @ centred.float_float, floats)
-    got = np.einsum("gok,gok->go", stored @ centred.integer_integer, stored)
-    varies = (wanted > 0) & (got > 0)
-    ratio: Reals = np.sqrt(np.divide(wanted, got, where=varies, out=np.ones_like(got)))
+    assert centred.float_float is not None  # they were asked for
+    assert centred.integer_integer is not None
+    float_variance = np.einsum("gok,gok->go", floats @ centred.float_float, floats)
+    integer_variance = np.einsum("gok,gok->go", stored @ centred.integer_integer, stored)
+    varies = (float_variance > 0) & (integer_variance > 0)
+    ratio: Reals = np.sqrt(
+        np.divide(float_variance, integer_variance, where=varies, out=np.ones_like(integer_variance))
+    )
     return np.clip(ratio, 1 / REACH, REACH)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from tflq.escaping import printable, shown
+
 Array = NDArray[Any]
 
 #: Shades of a heat map, for each sign.
@@ -56,12 +58,12 @@ def bar_chart(bars: Sequence[tuple[str, float, str]], title: str) -> Markup:
     for i, (label, value, kind) in enumerate(bars):
         tall = max(height * value / largest, 1.5 if value else 0)
         middle = i * width + width / 2
-        parts.append(Markup("<g><title>{}: {}</title>").format(label, _number(value)))
+        parts.append(Markup("<g><title>{}: {}</title>").format(shown(label), _number(value)))
         parts.append(_BAR.format(kind, i * width + 1, top + height - tall, width - 2, tall))
         if value and width >= 28:
             parts.append(_TEXT.format("", middle, top + height - tall - 3, _number(value)))
         if i % every == 0:
-            parts.append(_TEXT.format("axis", middle, top + height + 12, label))
+            parts.append(_TEXT.format("axis", middle, top + height + 12, shown(label)))
         parts.append(Markup("</g>"))
     return Markup("").join([*parts, Markup("</svg>")])
 
@@ -103,7 +105,7 @@ def farthest(values: Array) -> Array:
 def _head(width: int, height: int, title: str, scale: int) -> Markup:
     """The opening tag and title; a unit of the drawing is `scale` pixels where there is room."""
     opening = Markup('<svg viewBox="0 0 {} {}" style="width:{}px" role="img" aria-label="{}"><title>{}</title>')
-    return opening.format(width, height, width * scale, title, title)
+    return opening.format(width, height, width * scale, printable(title), printable(title))
 
 
 def _number(value: float) -> Markup:

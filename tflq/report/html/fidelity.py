@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tflq.quantization.compare import DAMAGED, Comparison, Fidelity
-from tflq.report.compare import (
+from tflq.quantization.judge.comparison import DAMAGED, Comparison, Fidelity
+from tflq.report.compare.lines import (
     COLUMNS,
     agreement_texts,
     flip_texts,

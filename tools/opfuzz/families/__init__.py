@@ -9,6 +9,7 @@ from opfuzz.draw import Draw
 from opfuzz.families import (
     binary,
     contracting,
+    custom,
     imaging,
     indexing,
     moving,
@@ -36,3 +37,5 @@ SPECS: Mapping[str, Spec] = _joined(
     unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS, moving.SPECS, indexing.SPECS, imaging.SPECS,
     recurrent.SPECS, segments.SPECS, spreading.SPECS,
 )  # fmt: skip
+#: Operators with compiled loops that are compared with LiteRT elsewhere: drawn where only bounds are looked at.
+BESIDES: Mapping[str, Spec] = custom.SPECS

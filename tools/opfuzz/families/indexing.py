@@ -10,6 +10,7 @@ from opfuzz.case import Array, Case
 from opfuzz.draw import Draw, Shape
 from opfuzz.families.moving import from_either_end, like, wide
 from opfuzz.one_operator import T
+from tflq.ir import TensorType
 
 
 def gather(draw: Draw, op: str) -> Case:
@@ -65,7 +66,7 @@ def scatter_nd(draw: Draw, op: str) -> Case:
 
 def update_slice(draw: Draw, op: str) -> Case:
     """DYNAMIC_UPDATE_SLICE; starts beyond the edge are moved inwards."""
-    (kind, *_), _ = draw.types(op, lambda row: "string" not in row.types)
+    (kind, *_), _ = draw.types(op, lambda row: not row.signature.makes(TensorType.STRING))
     shape = draw.shape(1, 4)
     part = tuple(draw.int(min(1, n), n) for n in shape)
     x = draw.tensor(str(kind), shape)

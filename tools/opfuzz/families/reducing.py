@@ -8,6 +8,7 @@ from typing import Any
 from opfuzz.case import Array, Case
 from opfuzz.draw import CODES, QUANTIZED, Draw
 from opfuzz.one_operator import T
+from tflq.ir import TensorType
 
 
 def axes(draw: Draw, rank: int) -> list[int]:
@@ -30,7 +31,9 @@ def kept(shape: tuple[int, ...], gone: list[int], keep: bool) -> tuple[int, ...]
 def reduce(draw: Draw, op: str) -> Case:
     """SUM, MEAN, REDUCE_*."""
     usual = draw.chance(0.95)  # of SUM int16, half of the output stays unwritten
-    (kind, _), (made,) = draw.types(op, lambda row: not (usual and (row.op, row.types[:5]) == ("SUM", "int16")))
+    (kind, _), (made,) = draw.types(
+        op, lambda row: not (usual and row.op == "SUM" and row.signature.inputs[0].is_only(TensorType.INT16))
+    )
     x = draw.tensor(str(kind), draw.shape(0, 5) if draw.chance(0.3) else draw.shape(3, 5))
     gone = axes(draw, len(x.shape))
     keep = draw.chance(0.5)

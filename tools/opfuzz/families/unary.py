@@ -11,6 +11,7 @@ import numpy as np
 from opfuzz.case import Array, Case
 from opfuzz.draw import CODES, QUANTIZED, Draw
 from opfuzz.one_operator import T
+from tflq.ir import TensorType
 
 #: operator -> {type: (scale, zero point)} of outputs that LiteRT demands or nearly all models have
 FIXED = {
@@ -127,7 +128,7 @@ def dequantize(draw: Draw, op: str) -> Case:
 def cast(draw: Draw, op: str) -> Case:
     """CAST between any two types; values that the target type can hold, unless both are integers."""
     left = str(draw.types(op)[0][0])
-    right = draw.types(op, lambda row: left in row.types.split("->")[0])[1][0]
+    right = draw.types(op, lambda row: row.signature.reads(TensorType[left.upper()]))[1][0]
     x = T(left, draw.shape())
 
     def given(tensor: T) -> Array | None:

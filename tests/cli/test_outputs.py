@@ -1,0 +1,150 @@
+"""Every verb that writes checks where before it works, and says the same thing of what it will not destroy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from support import suites
+from tflq.cli.main import VERBS, cli
+
+MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
+FLOAT = suites.ROOT / "golden" / "models" / "digits_mobilenet_float.tflite"
+
+#: What is written by which option, with all that the verb needs besides.
+OUTPUTS = {
+    "run": ("{model}", "-o"),
+    "record": ("{model}", "-o"),
+    "extract": ("{model}", "0", "-o"),
+    "lint": ("{model}", "--fix"),
+    "verify": ("{model}", "--golden", "{golden}", "--junit"),
+    "explain --html": ("{model}", "--dump", "{golden}", "--html"),
+    "explain --discriminate": ("{model}", "--dump", "{golden}", "--discriminate"),
+    "compare": ("{model}", "{model}", "--data", "{golden}", "--html"),
+    "quantize": ("{model}", "--calibration", "{golden}", "-o"),
+    "quantize --html": ("{model}", "--calibration", "{golden}", "-o", "{folder}/new.tflite", "--html"),
+    "reduce": ("{model}", "--dump", "{golden}", "-o"),
+}
+
+
+def tflq(*words: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    found = {"folder": tmp_path, "model": tmp_path / "m.tflite", "golden": tmp_path / "g.npz", "old": tmp_path / "old"}
+    found["model"].write_bytes(MODEL.read_bytes())
+    found["golden"].write_bytes((MODEL.parents[1] / "recorded" / "tie_conv_i8_0.npz").read_bytes())
+    found["old"].write_bytes(b"precious")
+    for ending in (".tflite", ".npz", ".expected.npz"):
+        Path(f"{found['old']}{ending}").write_bytes(b"precious")
+    return found
+
+
+def of(words: tuple[str, ...], files: dict[str, Path]) -> list[str]:
+    return [word.format(**files) for word in words]
+
+
+def test_every_verb_that_writes_is_here() -> None:
+    writing = {verb for verb in VERBS if "--force" in tflq(verb, "--help").stdout}
+    assert writing == {name.split()[0] for name in OUTPUTS}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_what_exists_stays(name: str, files: dict[str, Path]) -> None:
+    before = {path: path.read_bytes() for path in files["folder"].iterdir()}
+    result = tflq(name.split()[0], *of(OUTPUTS[name], files), files["old"])
+    assert (result.exit_code, "exists already; --force replaces it" in result.stderr) == (2, True), result.output
+    assert {path: path.read_bytes() for path in files["folder"].iterdir()} == before
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("alias", ["same", "hard", "soft"])
+def test_what_is_read_stays_even_by_force(name: str, alias: str, files: dict[str, Path]) -> None:
+    model = files["model"]
+    target = files["folder"] / "alias.tflite"
+    if alias == "hard":
+        target.hardlink_to(model)
+    elif alias == "soft":
+        target.symlink_to(model)
+    path = model if alias == "same" else target
+    named = str(path).removesuffix(".tflite") if name == "reduce" else path
+    result = tflq(name.split()[0], *of(OUTPUTS[name], files), named, "--force")
+    assert (result.exit_code, "is read by this very command" in result.stderr) == (2, True), result.output
+    assert model.read_bytes() == MODEL.read_bytes()
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("place", ["no/such/folder/x", "."])
+def test_places_are_checked_before_anything_else(name: str, place: str, files: dict[str, Path]) -> None:
+    missing = {**files, "model": files["folder"] / "missing.tflite"}
+    result = tflq(
+        name.split()[0], *of(OUTPUTS[name], missing), files["folder"] / place if place != "." else f"{files['folder']}/"
+    )
+    assert result.exit_code == 2, result.output
+    assert "no folder" in result.stderr or "is a folder" in result.stderr
+
+
+def test_force_replaces(files: dict[str, Path]) -> None:
+    for words in (("run", "{model}", "-o"), ("extract", "{model}", "0", "-o"), ("lint", "{model}", "--fix")):
+        files["old"].write_bytes(b"precious")
+        assert tflq(*of(words, files), files["old"], "--force").exit_code in (0, 1)
+        assert files["old"].read_bytes() != b"precious"
+    assert not [path for path in files["folder"].iterdir() if path.name.startswith(".")]
+
+
+def test_record_renews_what_is_of_the_same_model(files: dict[str, Path]) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    path = files["folder"] / "new.npz"
+    assert tflq("record", files["model"], "-o", path).exit_code == 0
+    first = path.read_bytes()
+    assert tflq("record", files["model"], "-o", path, "--seed", 1).exit_code == 0
+    assert path.read_bytes() != first
+    assert tflq("record", FLOAT, "-o", path).exit_code == 2
+    assert tflq("record", FLOAT, "-o", path, "--force").exit_code == 0
+
+
+def test_the_same_file_twice_is_refused(files: dict[str, Path]) -> None:
+    words = ("explain", files["model"], "--dump", files["golden"], "--html", "{}", "--discriminate", "{}")
+    place = files["folder"] / "new"
+    result = tflq(*(str(word).format(place) for word in words))
+    assert (result.exit_code, "two outputs" in result.stderr) == (2, True)
+
+
+def test_devices_are_no_files_to_be_spared(files: dict[str, Path]) -> None:
+    result = tflq("run", files["model"], "-o", "/dev/null")
+    assert result.exit_code == 0, result.output
+
+
+NAMES = ("allow_pickle", "file", "t1", "../../up", "\x1b]0;x\x07", "nul\0", "\udcff\udcfe", "x" * 70000, "s0_out0", "")
+
+
+def test_outputs_of_any_name_are_kept(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from tflq.api.files import load, save
+    from tflq.storage.archive import opened
+
+    model = load(MODEL)
+    graph = model.subgraphs[0]
+    (output,) = graph.outputs
+    expected = None
+    for number, name in enumerate(NAMES):
+        spec = replace(graph.tensors[output], name=name)
+        tensors = (*graph.tensors[:output], spec, *graph.tensors[output + 1 :])
+        named = replace(model, subgraphs=(replace(graph, tensors=tensors),))
+        save(named, tmp_path / f"{number}.tflite")
+        out = tmp_path / f"{number}.npz"
+        result = tflq("run", tmp_path / f"{number}.tflite", "-o", out, "--all-tensors")
+        assert result.exit_code == 0, result.output
+        with opened(out) as found:
+            value = found[name or f"t{output}"]
+            assert found[f"t{graph.inputs[0]}"].shape == graph.tensors[graph.inputs[0]].shape
+        read_back = tflq("explain", tmp_path / f"{number}.tflite", "--dump", out)
+        assert read_back.exit_code == 0, read_back.output
+        expected = value if expected is None else expected
+        assert np.array_equal(value, expected)

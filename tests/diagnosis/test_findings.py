@@ -1,0 +1,222 @@
+"""Growth of a difference, the worked element and the order of the first screen, on a dump of another profile."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from support import suites
+from tflq.api.files import load
+from tflq.cli.main import cli
+from tflq.diagnosis.amplification import amplify
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.findings import Findings, investigate, work_out
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.ir.schema import data_text
+from tflq.profiles import by_name
+from tflq.report.explain.element_lines import parting_steps
+from tflq.report.explain.growth_lines import choice_texts
+
+MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+REFERENCE = by_name("litert-ref")
+Values = dict[int, Any]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load(MODEL)
+
+
+@pytest.fixture(scope="module")
+def values(model: Model) -> Values:
+    """A run of the reference on a random image."""
+    graph = model.subgraphs[0]
+    spec = graph.tensors[graph.inputs[0]]
+    image = np.random.default_rng(0).random(spec.shape, np.float32)
+    if np.dtype(spec.type.label) != np.float32:
+        image = np.random.default_rng(0).integers(-128, 128, spec.shape).astype(spec.type.label)
+    return run(make_plan(model, REFERENCE), {graph.inputs[0]: image}, keep_all=True).values
+
+
+def with_fault(model: Model, values: Values, index: int, amount: int) -> tuple[Values, Values]:
+    """The device's tensors, whose operator `index` gave `amount` more in its first element; and only that result."""
+    tensor = model.subgraphs[0].operators[index].outputs[0]
+    wrong = values[tensor].copy()
+    wrong.flat[0] = np.clip(int(wrong.flat[0]) + amount, -128, 127)
+    return {**values, tensor: wrong}, {tensor: wrong}
+
+
+def test_growth_is_what_a_run_from_the_faulty_tensor_gives(model: Model, values: Values) -> None:
+    """The chain after operator 2 has no second path up to operator 3: a fault is carried on by the kernels alone."""
+    graph = model.subgraphs[0]
+    device, fault = with_fault(model, values, 2, 100)
+    growth = amplify(model, Dump("", device), 2, REFERENCE)
+    assert [spread.index for spread in growth.spreads] == list(range(3, len(graph.operators)))
+    state = carried_on(model, {**values, **fault}, 2)
+    for operator, spread in zip(graph.operators[3:], growth.spreads, strict=True):
+        apart = state[operator.outputs[0]].astype(np.int64) - values[operator.outputs[0]]
+        assert spread.difference.differing == np.count_nonzero(apart)
+        assert spread.difference.largest == np.abs(apart).max(initial=0)
+    (choice,) = growth.choices
+    before, after = (v[graph.outputs[0]].argmax() for v in (values, state))
+    assert choice.flipped == int(before != after)
+
+
+def carried_on(model: Model, values: Values, index: int) -> Values:
+    """What the kernels behind operator `index` make of `values`, step by step."""
+    plan, state = make_plan(model, REFERENCE), dict(values)
+    for step in plan.steps[index + 1 :]:
+        assert step.prepared is not None
+        inputs = [state.get(t, plan.constants[t]) for t in step.inputs]
+        state[step.outputs[0]] = np.asarray(step.prepared.eval(step.prepared.data, *inputs))
+    return state
+
+
+def test_each_of_several_differences_is_followed_alone(model: Model, values: Values) -> None:
+    """A device with two faults: what the first one does, and then the second one besides."""
+    graph = model.subgraphs[0]
+    one = carried_on(model, with_fault(model, values, 2, 100)[0], 2)
+    both = carried_on(model, with_fault(model, one, 18, 60)[0], 18)
+    found = investigate(model, [Dump("", both)], REFERENCE)
+    assert [growth.index for growth in found.growths] == [2, 18] == [o.index for o in found.differing]
+    for growth, before, after in zip(found.growths, (values, one), (one, both), strict=True):
+        made = [graph.operators[i].outputs[0] for i in range(growth.index + 1, len(graph.operators))]
+        apart = [np.abs(after[t].astype(np.int64) - before[t]) for t in made]
+        assert len(growth.reached) == sum(bool(a.any()) for a in apart)
+        largest = growth.farthest.difference.largest if growth.farthest else 0
+        assert largest == max(int(a.max()) for a in apart)
+        (choice,) = growth.choices
+        assert choice.flipped == int(before[graph.outputs[0]].argmax() != after[graph.outputs[0]].argmax())
+
+
+def test_the_last_operators_difference_may_flip_the_choice(model: Model, values: Values) -> None:
+    output, last = model.subgraphs[0].outputs[0], len(model.subgraphs[0].operators) - 1
+    wrong = values[output][:, ::-1].copy()
+    growth = amplify(model, Dump("", {**values, output: wrong}), last, REFERENCE)
+    (choice,) = growth.choices
+    assert choice.first == (0, int(values[output].argmax()), int(wrong.argmax()))
+    (text,) = choice_texts(growth)
+    assert "flips in 1 of 1 rows" in text
+
+
+def test_a_dump_without_what_later_operators_need_says_so(model: Model, values: Values) -> None:
+    operator = model.subgraphs[0].operators[3]
+    device, _ = with_fault(model, values, 3, 5)
+    kept = {t: device[t] for t in (operator.inputs[0], operator.outputs[0])}
+    growth = amplify(model, Dump("", kept), 3, REFERENCE)
+    assert "neither in the dump nor can be computed" in growth.reason
+    assert not growth.spreads
+
+
+def test_the_first_differing_element_is_worked_out(model: Model, values: Values) -> None:
+    device, _ = with_fault(model, values, 3, 7)
+    found = investigate(model, [Dump("", device)], REFERENCE)
+    assert isinstance(found, Findings)
+    assert (found.verdict, found.first.index if found.first else None) == ("differs", 3)
+    assert found.element is not None
+    assert found.element.trace.index == (0, 0, 0, 0)
+    tensor = model.subgraphs[0].operators[3].outputs[0]
+    assert found.element.got == device[tensor].flat[0]
+    assert found.element.trace.working.steps[-1].value == values[tensor].flat[0]
+
+
+def test_an_element_is_worked_out_where_nothing_differs(model: Model, values: Values) -> None:
+    found = investigate(model, [Dump("", dict(values))], REFERENCE, element=(0, 1))
+    assert found.verdict == "same"
+    assert found.element is not None
+    assert found.element.got == found.element.trace.expected == values[model.subgraphs[0].outputs[0]][0, 1]
+
+
+def test_end_to_end_the_cause_may_lie_before(model: Model, values: Values) -> None:
+    device, _ = with_fault(model, values, 2, 100)
+    state = carried_on(model, device, 2)
+    found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode="cumulative")
+    assert found.operators[3].differs
+    assert found.explanation is not None
+    assert found.explanation.verdict == "same"
+    first = investigate(model, [Dump("", state)], REFERENCE).first
+    assert first is not None
+    assert first.index == 2
+
+
+def test_the_sample_that_differs_most_is_worked_out(model: Model, values: Values) -> None:
+    device, _ = with_fault(model, values, 3, 7)
+    found = investigate(model, [Dump("", dict(values)), Dump("", device)], REFERENCE)
+    assert (found.sample, found.first.index if found.first else None) == (1, 3)
+    assert found.element is not None
+    assert found.element.got != found.element.trace.expected
+
+
+def test_a_mistake_is_worked_out_beside_the_profile(model: Model, values: Values) -> None:
+    """A device that cuts the fraction off: its sums are the profile's own, taken out of the profile's steps."""
+    tensor = model.subgraphs[0].operators[18].outputs[0]
+    wrong = values[tensor].copy()
+    for index in np.ndindex(wrong.shape):
+        worked = work_out(model, {t: values[t] for t in model.subgraphs[0].inputs}, REFERENCE, index, 18)
+        steps = {step.name: step.value for step in worked.trace.working.steps}
+        zero_point = steps["output zero point added"] - steps["rounded half away from zero"]
+        wrong[index] = np.clip(math.trunc(steps["multiplied in float64"]) + zero_point, -128, 127)
+    found = investigate(model, [Dump("", {**values, tensor: wrong})], REFERENCE, op=18)
+    assert found.element is not None
+    assert found.element.other is not None
+    assert found.element.other.working.steps[-1].value == found.element.got
+    ours, theirs = parting_steps(found.element) or (None, None)
+    assert ours is not None
+    assert theirs is not None
+    assert abs(int(ours.value) - int(theirs.value)) == 1
+    assert ours.name == "rounded half away from zero"
+
+
+def said(*arguments: str) -> str:
+    return CliRunner().invoke(cli, ["explain", str(MODEL), *arguments]).stdout
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("dump") / "dump.npz")
+    arguments = ["run", str(MODEL), "--profile", "litert-opt", "--all-tensors", "-o", path]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    return path
+
+
+def test_the_first_screen_keeps_its_order(dump: str) -> None:
+    text = said("--dump", dump)
+    marks = ["DIFFERS ", "First divergent operator: ", "elements differ, by up to", "Cause", "Element [", "Next: tflq "]
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert "parts from it at" in text
+    assert len(text[: places[-1]].splitlines()) < 40
+
+
+def test_an_element_without_a_dump(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    document = json.loads(said("--element", "0,3", "--op", "18", "--json"))
+    jsonschema.validate(document, json.loads(data_text("element.schema.json")))
+    assert (document["element"]["got"], document["element"]["operator"]) == (None, 18)
+    assert document["element"]["steps"][-1]["value"] == document["element"]["expected"]
+    assert len(document["element"]["taps"]) == 64  # all of them; text shows the first and the last
+    text = said("--element", "0,3", "--op", "18")
+    assert "sum of products" in text
+    assert "got" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give --dump"),
+        (("--element", "0,x"), "is no index"),
+        (("--element", "0,99"), "does not lie in the output"),
+        (("--element", "0,0", "--op", "99"), "the model has operators 0 to"),
+    ],
+)
+def test_misuse_is_told(arguments: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(cli, ["explain", str(MODEL), *arguments])
+    assert done.exit_code == 2
+    assert message in done.stderr

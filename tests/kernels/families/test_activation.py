@@ -1,0 +1,18 @@
+"""`tflq/kernels/families/activation.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families import activation
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        activation,
+        ops=(
+            "ADD",
+            "MUL",
+            "CONV_2D",
+            "DEPTHWISE_CONV_2D",
+        ),
+    )

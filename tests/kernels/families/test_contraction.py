@@ -1,0 +1,17 @@
+"""`tflq/kernels/families/contraction.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families import contraction
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        contraction,
+        ops=(
+            "CONV_2D",
+            "FULLY_CONNECTED",
+            "TRANSPOSE_CONV",
+        ),
+    )

@@ -1,0 +1,16 @@
+"""`tflq/kernels/families/extremum.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families import extremum
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        extremum,
+        ops=(
+            "ARG_MAX",
+            "ARG_MIN",
+        ),
+    )

@@ -1,0 +1,17 @@
+"""`tflq/kernels/families/relu.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families import relu
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        relu,
+        ops=(
+            "RELU_0_TO_1",
+            "RELU",
+            "RELU_N1_TO_1",
+        ),
+    )

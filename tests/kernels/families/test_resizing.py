@@ -1,0 +1,16 @@
+"""`tflq/kernels/families/resizing.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families import resizing
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        resizing,
+        ops=(
+            "RESIZE_BILINEAR",
+            "RESIZE_NEAREST_NEIGHBOR",
+        ),
+    )

@@ -1,0 +1,17 @@
+"""`tflq/kernels/families/scaled_sum.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families import scaled_sum
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        scaled_sum,
+        ops=(
+            "ADD",
+            "EQUAL",
+            "SUB",
+        ),
+    )

@@ -1,0 +1,18 @@
+"""`tflq/kernels/geometry/axes.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.geometry import axes
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        axes,
+        ops=(
+            "MEAN",
+            "ARG_MAX",
+            "DEQUANTIZE",
+            "QUANTIZE",
+        ),
+    )

@@ -1,0 +1,16 @@
+"""`tflq/kernels/geometry/sliding.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.geometry import sliding
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        sliding,
+        ops=(
+            "REDUCE_WINDOW",
+            "STABLEHLO_REDUCE_WINDOW",
+        ),
+    )

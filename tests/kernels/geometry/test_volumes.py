@@ -1,0 +1,16 @@
+"""`tflq/kernels/geometry/volumes.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.geometry import volumes
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        volumes,
+        ops=(
+            "CONV_3D",
+            "CONV_3D_TRANSPOSE",
+        ),
+    )

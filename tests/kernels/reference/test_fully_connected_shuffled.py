@@ -1,0 +1,10 @@
+"""`tflq/kernels/reference/fully_connected_shuffled.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.reference import fully_connected_shuffled
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(fully_connected_shuffled)

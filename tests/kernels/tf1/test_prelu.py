@@ -1,0 +1,10 @@
+"""`tflq/kernels/tf1/prelu.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.tf1 import prelu
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(prelu, "tf-1.15-ref")

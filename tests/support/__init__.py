@@ -1,0 +1,1 @@
+"""Runners, builders and fixtures that the tests share."""

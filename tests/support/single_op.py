@@ -1,0 +1,88 @@
+"""One-operator models for kernel tests, run by tflq and by LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opfuzz.one_operator import Array, T, build, data_of, in_second_union
+from support import noting
+from tflq.api.interpreter import Interpreter
+from tflq.ir import CARRIER, TensorType
+
+__all__ = ["Array", "T", "build", "data_of", "in_second_union"]
+
+#: LiteRT's resolvers: that of the reference kernels, and the full one, for operators which the former lacks.
+REFERENCE, FULL = "BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+
+
+def _run(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
+    details = interpreter.get_input_details()
+    for detail, value in zip(details, inputs, strict=True):
+        if tuple(detail["shape"]) != value.shape:
+            interpreter.resize_tensor_input(detail["index"], value.shape)
+    interpreter.allocate_tensors()
+    for detail, value in zip(details, inputs, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return [np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]
+
+
+def tflq(model: bytes, inputs: Sequence[Array]) -> list[Array]:
+    """Outputs of tflq under its default profile."""
+    return _run(Interpreter(model_content=model), inputs)
+
+
+def allocate(model: bytes) -> None:
+    """Prepare a model under tflq's default profile without running it."""
+    Interpreter(model_content=model).allocate_tensors()
+
+
+def litert(model: bytes, inputs: Sequence[Array], resolver: str = REFERENCE) -> list[Array]:
+    """Outputs of LiteRT's reference kernels, in this process: a model that makes it abort ends the test run."""
+    runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    interpreter = runtime.Interpreter(
+        model_content=model, num_threads=1, experimental_op_resolver_type=runtime.OpResolverType[resolver]
+    )
+    return _run(interpreter, inputs)
+
+
+def assert_same(model: bytes, inputs: Sequence[Array], note: object = "", resolver: str = REFERENCE) -> int:
+    """Compare both, bit by bit (NaN equals NaN); gives the number of elements compared."""
+    sizes = []
+    for number, (got, want) in enumerate(zip(tflq(model, inputs), litert(model, inputs, resolver), strict=True)):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape), (note, number)
+        same = _bits(got) == _bits(want)
+        if got.dtype.kind in "fc":
+            same |= np.isnan(got) & np.isnan(want)
+        if not same.all():
+            index = np.unravel_index(int(np.argmin(same)), same.shape)
+            raise AssertionError(
+                f"{note}: output {number}: {np.count_nonzero(~same)} of {same.size} differ, first at {index}: "
+                f"got {got[index]!r}, LiteRT {want[index]!r}, inputs {[x.reshape(-1)[:8] for x in inputs]}"
+            )
+        sizes.append(same.size)
+    noting.note(model, sizes)
+    return sum(sizes)
+
+
+def _bits(x: Array) -> Array:
+    unsigned = {"f": f"u{x.dtype.itemsize}", "c": f"V{x.dtype.itemsize}"}.get(x.dtype.kind)
+    return np.ascontiguousarray(x).view(unsigned).reshape(x.shape) if unsigned else x
+
+
+def draw(rng: np.random.Generator, tensor: T, low: float = -4.0, high: float = 4.0) -> Array:
+    """Random values of a tensor's type: the full range of codes, or reals between `low` and `high`."""
+    dtype = CARRIER[TensorType[tensor.type.upper()]]
+    shape = tuple(tensor.shape)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    if dtype.kind == "c":
+        return (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dtype)
+    return rng.uniform(low, high, shape).astype(dtype)

@@ -1,0 +1,52 @@
+"""One thread at a time: an interpreter is not to be used by two at once, as LiteRT's is not."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from tflq.errors import StateError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Exclusion:
+    """A block that one thread at a time can be in, and can enter again. Another does not wait, but gets a StateError:
+    where two threads took turns unasked, one would read the results of the other's inputs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise StateError(
+                "another thread is using this interpreter: give each thread one of its own, or hold a lock from "
+                "set_tensor to get_tensor"
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class Exclusive(Protocol):
+    """What has methods that exclude each other."""
+
+    _exclusion: Exclusion
+
+
+S = TypeVar("S", bound=Exclusive)
+
+
+def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method during which no other thread can call an exclusive method of the same object."""
+
+    @functools.wraps(method)
+    def alone(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._exclusion:
+            return method(self, *args, **kwargs)
+
+    return alone

@@ -1,0 +1,1 @@
+"""A device held against a profile: where a dump differs, why, and what follows."""

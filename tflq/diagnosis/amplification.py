@@ -1,0 +1,153 @@
+"""What one operator's difference does to all that follows: the rest of the model is run from both of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.localization import operator_alone
+from tflq.errors import InputError, TflqError
+from tflq.inspection.difference import Difference, difference, merged
+from tflq.interpreter import Plan, make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.surgery.cut import cut
+from tflq.verification.comparison import operator_name, results_of
+
+Array = NDArray[Any]
+Values = Mapping[int, Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """What arrives at one later operator: how its results differ, and nothing else being different, only through it."""
+
+    index: int
+    op: str
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The arg-max along the last axis of a graph output: of `rows` rows, `flipped` choose another element.
+
+    `first` is the first of them: its row, and the element chosen before and after.
+    """
+
+    tensor: int
+    rows: int
+    flipped: int
+    first: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amplification:
+    """How the difference of operator `index` grows. `reason` says why the rest of the model could not be run."""
+
+    index: int
+    spreads: tuple[Spread, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    reason: str = ""
+
+    @property
+    def reached(self) -> tuple[Spread, ...]:
+        """The later operators at which something of it arrives."""
+        return tuple(spread for spread in self.spreads if spread.difference.differing)
+
+    @property
+    def farthest(self) -> Spread | None:
+        """The first of the later operators at which it is largest; None where nothing arrives."""
+        return max(self.reached, key=lambda spread: spread.difference.largest, default=None)
+
+
+def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplification:
+    """Run what follows operator `index` twice: from the profile's results, and from the dump's; all else is equal."""
+    try:
+        alone = operator_alone(model, dump, index, profile)
+        expected = alone.run(alone.plan(profile))
+        before = {**_needed_before(model, dump, index, profile), **expected}
+        rest = _Rest.of(model, index, before, profile)
+        return _compared(model, index, rest.run(before), rest.run({**before, **alone.got}))
+    except TflqError as error:
+        return Amplification(index, reason=str(error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rest:
+    """The operators after one, as a model of their own."""
+
+    plan: Plan
+    tensors: tuple[int, ...]  # tensors[i] is the original index of its tensor i
+
+    @classmethod
+    def of(cls, model: Model, index: int, values: Values, profile: Profile) -> _Rest:
+        """Bound for the shapes of `values`."""
+        rest, tensors = _after(model, index)
+        shapes = {position: values[tensors[position]].shape for position in rest.subgraphs[0].inputs}
+        return cls(make_plan(rest, profile, input_shapes=shapes), tensors)
+
+    def run(self, values: Values) -> dict[int, Array]:
+        """What it makes of values by original index, and these themselves."""
+        inputs = {position: values[self.tensors[position]] for position in self.plan.inputs}
+        made = run(self.plan, inputs, keep_all=True).values
+        return {**values, **{self.tensors[i]: value for i, value in made.items()}}
+
+
+def _after(model: Model, index: int) -> tuple[Model, tuple[int, ...]]:
+    return cut(model, range(index + 1, len(model.subgraphs[0].operators)))
+
+
+def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> dict[int, Array]:
+    """What later operators read of the time before: the dump's, or computed from the model's inputs."""
+    rest, numbers = _after(model, index)
+    results = set(results_of(model, model.subgraphs[0].operators[index]))
+    needed = {numbers[i] for i in rest.subgraphs[0].inputs} - results
+    known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
+    values = known if needed <= set(known) else {**_made_by(cut(model, range(index + 1)), dump, profile), **known}
+    _require(needed, values)
+    return values
+
+
+def _made_by(part: tuple[Model, tuple[int, ...]], dump: Dump, profile: Profile) -> dict[int, Array]:
+    """All tensors of a part of a model, by original index, computed from what the dump holds of its inputs."""
+    model, tensors = part
+    _require({tensors[position] for position in model.subgraphs[0].inputs}, dump.tensors)
+    inputs = {position: dump.tensors[tensors[position]] for position in model.subgraphs[0].inputs}
+    plan = make_plan(model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
+    return {tensors[i]: value for i, value in run(plan, inputs, keep_all=True).values.items()}
+
+
+def _require(needed: set[int], values: Values) -> None:
+    missing = sorted(needed - set(values))
+    if missing:
+        raise InputError(f"later operators need tensors that are neither in the dump nor can be computed: {missing}")
+
+
+def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplification:
+    graph = model.subgraphs[0]
+    spreads = []
+    for later in range(index + 1, len(graph.operators)):
+        made = [t for t in results_of(model, graph.operators[later]) if t in expected and t in got]
+        found = merged(difference(expected[t], got[t]) for t in made)
+        spreads.append(Spread(later, operator_name(model, later), found))
+    pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
+    choices = tuple(_choice(*pair) for pair in pairs if _chooses(*pair[1:]))
+    return Amplification(index, tuple(spreads), choices)
+
+
+def _chooses(expected: Array, got: Array) -> bool:
+    """Whether an arg-max along the last axis says something: of equal shapes, of more than one number."""
+    is_row = expected.ndim > 0 and expected.size > 0 and expected.shape[-1] > 1
+    return is_row and expected.shape == got.shape and expected.dtype.kind in "iuf"
+
+
+def _choice(tensor: int, expected: Array, got: Array) -> Choice:
+    before, after = (np.argmax(v.reshape(-1, v.shape[-1]), axis=1) for v in (expected, got))
+    rows = np.flatnonzero(before != after)
+    first = (int(rows[0]), int(before[rows[0]]), int(after[rows[0]])) if len(rows) else None
+    return Choice(tensor, len(before), len(rows), first)

@@ -1,0 +1,154 @@
+"""Inputs that tell causes apart which all reproduce a dump, found by search, with what each cause would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.explanation import Explanation, Results, fits, results
+from tflq.diagnosis.hypotheses import hypotheses
+from tflq.diagnosis.localization import Alone, operator_alone
+from tflq.diagnosis.mistakes import Device
+from tflq.diagnosis.probes import batched, probes, random_values
+from tflq.errors import TflqError
+from tflq.inspection.difference import unequal
+from tflq.interpreter import make_plan, run
+from tflq.ir import CARRIER, Model
+from tflq.profiles import Profile
+
+Array = NDArray[Any]
+
+#: How many inputs of the whole model, results of a batch, and rounds of inputs of the operator alone, are tried.
+_MODEL_TRIALS, _OUTPUTS, _ROUNDS = 12, 1 << 17, 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """Inputs in the order of the graph's, and by cause what operator `index` makes of them, by tensor."""
+
+    inputs: tuple[Array, ...]
+    expected: tuple[Results, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Discrimination:
+    """What was found for the causes of one operator.
+
+    `of_model` says whose inputs the trials hold: the whole model's, or those of operator `index` as a model of its own
+    (`tflq extract`). `groups` are the numbers of causes that no trial tells apart.
+    """
+
+    index: int
+    causes: tuple[str, ...]
+    of_model: bool
+    trials: tuple[Trial, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    def arrays(self) -> dict[str, Array]:
+        """Entries of an `.npz`: `s<k>_in<i>` as `--inputs` takes them, `s<k>_cause<c>_<tensor>`, `cause<c>` (names)."""
+        entries: dict[str, Array] = {f"cause{c}": np.array(name) for c, name in enumerate(self.causes)}
+        for k, trial in enumerate(self.trials):
+            entries |= {f"s{k}_in{i}": value for i, value in enumerate(trial.inputs)}
+            for c, values in enumerate(trial.expected):
+                entries |= {f"s{k}_cause{c}_{tensor}": value for tensor, value in values.items()}
+        return entries
+
+
+def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Profile) -> Discrimination:
+    """Search inputs on which exact causes part, under all of their names: of the model, else of the operator alone."""
+    names = [name for h in explanation.exact for name in (h.name, *h.also)]
+    alone = operator_alone(model, dump, explanation.index, profile)
+    devices = _devices(alone, profile, names)
+    causes = tuple(devices)
+    whole = _told(_of_model(model, alone, profile), list(devices.values()))
+    found, of_model = whole, True
+    if len(whole[1]) < len(causes):
+        others = chain(_of_batch(alone, profile, causes), probes(alone, rounds=_ROUNDS))
+        own = _told(((_given(other), other) for other in others), list(devices.values()))
+        if len(own[1]) > len(whole[1]):
+            found, of_model = own, False
+    return Discrimination(explanation.index, causes, of_model, *found)
+
+
+def _devices(alone: Alone, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
+    """The hypotheses of those names."""
+    known: dict[str, Device] = {}
+    for _, name, device in hypotheses(alone, profile):
+        known.setdefault(name, device)
+    return {name: known[name] for name in names if name in known}
+
+
+def _given(alone: Alone) -> tuple[Array, ...]:
+    return tuple(alone.inputs[position] for position in alone.model.subgraphs[0].inputs)
+
+
+def _of_model(model: Model, alone: Alone, profile: Profile) -> Iterator[tuple[tuple[Array, ...], Alone]]:
+    """Random inputs of the model, and the operator on what the profile makes of them before it."""
+    graph = model.subgraphs[0]
+    try:
+        plan = make_plan(model, profile)
+        for trial in range(_MODEL_TRIALS):
+            rng = np.random.default_rng(trial)
+            given = [
+                random_values(rng, CARRIER[plan.operands[t].type], plan.operands[t].shape, trial) for t in graph.inputs
+            ]
+            known = run(plan, dict(zip(graph.inputs, given, strict=True)), keep_all=True).values
+            inputs = {p: known[alone.tensors[p]] for p in alone.inputs}
+            if any(inputs[p].shape != value.shape for p, value in alone.inputs.items()):
+                return
+            yield tuple(given), replace(alone, inputs=inputs)
+    except (TflqError, KeyError):
+        return  # a model that the profile cannot run, or whose inputs cannot be made up
+
+
+def _of_batch(alone: Alone, profile: Profile, causes: Sequence[str]) -> Iterator[Alone]:
+    """Of very many random inputs, run together where the operator takes batches, those on which two causes part.
+
+    Accumulators near a rounding's ties are among them.
+    """
+    batch = batched(alone, _OUTPUTS)
+    if batch is None:
+        return
+    devices = _devices(batch, profile, causes)
+    made = [values for device in devices.values() if fits(values := results(device, batch), batch)]
+    seen: set[int] = set()
+    for one, other in combinations(made, 2):
+        for tensor in one:
+            apart = unequal(one[tensor], other[tensor])
+            rows = np.flatnonzero(apart.reshape(len(apart), -1).any(axis=1))
+            if rows.size and not seen & set(rows.tolist()):
+                seen.add(int(rows[0]))
+    for row in sorted(seen):
+        taken = {p: v[row : row + 1] if v.shape != alone.inputs[p].shape else v for p, v in batch.inputs.items()}
+        yield replace(alone, inputs=taken)
+
+
+def _told(
+    trials: Iterable[tuple[tuple[Array, ...], Alone]], devices: Sequence[Device]
+) -> tuple[tuple[Trial, ...], tuple[tuple[int, ...], ...]]:
+    """The trials that tell more causes apart than those before them, and the groups that are left."""
+    groups: list[list[int]] = [list(range(len(devices)))]
+    kept = []
+    for given, alone in trials:
+        expected = [results(device, alone) for device in devices]
+        parts = [part for group in groups for part in _parted(group, expected)]
+        if len(parts) > len(groups):
+            groups = parts
+            kept.append(Trial(given, tuple(expected)))
+        if len(groups) == len(devices):
+            break
+    return tuple(kept), tuple(tuple(group) for group in groups)
+
+
+def _parted(group: Sequence[int], expected: Sequence[Results]) -> list[list[int]]:
+    parts: dict[tuple[tuple[int, bytes], ...], list[int]] = {}
+    for cause in group:
+        key = tuple((tensor, value.tobytes()) for tensor, value in sorted(expected[cause].items()))
+        parts.setdefault(key, []).append(cause)
+    return list(parts.values())

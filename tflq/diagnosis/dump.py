@@ -1,0 +1,250 @@
+"""Dumps: tensors of one run of a model, from anywhere, by tensor index.
+
+An `.npz` whose keys are tensor names or indices, those of several samples behind s0_, s1_ ...; a golden file; a folder
+of `.npy`, raw `.bin` and C files named so; a C file of several arrays; a file of tflite-micro's layer_by_layer. A dump
+may hold any part of the tensors. Every character of a name that is no letter, digit, `.`, `_` or `-` may be written as
+`_`; in C, those three too.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.c_arrays import Numbers, c_arrays
+from tflq.diagnosis.layer_by_layer import layer_by_layer_tensors
+from tflq.errors import FileAccessError, InputError, OptionError, ShapeError
+from tflq.interpreter.arrays import admit, open_shape
+from tflq.ir import CARRIER, Model, TensorType
+from tflq.runtimes import Sample
+from tflq.storage.archive import Archive, opened
+from tflq.storage.arrays import load_array
+from tflq.verification.golden import PROVENANCE, Observation, load_golden
+from tflq.verification.inputs import InputSource, make_inputs, numbered
+
+Array = NDArray[Any]
+_SAMPLE = re.compile(r"s(\d+)_", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """An array of an open archive that has not been read."""
+
+    archive: Archive
+    key: str
+
+
+#: What an entry of a dump is before its tensor is known: an array, one in an archive or a file, or numbers out of C.
+Entry: TypeAlias = "Array | Stored | Path | Numbers"
+_C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
+_FILES = (".npy", ".bin", ".raw", *_C_FILES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dump:
+    """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model."""
+
+    source: str
+    tensors: Mapping[int, Array]
+    unknown: tuple[str, ...] = ()
+
+    def without(self, tensors: Iterable[int]) -> Dump:
+        """The dump, as if it lacked some tensors."""
+        dropped = set(tensors)
+        return replace(self, tensors={t: v for t, v in self.tensors.items() if t not in dropped})
+
+
+def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
+    """Read one sample of a dump, as `load_dumps` does."""
+    return load_dumps(model, path, sample)[0]
+
+
+def load_dumps(
+    model: Model, path: str | os.PathLike[str], sample: int | None = None, inputs: InputSource = None
+) -> tuple[Dump, ...]:  # fmt: skip
+    """Read all samples of a dump, or one: golden files and archives of entries s0_..., s1_... hold several.
+
+    Types and shapes are held against the model's; entries that name no tensor are listed. `inputs`, one sample each,
+    are those of the runs, where the dump lacks them.
+    """
+    found = _samples(model, path)
+    if inputs is not None:
+        found = _with_inputs(model, found, make_inputs(model, inputs).samples)
+    if sample is not None and not 0 <= sample < len(found):
+        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(found) - 1}")
+    return found if sample is None else found[sample : sample + 1]
+
+
+def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
+    """A dump of arrays in memory, by tensor name or index."""
+    return _named(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
+
+
+def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
+    place = Path(path)
+    if not place.exists():
+        raise FileAccessError(place, "does not exist")
+    if place.is_dir():
+        return (_named(model, path, _folder(place)),)
+    if place.suffix in _C_FILES:
+        return (_named(model, path, {numbers.name: numbers for numbers in _c_file(place)}),)
+    if place.suffix != ".npz":
+        return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
+    with opened(place) as archive:
+        if "s0_out0" in archive and (PROVENANCE in archive or all(map(_SAMPLE.match, archive))):
+            seen = load_golden(place).observations
+            return tuple(_numbered(model, path, _observed(model, place, one)) for one in seen)
+        return tuple(_named(model, path, entries) for entries in _by_sample(archive))
+
+
+def _by_sample(archive: Archive) -> Iterator[dict[str, Entry]]:
+    """Entries of an archive, those of samples 0, 1 ... without its number before their names."""
+    starts = [_SAMPLE.match(key) for key in archive]
+    numbers = numbered(archive) if all(starts) else []
+    if not numbers:
+        yield {key: Stored(archive, key) for key in archive}
+        return
+    samples: dict[str, dict[str, Entry]] = {}
+    for start in filter(None, starts):
+        samples.setdefault(start[1], {})[start.string[start.end() :]] = Stored(archive, start.string)
+    yield from (samples[str(k)] for k in numbers)
+
+
+def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
+    if len(dumps) != len(samples):
+        raise InputError("samples of the inputs", name=dumps[0].source, expected=len(dumps), got=len(samples))
+    known = (dict(zip(model.subgraphs[0].inputs, sample, strict=True)) for sample in samples)
+    return tuple(replace(d, tensors={**given, **d.tensors}) for d, given in zip(dumps, known, strict=True))
+
+
+def _folder(place: Path) -> dict[str, Entry]:
+    """Files by name. A C file of one array goes by its own name, too; of several, each array by its name."""
+    entries: dict[str, Entry] = {}
+    for file in sorted(place.iterdir()):
+        if file.suffix in _C_FILES:
+            arrays = _c_file(file)
+            entries |= {file.stem: arrays[0]} if len(arrays) == 1 else {one.name: one for one in arrays}
+        elif file.suffix in _FILES:
+            entries[file.stem] = file
+    return entries
+
+
+def _c_file(path: Path) -> tuple[Numbers, ...]:
+    try:
+        return c_arrays(path.read_bytes().decode("utf-8", "replace"))
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+
+
+def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
+    """Entries by what their names say."""
+    names = _names(model)
+    tensors: dict[int, Array] = {}
+    unknown = []
+    for key, value in entries.items():
+        index = _index(model, names, key)
+        if index is None and isinstance(value, Numbers):
+            index = _index(model, names, value.name)
+        if index is None:
+            unknown.append(key)
+            continue
+        array = _value(model, index, value, key)
+        if index in tensors and tensors[index].tobytes() != array.tobytes():
+            raise InputError(f"is for tensor {index}, of which another entry says otherwise", name=key)
+        tensors[index] = array
+    if not tensors:
+        raise _nothing_named(model, os.fspath(path), unknown)
+    return Dump(os.fspath(path), tensors, tuple(unknown))
+
+
+def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
+    name = next((spec.name for spec in model.subgraphs[0].tensors if spec.name), None)
+    known = ("" if name is None else f"names such as {name!r} or ") + "indices such as 't0'"
+    got = ", ".join(map(repr, unknown[:5])) or "nothing"
+    return InputError("no entry names a tensor of the model", name=source, expected=known, got=got)
+
+
+def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array]) -> Dump:
+    return Dump(os.fspath(path), {t: _value(model, t, v, f"tensor {t}") for t, v in tensors.items()})
+
+
+def _observed(model: Model, path: Path, seen: Observation) -> dict[int, Array]:
+    """One sample of a golden file."""
+    graph = model.subgraphs[0]
+    if len(seen.inputs) not in (0, len(graph.inputs)) or len(seen.outputs) > len(graph.outputs):
+        raise InputError("is for a model with other inputs or outputs", name=str(path))
+    known = {
+        **dict(zip(graph.outputs, seen.outputs)),  # noqa: B905 (trailing outputs may be absent)
+        **seen.tensors,
+        **dict(zip(graph.inputs, seen.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
+    }
+    return {t: v for t, v in known.items() if v is not None}
+
+
+def _names(model: Model) -> dict[str, int]:
+    """Tensor indices by name and by name as files spell it; names that several tensors have are left out."""
+    found: dict[str, set[int]] = {}
+    for index, spec in enumerate(model.subgraphs[0].tensors):
+        name = spec.name or ""
+        for spelling in {name, re.sub(r"[^\w.-]", "_", name), re.sub(r"\W", "_", name)}:
+            found.setdefault(spelling, set()).add(index)
+    return {name: next(iter(indices)) for name, indices in found.items() if name and len(indices) == 1}
+
+
+def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
+    if key in names:
+        return names[key]
+    number = re.fullmatch(r"(?:t|tensor_?)?(\d+)", key)
+    index = int(number[1]) if number else -1
+    return index if 0 <= index < len(model.subgraphs[0].tensors) else None
+
+
+def _value(model: Model, index: int, value: Entry, key: str) -> Array:
+    """The array as the tensor is carried; its shape is the model's where that is given and the sizes agree.
+
+    What operators make may have other sizes here: some are known only when the model runs.
+    """
+    spec = model.subgraphs[0].tensors[index]
+    if not isinstance(spec.type, TensorType):
+        raise InputError("tensor of an unknown type", name=key)
+    size = math.prod(spec.shape)
+    array = admit(_array(value, CARRIER[spec.type], size), spec.type, None, key)
+    has_rank = open_shape(spec) is not None
+    if array.size == size and (_is_flat(value) or has_rank):
+        return array.reshape(spec.shape)
+    if array.ndim != len(spec.shape) and has_rank:
+        raise ShapeError(key, spec.shape, array.shape)
+    return admit(array, spec.type, open_shape(spec), key) if index in model.subgraphs[0].inputs else array
+
+
+def _is_flat(value: Entry) -> bool:
+    """Whether an entry is numbers in a row, which say nothing of their shape."""
+    return isinstance(value, Numbers) or (isinstance(value, Path) and value.suffix != ".npy")
+
+
+def _array(value: Entry, carrier: np.dtype[Any], size: int) -> Array:
+    if isinstance(value, Numbers):
+        return value.array(carrier, size)
+    if isinstance(value, Stored):
+        return value.archive[value.key]
+    if not isinstance(value, Path):
+        return value
+    return load_array(value) if value.suffix == ".npy" else _raw(value, carrier)
+
+
+def _raw(path: Path, carrier: np.dtype[Any]) -> Array:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    if carrier.hasobject or len(data) % carrier.itemsize:
+        raise InputError("size", name=str(path), expected=f"a multiple of {carrier.itemsize} bytes", got=len(data))
+    return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)

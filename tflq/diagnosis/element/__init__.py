@@ -1,0 +1,6 @@
+"""One output element worked out: which operands it reads, and every step from their codes to its own."""
+
+from tflq.diagnosis.element.steps import Tap, Working
+from tflq.diagnosis.element.trace import ElementTrace, trace_element
+
+__all__ = ["ElementTrace", "Tap", "Working", "trace_element"]

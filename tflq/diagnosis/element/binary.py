@@ -1,0 +1,131 @@
+"""Two quantized operands, element by element: ADD, SUB and MUL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Working, aligned, zero_point_of
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.scaled_sum import common_scale
+from tflq.numerics.fixedpoint import doubling_high_mul
+from tflq.numerics.rounding import divide_by_pot_half_away
+from tflq.numerics.stages import OutputPipeline
+from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+
+
+def scaled_sum(site: Site) -> Working:
+    """ADD and SUB: each input looked up on the common scale, the sum scaled to the output's."""
+    return _sum_of(site, site.data.first, site.data.second, site.data.pipeline)
+
+
+def scaled_sum_in_blocks(site: Site) -> Working:
+    """The same with tables of their own for what vector code takes."""
+    data = site.data
+    tables = (data.first, data.second) if site.flat % data.run < data.whole else (data.rest.first, data.rest.second)
+    return _sum_of(site, *tables, data.rest.pipeline)
+
+
+def _sum_of(site: Site, first: Array, second: Array, pipeline: OutputPipeline) -> Working:
+    steps, parts = [], []
+    for operand, table in enumerate((first, second)):
+        read = _broadcast_read(site, operand)
+        part = int(table[np.array(read.code).astype(f"u{site.operand(operand).itemsize}")])
+        parts.append(Tap(read, None, part))
+        steps += _to_common_scale(site, operand, read, part)
+    total = sum(int(tap.product) for tap in parts)
+    steps.append(Step("sum on the common scale", total, f"{parts[0].product} + {parts[1].product}"))
+    return Working(tuple(parts), (*steps, *pipeline_steps(pipeline, total)))
+
+
+def _to_common_scale(site: Site, operand: int, read: Read, part: int) -> list[Step]:
+    """How an input reaches the common scale, where it is the reference's way; else the value that its table holds."""
+    a, b, _ = both(site.node)
+    given = (a, b)[operand]
+    left = 15 if site.operand(operand).dtype == np.int16 else 20
+    real = np.float64(given.scale) / common_scale(a, b)
+    centred = int(read.centred) << left
+    inner = stage_steps(site.arithmetic.requantize(real), centred, 0)
+    if abs(int(inner[-1].value)) != abs(part):
+        return [Step(f"input {operand} on the common scale, by its table", part, f"table[{read.code}]")]
+    named = [replace(step, name=f"input {operand}: {step.name}") for step in inner]
+    steps = [Step(f"input {operand}: centred, shifted left", centred, f"({read.code} - {read.zero_point}) << {left}")]
+    if inner[-1].value != part:
+        named.append(Step(f"input {operand}: negated", part))
+    return [*steps, *named]
+
+
+def shifted_sum(site: Site) -> Working:
+    """ADD and SUB of int16 whose scales are powers of two: a shift each, half away, then the clamp."""
+    data = site.data
+    steps, parts = [], []
+    for operand, (shift, sign) in enumerate(((data.first_shift, 1), (data.second_shift, data.sign))):
+        read = _broadcast_read(site, operand)
+        part = sign * int(divide_by_pot_half_away(int(read.code), shift))
+        parts.append(Tap(read, None, part))
+        steps.append(Step(f"input {operand}: shifted right, half away from zero", part, f"{read.code} / 2^{shift}"))
+    total = sum(int(tap.product) for tap in parts)
+    steps.append(Step("sum", total, f"{parts[0].product} + {parts[1].product}"))
+    return Working(tuple(parts), (*steps, clamp_step(total, *data.clamp)))
+
+
+def product(site: Site) -> Working:
+    """MUL: the product of centred codes, scaled."""
+    data = site.data
+    first, second = (
+        replace(_broadcast_read(site, operand), zero_point=zero)
+        for operand, zero in enumerate((data.first_zero_point, data.second_zero_point))
+    )
+    value = int(first.centred) * int(second.centred)
+    steps = (Step("product of centred codes", value, f"{first.centred} * {second.centred}"),)
+    return Working((Tap(first, second, value),), (*steps, *pipeline_steps(data.pipeline, wrapped(value))))
+
+
+def narrow_product(site: Site) -> Working:
+    """MUL of int16 to 8 bits: the product Q0.15, its high 8 bits; the clamp comes before the zero point."""
+    data = site.data
+    first, second = (_broadcast_read(site, operand) for operand in (0, 1))
+    a, b = int(first.code), int(second.code)
+    high = int(doubling_high_mul(a, b, 16))
+    divided = int(divide_by_pot_half_away(high, 8))
+    held = clamp_step(divided, *data.clamp)
+    steps = (
+        Step("multiplied, half up", high, f"{a} * {b} / 2^15 = {a * b / 2**15!r}"),
+        Step("divided by 2^8, half away from zero", divided, f"{high} / 2^8 = {high / 2**8!r}"),
+        held,
+        Step("output zero point added", int(held.value) + data.zero_point, f"{held.value} + {data.zero_point}"),
+    )
+    return Working((Tap(first, second, a * b),), steps)
+
+
+def sloped(site: Site) -> Working:
+    """PRELU: the input scaled above its zero point; its product with alpha scaled below."""
+    data = site.data
+    x = replace(_broadcast_read(site, 0), zero_point=data.input_zero_point)
+    alpha = replace(_broadcast_read(site, 1), zero_point=data.alpha_zero_point)
+    centred, slope = int(x.centred), int(alpha.centred)
+    if centred >= 0:
+        steps = [Step("input zero point taken off", centred, f"{x.code} - {x.zero_point}")]
+        steps += stage_steps(data.positive, centred, 0)
+    else:
+        steps = [Step("product of centred codes", centred * slope, f"{centred} * {slope}")]
+        steps += stage_steps(data.negative, centred * slope, 0)
+    scaled = int(steps[-1].value)
+    moved = wrapped(scaled + data.output_zero_point)
+    steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
+    return Working((Tap(x, alpha, centred * slope),), (*steps, clamp_step(moved, *data.clamp)))
+
+
+def plain(site: Site) -> Working:
+    """An operator in its operands' own type: their values, and what comes of them."""
+    values = [_broadcast_read(site, operand) for operand in (0, 1)]
+    a, b = (site.operand(read.operand)[read.place] for read in values)
+    made = np.asarray(site.data(a, b)).astype(site.operand(0).dtype)
+    taps = tuple(Tap(replace(read, zero_point=0), None, read.code) for read in values)
+    return Working(taps, (Step(site.node.op, made.item(), f"of {a} and {b}"),))
+
+
+def _broadcast_read(site: Site, operand: int) -> Read:
+    shape = site.operand(operand).shape
+    return site.read(operand, aligned(site.index, shape), zero_point_of(site, operand))

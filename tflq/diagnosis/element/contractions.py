@@ -1,0 +1,174 @@
+"""Sums of products: convolutions, dense layers and matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.diagnosis.element.steps import (
+    Array,
+    Index,
+    Read,
+    Site,
+    Tap,
+    Teller,
+    Working,
+    aligned,
+    total_of,
+)
+from tflq.kernels.families.contraction import weights_read_as_int8
+from tflq.kernels.families.vector_blocks import in_whole_blocks
+from tflq.kernels.geometry.windows import Window
+from tflq.numerics.steps import Step, pipeline_steps
+
+
+def variable(tell: Teller, bias: int) -> Teller:
+    """The same where weights or the bias (at that input position) are computed by the model."""
+
+    def told(site: Site) -> Working:
+        output = site.data.output.with_bias(site.optional(bias), site.shape[-1])
+        return tell(replace(site, data=replace(site.data, output=output)))
+
+    return told
+
+
+def convolved(site: Site) -> Working:
+    """CONV_2D: patches of a group's channels times the filter of the output channel."""
+    data, (n, *pixel, filter_) = site.data, site.index
+    depth = site.operand(1).shape[3]
+    group = filter_ // (site.shape[3] // data.group_count)
+    taps = []
+    seen, outside = _seen(data.window, pixel)
+    for ky, kx, y, x in seen:
+        for c in range(depth):
+            value = site.read(0, (n, y, x, group * depth + c), data.input_zero_point)
+            taps.append(_product(value, _weight(site, (filter_, ky, kx, c))))
+    return _finished(site, taps, outside * depth)
+
+
+def convolved_by_channel(site: Site) -> Working:
+    """DEPTHWISE_CONV_2D: one channel's pixels times the output channel's filter."""
+    data, (n, *pixel, channel) = site.data, site.index
+    seen, outside = _seen(data.window, pixel)
+    taps = [
+        _product(
+            site.read(0, (n, y, x, channel // data.times), data.input_zero_point), _weight(site, (0, ky, kx, channel))
+        )
+        for ky, kx, y, x in seen
+    ]
+    return _finished(site, taps, outside)
+
+
+def dense(site: Site) -> Working:
+    """FULLY_CONNECTED: a row of the input, as it lies in memory, times the unit's weights."""
+    data = site.data
+    units, depth = site.operand(1).shape
+    row, unit = divmod(site.flat, units)
+    taps = [
+        _product(site.read_flat(0, row * depth + k, data.input_zero_point), _weight(site, (unit, k)))
+        for k in range(depth)
+    ]
+    return _finished(site, taps)
+
+
+def spread_out(site: Site) -> Working:
+    """TRANSPOSE_CONV: the input pixels whose spread filters reach the output pixel."""
+    taps = _spread_taps(site)
+    return _finished(site, taps)
+
+
+def spread_out_in_blocks(site: Site) -> Working:
+    """TRANSPOSE_CONV of uint8 by vector code: sums as the reference's, scaled by where the element lies in memory."""
+    taps = _spread_taps(replace(site, data=site.data.sums.data))
+    sums, channel, blocks = site.data.sums.data.output, site.index[-1], site.data.blocks
+    bias = site.optional(3)
+    total = total_of(taps)
+    added = int((sums.bias if bias is None else bias.reshape(-1))[channel])
+    size = int(np.prod(site.shape))
+    stage = blocks.whole if site.flat < in_whole_blocks(size, blocks.block) else blocks.tail
+    steps = pipeline_steps(replace(site.data.pipeline, stage=stage), int(total.value), added)
+    return Working(tuple(taps), (total, *steps))
+
+
+def _spread_taps(site: Site) -> list[Tap]:
+    data, (n, *pixel, channel), depth = site.data, site.index, site.operand(2).shape[3]
+    taps = []
+    for y, x, ky, kx in _reaching(data.window, pixel):
+        for c in range(depth):
+            value = site.read(2, (n, y, x, c), data.input_zero_point)
+            taps.append(_product(value, site.read(1, (channel, ky, kx, c), data.weight_zero_point)))
+    return taps
+
+
+def matrix_product(site: Site) -> Working:
+    """BATCH_MATMUL: a row of the first matrix times a column of the second."""
+    data, (*leading, row, column) = site.data, site.index
+    length = site.operand(0).shape[-2 if data.adjoint[0] else -1]
+    taps = []
+    for k in range(length):
+        first = (k, row) if data.adjoint[0] else (row, k)
+        second = (column, k) if data.adjoint[1] else (k, column)
+        left, right = (
+            site.read(operand, (*_repeated(leading, site.operand(operand)), *place), data.zero_points[operand])
+            for operand, place in enumerate((first, second))
+        )
+        taps.append(_product(left, right))
+    total = total_of(taps)
+    if data.pipeline is None:
+        return Working(tuple(taps), (total,))
+    return Working(tuple(taps), (total, *pipeline_steps(data.pipeline, int(total.value))))
+
+
+def _repeated(leading: list[int], matrices: Array) -> Index:
+    """Leading dimensions of the output's index in an operand that may repeat some of them."""
+    return aligned(tuple(leading), matrices.shape[:-2])
+
+
+def _finished(site: Site, taps: list[Tap], outside: int = 0) -> Working:
+    output, channel = site.data.output, site.index[-1]
+    total = total_of(taps)
+    steps = pipeline_steps(output.pipeline, int(total.value), int(output.bias[channel]), channel)
+    return Working(tuple(taps), (total, *steps), outside)
+
+
+def _weight(site: Site, place: Index) -> Read:
+    """A weight as the kernel reads it: 16-bit activations take theirs as int8."""
+    if site.data.output.pipeline.dtype == np.int16 and len(place) == 4:
+        w = weights_read_as_int8(site.operand(1))
+        return Read(1, place, w[place].item(), site.data.weight_zero_point)
+    return site.read(1, place, site.data.weight_zero_point)
+
+
+def _product(value: Read, weight: Read) -> Tap:
+    return Tap(value, weight, value.centred * weight.centred)
+
+
+def _seen(window: Window, pixel: list[int]) -> tuple[list[tuple[int, int, int, int]], int]:
+    """(ky, kx, y, x) of the taps inside the image that an output pixel sees, in order; and how many lie beside it."""
+    top, left = pixel[0] * window.stride_h - window.pad_top, pixel[1] * window.stride_w - window.pad_left
+    places = [
+        (ky, kx, top + ky * window.dilation_h, left + kx * window.dilation_w)
+        for ky in range(window.kernel_h)
+        for kx in range(window.kernel_w)
+    ]
+    inside = [p for p in places if 0 <= p[2] < window.height and 0 <= p[3] < window.width]
+    return inside, len(places) - len(inside)
+
+
+def _reaching(window: Window, pixel: list[int]) -> Iterator[tuple[int, int, int, int]]:
+    """(y, x, ky, kx) of the input pixels, in order, that put something on an output pixel."""
+    for y in range(window.out_h):
+        ky = pixel[0] - (y * window.stride_h - window.pad_top)
+        for x in range(window.out_w):
+            kx = pixel[1] - (x * window.stride_w - window.pad_left)
+            if 0 <= ky < window.kernel_h and 0 <= kx < window.kernel_w:
+                yield y, x, ky, kx
+
+
+def summed_codes(site: Site) -> Working:
+    """BATCH_MATMUL to int32: sums as they are, held in 32 bits."""
+    working = matrix_product(site)
+    total = int(working.steps[-1].value)
+    return replace(working, steps=(*working.steps, Step("held in 32 bits", int(np.int64(total).astype(np.int32)))))

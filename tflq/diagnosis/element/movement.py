@@ -1,0 +1,89 @@
+"""Operators that only move elements: where one comes from, found by letting the kernel move numbered elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tflq.diagnosis.element.steps import Array, Site, Tap, Working
+from tflq.numerics.steps import Step
+
+#: Positions of the operands that are moved; None for all.
+MOVES: Mapping[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(
+        (
+            "BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "EXPAND_DIMS", "GATHER", "GATHER_ND", "MIRROR_PAD",
+            "PAD", "RESHAPE", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_SEQUENCE", "REVERSE_V2", "SLICE", "SPACE_TO_BATCH_ND",
+            "SPACE_TO_DEPTH", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK",
+        ),
+        (0,),
+    ),
+    "DYNAMIC_UPDATE_SLICE": (0, 1),
+    "PACK": None,
+    "PADV2": (0, 2),
+    "SELECT": (1, 2),
+    "SELECT_V2": (1, 2),
+    "SPLIT": (1,),
+}  # fmt: skip
+
+#: Inputs -> the first output's element.
+Element = Callable[[Sequence[Array | None]], object]
+
+
+def moved(site: Site, element: Element) -> Working | None:
+    """The element that the output's is a copy of, if any: a fill value is none. None where the operator does more."""
+    positions = MOVES.get(site.node.op, ())
+    chosen = [p for p in (range(len(site.inputs)) if positions is None else positions) if site.optional(p) is not None]
+    if not chosen or site.operand(chosen[0]).dtype.kind not in "biuf":
+        return None
+    number = _number(site, element, chosen)
+    value = np.asarray(element(site.inputs)).item()
+    if number < 0:
+        return Working((), (Step("fill value", value),))
+    for position in chosen:
+        size = site.operand(position).size
+        if number < size:
+            read = site.read_flat(position, number)
+            return Working((Tap(read, None, read.code),), (Step("copied", read.code),)) if read.code == value else None
+        number -= size
+    return None
+
+
+def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
+    """Which of all elements of these operands arrives, counted through them in order; -1 for a fill value."""
+    kind = site.operand(positions[0]).dtype
+    unsigned = np.dtype(f"u{kind.itemsize}")
+    base = 2 if kind == np.bool_ else 2 ** min(8 * kind.itemsize, 22)  # a float's bits below 2**22 are no NaN
+    total = sum(site.operand(position).size for position in positions)
+
+    def arriving(multiple: int, divisor: int) -> int:
+        """What arrives where every element holds one digit of a multiple of its number, which begins at 1."""
+        inputs, first = list(site.inputs), 1
+        for position in positions:
+            given = site.operand(position)
+            numbers = np.arange(first, first + given.size).reshape(given.shape)
+            first += given.size
+            inputs[position] = (multiple * numbers // divisor % base).astype(unsigned).view(given.dtype)
+        return int(np.asarray(element(inputs)).view(unsigned).item())
+
+    if arriving(0, 1):  # no element holds that
+        return -1
+    digits = [base**place for place in range(total.bit_length()) if base**place <= total]
+    number: int = sum(divisor * arriving(1, divisor) for divisor in digits)
+    return number - 1
+
+
+def concatenated(site: Site) -> Working:
+    """CONCATENATION: the input that holds the element; its code as it is, or rescaled by a table."""
+    axis, at = site.data.axis, site.index[site.data.axis]
+    for position, table in enumerate(site.data.tables):
+        shape = site.operand(position).shape or (1,)
+        if at < shape[axis]:
+            place = (*site.index[:axis], at, *site.index[axis + 1 :])
+            read = site.read(position, place if site.operand(position).ndim else ())
+            code = read.code if table is None else table[int(read.code)].item()
+            step = Step("copied", code) if table is None else Step("rescaled by a table", code, f"table[{read.code}]")
+            return Working((Tap(read, None, read.code),), (step,))
+        at -= shape[axis]
+    raise IndexError(f"{site.index} lies in none of the inputs")

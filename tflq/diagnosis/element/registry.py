@@ -1,0 +1,91 @@
+"""Which working belongs to which kernel: by the kernel's eval, which all profiles that share its body share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tflq.diagnosis.element import binary, contractions, unary
+from tflq.diagnosis.element import movement as moving
+from tflq.diagnosis.element import pooling as gathering
+from tflq.diagnosis.element import quantize as quantizing
+from tflq.diagnosis.element import softmax as rows
+from tflq.diagnosis.element.steps import Teller
+from tflq.kernels.families import binary as binary_kernels
+from tflq.kernels.families import scaled_sum
+from tflq.kernels.families import unary as unary_kernels
+from tflq.kernels.optimized import add as add_in_blocks
+from tflq.kernels.optimized import mean as mean_over_image
+from tflq.kernels.optimized import quantize as quantize_in_blocks
+from tflq.kernels.optimized import quantize_scalar
+from tflq.kernels.optimized import softmax as softmax_in_float32
+from tflq.kernels.optimized import sum as sum_in_float32
+from tflq.kernels.optimized import transpose_conv as transpose_conv_in_blocks
+from tflq.kernels.reference import (
+    average_pool_2d,
+    batch_matmul,
+    concatenation,
+    conv_2d,
+    depthwise_conv_2d,
+    dequantize,
+    fully_connected,
+    leaky_relu,
+    logistic,
+    max_pool_2d,
+    mean,
+    mul,
+    prelu,
+    quantize,
+    softmax,
+    tanh,
+    transpose_conv,
+)
+from tflq.kernels.reference import sum as sum_
+from tflq.kernels.xnnpack import mean as mean_by_xnnpack
+from tflq.kernels.xnnpack import quantize as quantize_by_xnnpack
+from tflq.numerics import tables
+from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
+
+TELLERS: Mapping[Callable[..., Any], Teller] = {
+    conv_2d.eval_quantized: contractions.convolved,
+    conv_2d.eval_variable: contractions.variable(contractions.convolved, 2),
+    depthwise_conv_2d.eval_quantized: contractions.convolved_by_channel,
+    depthwise_conv_2d.eval_variable: contractions.variable(contractions.convolved_by_channel, 2),
+    fully_connected.eval_quantized: contractions.dense,
+    fully_connected.eval_variable: contractions.variable(contractions.dense, 2),
+    transpose_conv.eval_quantized: contractions.spread_out,
+    transpose_conv.eval_variable: contractions.variable(contractions.spread_out, 3),
+    transpose_conv_in_blocks.eval_uint8: contractions.spread_out_in_blocks,
+    batch_matmul.eval_quantized: contractions.matrix_product,
+    batch_matmul.eval_sums: contractions.summed_codes,
+    scaled_sum.eval_general: binary.scaled_sum,
+    scaled_sum.eval_pot: binary.shifted_sum,
+    add_in_blocks.eval_blocks: binary.scaled_sum_in_blocks,
+    mul.eval_quantized: binary.product,
+    mul.eval_narrow: binary.narrow_product,
+    prelu.eval_quantized: binary.sloped,
+    binary_kernels.eval_plain: binary.plain,
+    unary_kernels.eval_table: unary.tabulated,
+    quantize_in_blocks.eval_tables: unary.tabulated_in_blocks,
+    tables.look_up_8bit: unary.looked_up,
+    tables.look_up_16bit: unary.interpolated,
+    logistic.eval_int16: unary.by_sigmoid_table(9, logistic_int16),
+    tanh.eval_int16: unary.by_sigmoid_table(8, tanh_int16),
+    quantize.eval_requantize: unary.requantized,
+    quantize.eval_float: quantizing.by_quotient,
+    quantize_in_blocks.eval_blocks: quantizing.by_blocks,
+    quantize_scalar.eval_scalar: quantizing.by_wide_quotient,
+    concatenation.eval_concatenation: moving.concatenated,
+    leaky_relu.eval_quantized: unary.leaky,
+    dequantize.eval_dequantize: unary.dequantized,
+    quantize_by_xnnpack.eval_float: quantizing.by_product,
+    average_pool_2d.eval_quantized: gathering.averaged,
+    max_pool_2d.eval_quantized: gathering.largest,
+    mean.eval_quantized: gathering.mean,
+    mean_over_image.eval_over_image: gathering.mean_by_pipeline,
+    mean_by_xnnpack.evaluate: gathering.scaled_in_float32,
+    sum_.eval_quantized: gathering.summed,
+    sum_in_float32.eval_quantized: gathering.summed_in_float32,
+    softmax.eval_8bit: rows.in_fixed_point,
+    softmax_in_float32.eval_8bit: rows.in_float32,
+}

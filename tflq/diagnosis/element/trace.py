@@ -1,0 +1,79 @@
+"""An element of an operator's output, from the codes it is made of to its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.diagnosis.element.movement import moved
+from tflq.diagnosis.element.registry import TELLERS
+from tflq.diagnosis.element.steps import Array, Index, Site, Working
+from tflq.errors import OptionError
+from tflq.interpreter import Plan, State, run
+from tflq.interpreter.evaluation import bound, evaluate, inputs_of
+from tflq.interpreter.state import variable
+from tflq.numerics.steps import Step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementTrace:
+    """One element under `profile`, or whatever else is named there. `expected` is the kernel's own result, which the
+    last step's value equals.
+
+    Where `is_told` is false the steps inside this kernel are not told apart, and there is only the result.
+    """
+
+    op: str
+    profile: str
+    index: Index
+    shape: Index  # of the output
+    inputs: tuple[str, ...]  # the operands' names, by position; "" where absent
+    working: Working
+    expected: int | float | bool
+    is_told: bool
+
+
+def trace_element(
+    plan: Plan, inputs: Mapping[int, Array], index: Sequence[int], output: int = 0
+) -> ElementTrace:  # fmt: skip
+    """Work one element of a single operator's output out; `plan` holds that operator alone.
+
+    Raises:
+        OptionError: The index does not lie in the output.
+    """
+    with np.errstate(all="ignore"):
+        return _trace(plan, inputs, tuple(index), output)
+
+
+def _trace(plan: Plan, inputs: Mapping[int, Array], index: Index, output: int) -> ElementTrace:
+    step = plan.steps[0]
+    starting = {tensor: variable(plan, State(), tensor) for tensor in plan.variables}
+    values = inputs_of(plan, step, {**starting, **inputs})
+    out = run(plan, inputs, keep_all=True).values[step.outputs[output]]
+    if len(index) != out.ndim or not all(0 <= i < size for i, size in zip(index, out.shape, strict=True)):
+        raise OptionError(f"element {list(index)} does not lie in the output, whose shape is {list(out.shape)}")
+    working = None if step.kernel.session else _worked_out(plan, values, output, index, out.shape)
+    expected = np.asarray(out[index]).item()
+    return ElementTrace(
+        op=step.op,
+        profile=plan.profile.name,
+        index=index,
+        shape=out.shape,
+        inputs=tuple("" if operand is None else operand.name for operand in step.node.inputs),
+        working=working or Working((), (Step("result of the kernel", expected),)),
+        expected=expected,
+        is_told=working is not None,
+    )
+
+
+def _worked_out(plan: Plan, values: Sequence[Array | None], output: int, index: Index, shape: Index) -> Working | None:
+    """The working, where one is known for this kernel, or where it only moves elements."""
+    step = plan.steps[0]
+    prepared = bound(plan, step, State(), values)
+    site = Site(step.node, prepared.data, plan.profile.arithmetic, values, index, shape)
+    tell = TELLERS.get(prepared.eval)
+    if tell is not None:
+        return tell(site)
+    return moved(site, lambda operands: evaluate(prepared, step, operands)[output][index])

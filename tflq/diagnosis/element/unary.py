@@ -1,0 +1,149 @@
+"""One operand, element by element: tables of codes, requantization, LEAKY_RELU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Teller, Working, zero_point_of
+from tflq.kernels.families.unary import Tabulated
+from tflq.kernels.families.vector_blocks import in_whole_blocks
+from tflq.kernels.reference import dequantize, leaky_relu, quantize
+from tflq.numerics.sigmoid_int16 import scale_to_table
+from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+
+
+def tabulated(site: Site) -> Working:
+    """An operator on 8-bit codes by its table, and how the table's entry was made where that is known."""
+    return _from_table(site, site.data)
+
+
+def tabulated_in_blocks(site: Site) -> Working:
+    """The same with a table of its own for what vector code takes."""
+    data, size = site.data, int(np.prod(site.shape))
+    return _from_table(site, data.whole if site.flat < in_whole_blocks(size, data.block) else data.tail)
+
+
+def _from_table(site: Site, data: Tabulated) -> Working:
+    read = _read_here(site)
+    entry = _looked_up(data.table, read)
+    for kind, work in _INSIDE.items():
+        if isinstance(data.data, kind):
+            inner = work(data.data, read)
+            if inner[-1].value == entry.value:
+                return Working((_alone(read),), tuple(inner))
+    return Working((_alone(read),), (entry,))
+
+
+def looked_up(site: Site) -> Working:
+    """A table of 256 codes."""
+    read = _read_here(site)
+    return Working((_alone(read),), (_looked_up(site.data, read),))
+
+
+def _looked_up(table: Array, read: Read) -> Step:
+    return Step("table", table[np.array(read.code).astype(np.uint8)].item(), f"table[{read.code}]")
+
+
+def interpolated(site: Site) -> Working:
+    """A table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
+    read = _read_here(site)
+    code = int(read.code)
+    at, part = (code >> 7) + 256, code & 127
+    base, following = int(site.data[at]), int(site.data[at + 1])
+    slope = int(np.int64(following - base).astype(np.int16))
+    rise = (slope * part + 64) >> 7
+    steps = (
+        Step("sample", base, f"table[{at}]"),
+        Step("slope to the next sample", slope, f"{following} - {base}"),
+        Step("interpolated, half up", rise, f"{slope} * {part} / 2^7 = {slope * part / 128!r}"),
+        Step("sum", int(np.int64(base + rise).astype(np.int16)), f"{base} + {rise}"),
+    )
+    return Working((_alone(read),), steps)
+
+
+def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
+    """LOGISTIC and TANH of int16: `bits` of the scaled magnitude interpolate between entries of the published table."""
+
+    def told(site: Site) -> Working:
+        read, (multiplier, shift) = _read_here(site), site.data
+        scaled = int(scale_to_table(int(read.code), multiplier, shift))
+        at, part = min(abs(scaled) >> bits, 255), abs(scaled) & ((1 << bits) - 1)
+        how = f"{read.code} * {multiplier} / 2^{shift}" if multiplier else f"{read.code} * 3 * 2^{shift}"
+        code = int(function(int(read.code), multiplier, shift))
+        steps = (
+            Step("in units of 1 / 12288, half up", scaled, how),
+            Step("place in the table", at, f"|{scaled}| / 2^{bits}, {part} of {1 << bits} to the next entry"),
+            Step("interpolated, half up", code),
+        )
+        return Working((_alone(read),), steps)
+
+    return told
+
+
+def dequantized(site: Site) -> Working:
+    """DEQUANTIZE of what has no table: 16 bits, or several scales."""
+    read = _read_here(site)
+    return Working((_alone(read),), tuple(_dequantize(site.data, read, site.flat)))
+
+
+def requantized(site: Site) -> Working:
+    """QUANTIZE from codes to codes."""
+    read = _read_here(site)
+    return Working((_alone(read),), tuple(_requantize(site.data, read)))
+
+
+def leaky(site: Site) -> Working:
+    """LEAKY_RELU: one multiplier above the zero point, another below."""
+    read = _read_here(site)
+    return Working((_alone(read),), tuple(_leaky(site.data, read)))
+
+
+def _dequantize(data: dequantize.OpData, read: Read, flat: int = 0) -> list[Step]:
+    inner = data.rows[2]
+    channel = flat // inner % data.rows[1] if inner > 0 else 0
+    zero_point, scale = int(data.zero_point.codes[channel]), data.scale[channel]
+    centred = int(read.code) - zero_point
+    real = np.float32(np.float64(centred) * scale)
+    return [
+        Step("zero point taken off", centred, f"{read.code} - {zero_point}"),
+        Step("multiplied by the scale, rounded to float32", real.item(), f"{centred} * {float(scale)!r}"),
+    ]
+
+
+def _requantize(data: quantize.RequantizeData, read: Read) -> list[Step]:
+    centred = int(read.code) - data.zero_point
+    first = Step("input zero point taken off", centred, f"{read.code} - {data.zero_point}")
+    return [first, *pipeline_steps(data.pipeline, wrapped(centred))]
+
+
+def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
+    centred = int(read.code) - data.input_zero_point
+    steps = [Step("input zero point taken off", centred, f"{read.code} - {data.input_zero_point}")]
+    if centred >= 0:
+        steps += stage_steps(data.positive, centred, 0)
+    else:
+        steps += stage_steps(data.negative, centred, 0)
+        steps.append(Step("sign of alpha", data.negative_sign * int(steps[-1].value)))
+    scaled = int(steps[-1].value)
+    moved = wrapped(scaled + data.output_zero_point)
+    steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
+    return [*steps, clamp_step(moved, *data.clamp)]
+
+
+#: What makes the entries of tables, by the constants that they are made of.
+_INSIDE: dict[type, Callable[[Any, Read], list[Step]]] = {
+    quantize.RequantizeData: _requantize,
+    leaky_relu.OpData: _leaky,
+    dequantize.OpData: _dequantize,
+}
+
+
+def _read_here(site: Site) -> Read:
+    return site.read(0, site.index, zero_point_of(site, 0))
+
+
+def _alone(read: Read) -> Tap:
+    return Tap(read, None, read.centred)

@@ -1,0 +1,250 @@
+"""Everything that is said of a dump: where it parts from a profile, why, one element worked out, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.amplification import Amplification, amplify
+from tflq.diagnosis.discrimination import Discrimination
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.element import ElementTrace, trace_element
+from tflq.diagnosis.explanation import Explanation, Hypothesis, explain_operator, results
+from tflq.diagnosis.hypotheses import hypotheses
+from tflq.diagnosis.localization import Alone, Located, operator_alone, trusted
+from tflq.diagnosis.samples import localize_samples, most_telling, over_samples
+from tflq.errors import OptionError
+from tflq.inspection.difference import unequal
+from tflq.interpreter import Plan, make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.verification.comparison import last_makers, results_of
+
+#: Operators whose differences are followed through the model, each alone: the model is run twice for each.
+_FOLLOWED = 8
+Array = NDArray[Any]
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worked:
+    """An element of operator `index`, worked out under the profile; `got` is the dump's, None where it has none.
+
+    `other` is the same element under the cause, where there is one and its steps are known.
+    """
+
+    index: int
+    tensor: int
+    trace: ElementTrace
+    got: int | float | bool | None = None
+    other: ElementTrace | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divergence:
+    """The first differing result of an operator, as the profile computes it and as the dump has it."""
+
+    index: int
+    tensor: int
+    name: str
+    expected: Array
+    got: Array
+
+    @property
+    def first(self) -> Index:
+        """The first differing element."""
+        apart = unequal(self.expected, self.got)
+        return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""
+
+    profile: str
+    mode: str
+    operators: tuple[Located, ...]
+    unknown: tuple[str, ...] = ()  # entries of the dump that name no tensor
+    explanation: Explanation | None = None
+    divergence: Divergence | None = None
+    element: Worked | None = None
+    amplification: Amplification | None = None
+    growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
+    discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
+    sample: int | None = None  # which of several samples this is of: the one in which most elements differ
+
+    @property
+    def verdict(self) -> str:
+        """same, differs, or incomplete where nothing differs but something was not compared."""
+        if self.first is not None:
+            return "differs"
+        return "incomplete" if any(o.reason for o in self.operators) else "same"
+
+    @property
+    def differing(self) -> tuple[Located, ...]:
+        """The operators that differ."""
+        return tuple(o for o in self.operators if o.differs)
+
+    @property
+    def first(self) -> Located | None:
+        """The first operator that differs."""
+        return next(iter(self.differing), None)
+
+    @property
+    def explained(self) -> Located | None:
+        """The operator that the explanation is about."""
+        return None if self.explanation is None else self.operators[self.explanation.index]
+
+
+def investigate(
+    model: Model, samples: Sequence[Dump], profile: Profile, *, op: int | None = None, mode: str = "isolated",
+    element: Index | None = None,
+) -> Findings:  # fmt: skip
+    """Hold all samples of a dump against a profile, and explain operator `op`, or the first that differs.
+
+    `element` of it is worked out, or its first differing one.
+
+    Raises:
+        OptionError: There is no such operator or element.
+    """
+    check_operator(model, op)
+    by_sample = localize_samples(model, samples, profile, mode)
+    operators = over_samples(by_sample)
+    found = Findings(profile.name, mode, operators, samples[0].unknown)
+    index = op if op is not None else next((o.index for o in operators if o.differs), None)
+    if index is None and element is not None:
+        index = _maker_of_output(model)
+    if index is None or not (operators[index].differences or element is not None):
+        return found
+    sample = most_telling(by_sample, index)
+    telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
+    dumps = {k: trusted(samples[k], by_sample[k]) for k in telling}
+    told = replace(found, sample=sample if len(samples) > 1 else None)
+    others = [dump for k, dump in dumps.items() if k != sample]
+    told = _told(told, model, dumps[sample], others, index, profile, element)
+    return replace(told, growths=_growths(told, model, samples, by_sample, profile))
+
+
+def _growths(
+    found: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
+) -> tuple[Amplification, ...]:  # fmt: skip
+    """How each of the first differences grows by itself, in the sample in which most of the operator's elements differ.
+
+    End to end later operators differ through earlier ones, so that nothing is theirs alone.
+    """
+    differing = [o.index for o in found.differing] if found.mode == "isolated" else []
+    known = {} if found.amplification is None else {found.amplification.index: found.amplification}
+    growths = []
+    for index in differing[:_FOLLOWED]:
+        k = most_telling(by_sample, index)
+        growth = known.get(index) or amplify(model, trusted(samples[k], by_sample[k]), index, profile)
+        growths.append(growth)
+    return tuple(growths)
+
+
+def _told(
+    found: Findings, model: Model, dump: Dump, others: Sequence[Dump], index: int, profile: Profile,
+    element: Index | None,
+) -> Findings:  # fmt: skip
+    """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
+    differences = found.operators[index].differences
+    explanation = explain_operator(model, dump, index, profile, others) if differences else None
+    alone = operator_alone(model, dump, index, profile)
+    divergence = _divergence(model, alone, profile)
+    worked = growth = None
+    if divergence is not None:
+        place = divergence.first if element is None else element
+        worked = _worked(alone, profile, divergence.tensor, place, explanation)
+        growth = amplify(model, dump, index, profile)
+    elif element is not None:
+        worked = _worked(alone, profile, _first_result(alone), element, explanation)
+    return replace(
+        found, explanation=explanation, divergence=divergence, element=worked, amplification=growth
+    )  # fmt: skip
+
+
+def work_out(
+    model: Model, inputs: Mapping[int, Array], profile: Profile, element: Index, op: int | None = None
+) -> Worked:  # fmt: skip
+    """An element of operator `op`, or of the one that makes the first graph output, in a run of the profile's own.
+
+    `inputs` are the graph's, by tensor index.
+    """
+    check_operator(model, op)
+    plan = make_plan(model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
+    values = run(plan, inputs, keep_all=True).values
+    index = op if op is not None else _maker_of_output(model)
+    alone = replace(operator_alone(model, Dump("", values), index, profile), got={})
+    return _worked(alone, profile, _first_result(alone), element, None)
+
+
+def _maker_of_output(model: Model) -> int:
+    """The operator that makes the first graph output."""
+    graph = model.subgraphs[0]
+    return last_makers(model).get(graph.outputs[0], len(graph.operators) - 1)
+
+
+def check_operator(model: Model, op: int | None) -> None:
+    """Refuse an operator that the model has not."""
+    count = len(model.subgraphs[0].operators)
+    if op is not None and not 0 <= op < count:
+        raise OptionError(f"--op {op}: the model has operators 0 to {count - 1}")
+
+
+def _divergence(model: Model, alone: Alone, profile: Profile) -> Divergence | None:
+    values = alone.run(alone.plan(profile))
+    for tensor in results_of(model, model.subgraphs[0].operators[alone.index]):
+        expected, got = values.get(tensor), alone.got.get(tensor)
+        if expected is None or got is None or (expected.shape, expected.dtype) != (got.shape, got.dtype):
+            continue
+        if unequal(expected, got).any():
+            name = model.subgraphs[0].tensors[tensor].name or ""
+            return Divergence(alone.index, tensor, name, expected, got)
+    return None
+
+
+def _first_result(alone: Alone) -> int:
+    return alone.tensors[alone.model.subgraphs[0].operators[0].outputs[0]]
+
+
+def _worked(alone: Alone, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
+    trace = _traced(alone, alone.plan(profile), tensor, element)
+    got = alone.got.get(tensor)
+    seen = None if got is None or got.shape != trace.shape else got[trace.index].item()
+    cause = next(iter(explanation.exact), None) if explanation is not None else None
+    other = None if cause is None or seen is None else _under(alone, profile, cause, tensor, element)
+    return Worked(alone.index, tensor, trace, seen, other if other is not None and other.expected == seen else None)
+
+
+def _under(
+    alone: Alone, profile: Profile, cause: Hypothesis, tensor: int, element: Index
+) -> ElementTrace | None:  # fmt: skip
+    """The element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
+    named = (device for kind, name, device in hypotheses(alone, profile) if (kind, name) == (cause.kind, cause.name))
+    device = next(named, None)
+    watched = Watched(alone.index, alone.model, alone.tensors, alone.inputs, alone.got)
+    if device is None or not results(device, watched) or not watched.runs:
+        return None
+    plan, inputs = watched.runs[-1]
+    return replace(_traced(replace(alone, inputs=inputs), plan, tensor, element), profile=cause.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watched(Alone):
+    """An operator that remembers what it was run with: plans and inputs."""
+
+    runs: list[tuple[Plan, Mapping[int, Array]]] = field(default_factory=list)
+
+    def run(self, plan: Plan, variables: Mapping[int, Array] | None = None) -> dict[int, Array]:
+        """As Alone.run."""
+        self.runs.append((plan, self.inputs))
+        return Alone.run(self, plan, variables)
+
+
+def _traced(alone: Alone, plan: Plan, tensor: int, element: Index) -> ElementTrace:
+    outputs = [alone.tensors[t] for t in plan.steps[0].outputs]
+    return trace_element(plan, alone.inputs, element, outputs.index(tensor))

@@ -1,0 +1,76 @@
+"""What devices get wrong, each expressed once and tried on any operator that it can befall.
+
+| module            | mistakes in                                                                                  |
+|-------------------|----------------------------------------------------------------------------------------------|
+| `requantizing.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
+| `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers that are no stage      |
+| `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
+| `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
+| `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
+| `floats.py`       | results computed in floating point                                                           |
+| `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tflq.diagnosis.localization import Alone
+from tflq.diagnosis.mistakes.averages import mistaken_averages
+from tflq.diagnosis.mistakes.constants import mistaken_constants
+from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.floats import mistaken_floats
+from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
+from tflq.diagnosis.mistakes.requantization import mistaken_profiles, mistaken_stages, stages_made
+from tflq.diagnosis.mistakes.taps import mistaken_taps
+from tflq.diagnosis.mistakes.tensors import mistaken_models
+from tflq.diagnosis.mistakes.unchecked import unchecked
+from tflq.errors import TflqError
+from tflq.ir import Model
+from tflq.profiles import Profile
+
+__all__ = ["Device", "mistakes", "reorderings"]
+
+
+def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Devices that compute the operator as the profile does but for one mistake, and the mistake's name.
+
+    What they make at one place of an image hangs on what lies around that place, wherever the image ends.
+    """
+    for name, model in mistaken_models(alone.model):
+        yield name, _of_model(unchecked(profile), model)
+    plan = alone.plan(profile)
+    for name, wrong in mistaken_profiles(profile, alone.model):
+        yield name, _of_profile(wrong)
+    prepared = plan.steps[0].prepared
+    if prepared is not None:
+        for name, changed in mistaken_constants(prepared.data, plan.steps[0].node):
+            yield name, _of_data(profile, changed)
+        if stages_made(alone, profile) > 1:
+            for name, changed in mistaken_stages(prepared.data):
+                yield name, _of_data(profile, changed)
+    yield from mistaken_taps(alone, profile)
+    yield from mistaken_averages(alone, profile)
+    yield from mistaken_floats(alone, profile)
+    yield from mistaken_layouts(alone, unchecked(profile))
+
+
+def _of_profile(profile: Profile) -> Device:
+    return lambda alone: alone.run(alone.plan(profile))
+
+
+def _of_model(profile: Profile, model: Model) -> Device:
+    return lambda alone: alone.run(alone.plan(profile, model))
+
+
+def _of_data(profile: Profile, data: Any) -> Device:
+    def device(alone: Alone) -> Any:
+        plan = alone.plan(profile)
+        step = plan.steps[0]
+        if step.prepared is None:
+            raise TflqError("the operator is bound when it runs")
+        return alone.run(replace(plan, steps=(replace(step, prepared=replace(step.prepared, data=data)),)))
+
+    return device

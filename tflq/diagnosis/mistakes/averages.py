@@ -1,0 +1,111 @@
+"""Means of windows and of axes: other quotients, other counts, codes of the other signedness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.localization import Alone
+from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.division import DIVISIONS
+from tflq.diagnosis.mistakes.stages import FixedRounding
+from tflq.diagnosis.mistakes.taps import accumulate, other_sign, zero_point
+from tflq.kernels.families import pooling
+from tflq.kernels.families.reduction import sum_int32
+from tflq.kernels.reference import mean
+from tflq.profiles import Profile
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+
+_REDUCTIONS = ("MEAN", "SUM", "AVERAGE_POOL_2D")
+_UNLIMITED = 2**62
+
+#: By name: sum of codes, number of taps -> average, LSB.
+_QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
+    "towards minus infinity": lambda total, count: total // count,
+    "towards zero": lambda total, count: np.sign(total) * (np.abs(total) // count),
+    "half up": lambda total, count: (2 * total + count) // (2 * count),
+    "half away from zero": lambda total, count: np.sign(total) * ((2 * np.abs(total) + count) // (2 * count)),
+    "half to even": lambda total, count: np.rint(total / count).astype(np.int64),
+}
+
+
+def mistaken_averages(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Every mistake in the quotients of one operator."""
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    prepared = alone.plan(profile).steps[0].prepared
+    if name not in _REDUCTIONS or prepared is None or _input(alone).dtype.kind not in "iu" or len(alone.got) != 1:
+        return
+    if _input(alone).dtype.itemsize == 1:
+        yield "input codes taken for the other signedness", _misread(profile)
+    if isinstance(prepared.data, pooling.OpData):
+        own = zero_point(alone.model, alone.model.subgraphs[0].operators[0].inputs[0])
+        for rounding in _QUOTIENTS:
+            for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
+                for counts_all, count in ((False, ""), (True, ", over the whole window's count")):
+                    yield (
+                        f"average of {kind} rounded {rounding}{count}",
+                        _average(prepared.data, rounding, zero, counts_all),
+                    )
+    if isinstance(prepared.data, mean.OpData):
+        for rounding in DIVISIONS:
+            yield f"mean rounded once, {rounding}", _mean(prepared.data, rounding)
+
+
+def _input(alone: Alone) -> Array:
+    tensor = alone.model.subgraphs[0].operators[0].inputs[0]
+    return alone.inputs.get(tensor, np.zeros(0))
+
+
+def _misread(profile: Profile) -> Device:
+    """Sums know no type: the kernel is given the misread codes in a wider one."""
+
+    def device(alone: Alone) -> Mapping[int, Array]:
+        tensor = alone.model.subgraphs[0].operators[0].inputs[0]
+        wide = other_sign(np.ascontiguousarray(alone.inputs[tensor])).astype(np.int16)
+        values = replace(alone, inputs={**alone.inputs, tensor: wide}).run(alone.plan(profile))
+        return {t: values[t].astype(seen.dtype) for t, seen in alone.got.items()}
+
+    return device
+
+
+def _average(data: pooling.OpData, rounding: str, zero: int, counts_all: bool) -> Device:
+    def device(alone: Alone) -> Mapping[int, Array]:
+        ((tensor, seen),) = alone.got.items()
+        x = _input(alone)
+        total = _sums(x.astype(np.int32) - np.int32(zero), data)
+        count = np.full_like(total, data.window.taps) if counts_all else _sums(np.ones(x.shape, np.int32), data)
+        quotient = _QUOTIENTS[rounding](total, np.maximum(count, 1)) + zero
+        return {tensor: np.clip(quotient, *data.clamp).astype(seen.dtype)}
+
+    return device
+
+
+def _sums(x: Array, data: pooling.OpData) -> Ints:
+    """Sums over the windows, taps outside left out."""
+    at = data.window
+    sums = np.zeros(data.shape, np.int64)
+    ones = np.ones((x.shape[3], at.kernel_h, at.kernel_w, 1), np.int32)
+    accumulate(x, ones, at, 0, -_UNLIMITED, _UNLIMITED, sums)
+    return sums
+
+
+def _mean(data: mean.OpData, rounding: str) -> Device:
+    """The multiplier that holds the division by the count, with one rounding."""
+    mantissa, shift = data.multiplier
+    real = np.ldexp(np.array([float(mantissa)]), shift - 31)
+    fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)
+    stage = FixedRounding(real, *fixed, 31, None, DIVISIONS[rounding])
+
+    def device(alone: Alone) -> Mapping[int, Array]:
+        ((tensor, seen),) = alone.got.items()
+        sums = sum_int32(data.reduced.rows(_input(alone))).reshape(1, -1).astype(np.int64) - data.zeros
+        codes = np.clip(stage.scaled(sums) + data.zero_point, *data.clamp)
+        return {tensor: codes.astype(seen.dtype).reshape(seen.shape)}
+
+    return device

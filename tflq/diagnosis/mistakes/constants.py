@@ -1,0 +1,166 @@
+"""Mistakes in an operator's prepared constants: clamps, zero points, windows, tables, multipliers of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.inspection.constants import prefix_of
+from tflq.inspection.parts import Part, parts_of
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.families.activation import LIMITS, code_range
+from tflq.kernels.geometry.windows import Window
+from tflq.kernels.kernel import Node
+from tflq.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints
+from tflq.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
+from tflq.numerics.stages import type_range
+
+Array = NDArray[Any]
+
+#: An operator's prepared data with one mistake, and what it is.
+Mistaken = tuple[str, Any]
+
+#: Sizes of tables: by 8-bit code; samples of a 16-bit function that lie 128 codes apart.
+_TABLES = (256, 513)
+
+
+def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
+    """Every mistake in the prepared data of an operator."""
+    type_ = node.outputs[0].type
+    if isinstance(type_, TensorType) and CARRIER[type_].kind in "iu":
+        yield from _clamps(data, node, CARRIER[type_])
+    yield from _zero_points(data)
+    yield from _paddings(data)
+    yield from _tables(data)
+    yield from _multipliers(data)
+
+
+def _within(part: Part[Any]) -> str:
+    """What a mistake's name ends with: where the part's owner lies."""
+    return f" ({part.owner})" if part.owner else ""
+
+
+def _clamps(data: Any, node: Node, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
+    low, high = type_range(dtype)
+    span = high - low
+    for part in parts_of(data, Clamp):
+        right = part.value
+        clamps = {
+            "no activation clamp": Clamp(low, high),
+            "no lower limit of the activation": Clamp(low, right.high),
+            "no upper limit of the activation": Clamp(right.low, high),
+            "no clamp: codes wrap": Clamp(-(2**31), 2**31 - 1),
+            "clamp of the signed type": Clamp(-(span // 2) - 1, span // 2),
+            "clamp of the unsigned type": Clamp(0, span),
+            "symmetric clamp": Clamp(max(right.low, -(span // 2)), right.high),
+        }
+        if int(node.options.get("fused_activation_function", 0)) in LIMITS:
+            inside = code_range(node, node.outputs[0], _other_sign(dtype))
+            clamps["clamp of the other type inside the activation"] = inside
+        for name, wrong in clamps.items():
+            yield name + _within(part), part.rebuild(wrong)
+
+
+def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"{'u' if dtype.kind == 'i' else 'i'}{dtype.itemsize}")
+
+
+def _zero_points(data: Any) -> Iterator[Mistaken]:
+    """One by one; limits stay where they are."""
+    for part in parts_of(data, ZeroPoint):
+        for name, changed in (("ignored", 0), ("with the wrong sign", -part.value)) if part.value else ():
+            yield f"{part.name or 'zero point'} {name}{_within(part)}", part.rebuild(ZeroPoint(changed))
+    for several in parts_of(data, ZeroPoints):
+        codes = several.value.codes
+        if codes.any():
+            yield f"{several.name} ignored{_within(several)}", several.rebuild(ZeroPoints(np.zeros_like(codes)))
+            yield f"{several.name} with the wrong sign{_within(several)}", several.rebuild(ZeroPoints(-codes))
+
+
+def _paddings(data: Any) -> Iterator[Mistaken]:
+    """Windows whose padding lies elsewhere: on the other side where it is odd, or all of it on one side."""
+    for part in parts_of(data, Window):
+        window, at = part.value, f" ({part.place})" if part.place else ""
+        down = _whole(window.height, window.kernel_h, window.stride_h, window.dilation_h, window.out_h)
+        across = _whole(window.width, window.kernel_w, window.stride_w, window.dilation_w, window.out_w)
+        paddings = {
+            "SAME padding on the other side": (down - down // 2, across - across // 2),
+            "SAME padding on the other side, vertically": (down - down // 2, window.pad_left),
+            "SAME padding on the other side, horizontally": (window.pad_top, across - across // 2),
+            "all padding at the end": (0, 0),
+            "all padding at the start": (down, across),
+            "half the kernel as padding": (window.kernel_h // 2, window.kernel_w // 2),
+        }
+        for name, (top, left) in paddings.items():
+            inside = top <= down and left <= across
+            if (top, left) != (window.pad_top, window.pad_left) and inside:
+                yield name + at, part.rebuild(window._replace(pad_top=top, pad_left=left))
+
+
+def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:
+    """The padding at both ends together, in pixels."""
+    return max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - size)
+
+
+def _tables(data: Any) -> Iterator[Mistaken]:
+    for part in parts_of(data, np.ndarray):
+        table, at = part.value, f" ({part.place})" if part.place else ""
+        if table.ndim == 1 and table.size in _TABLES and table.dtype.kind in "iu" and table.dtype.itemsize <= 2:
+            for name, changed in _wrong_tables(table):
+                yield name + at, part.rebuild(changed)
+
+
+def _wrong_tables(table: Array) -> Iterator[tuple[str, Array]]:
+    order = np.arange(table.size)  # entries in ascending order of their codes
+    if table.size == 256:
+        shared = order < 128  # codes that both types have; the others lie beyond one end of the other type's table
+        end = 127 if table.dtype.kind == "i" else 0
+        yield "table read by the other signedness, held at its end", table[np.where(shared, order, end)]
+        yield "table in the order of the other signedness", np.roll(table, 128)
+        order = np.roll(order, 128) if table.dtype.kind == "i" else order
+    lowest, highest = type_range(table.dtype)
+    for step, way in ((1, "up"), (-1, "down")):
+        held = order[np.clip(np.arange(table.size) + step, 0, table.size - 1)]
+        yield f"table index off by one {way}", _moved(table, order, held)
+        yield f"table index off by one {way}, around the ends", np.roll(table, -step)
+        moved = np.clip(table.astype(np.int64) + step, lowest, highest)
+        yield f"table value off by one {way}", moved.astype(table.dtype)
+
+
+def _moved(table: Array, places: Array, sources: Array) -> Array:
+    moved = np.empty_like(table)
+    moved[places] = table[sources]
+    return moved
+
+
+def _multipliers(data: Any) -> Iterator[Mistaken]:
+    """Fixed-point multipliers that are no stage, and shifts that stand alone."""
+    for part in parts_of(data, Multiplier):
+        (mantissa, shift), prefix = part.value, prefix_of(part.name)
+        if abs(mantissa) >= 1 << 16:
+            name, rounded = f"{prefix}mantissa of 16 bits", min(mantissa + (1 << 15) >> 16 << 16, 2**31 - 2**16)
+            yield name + _within(part), part.rebuild(Multiplier(rounded, shift))
+            yield f"{name}, cut off{_within(part)}", part.rebuild(Multiplier(mantissa >> 16 << 16, shift))
+        for name, wrong in _shifted(shift):
+            yield f"{prefix}shift {name}{_within(part)}", part.rebuild(Multiplier(mantissa, wrong))
+    for short in parts_of(data, ShortMultiplier):
+        for name, wrong in _shifted(short.value.shift):
+            changed = short.value._replace(shift=wrong)
+            yield f"{prefix_of(short.name)}shift {name}{_within(short)}", short.rebuild(changed)
+    for alone in parts_of(data, Shift):
+        for name, wrong in _shifted(alone.value):
+            yield f"{alone.name} {name}{_within(alone)}", alone.rebuild(Shift(wrong))
+    for fixed in parts_of(data, FixedMultiplier):
+        for name, wrong in (
+            ("off by one bit to the left", fixed.value * 2),
+            ("off by one bit to the right", fixed.value >> 1),
+        ):
+            yield f"{fixed.name} {name}{_within(fixed)}", fixed.rebuild(FixedMultiplier(wrong))
+
+
+def _shifted(shift: int) -> Iterator[tuple[str, int]]:
+    yield "off by one to the left", shift + 1
+    yield "off by one to the right", shift - 1

@@ -1,0 +1,239 @@
+"""Mistakes in how arrays lie in memory: other orders of axes, codes of the other signedness, padding that is stored.
+
+Each changes what the operator is given, or what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.localization import Alone
+from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.errors import UnsupportedError
+from tflq.inspection.parts import parts_of
+from tflq.interpreter.constants import constant_of
+from tflq.ir import Model, TensorType
+from tflq.kernels.geometry.windows import Padding, Window
+from tflq.profiles import Profile
+from tflq.surgery.edit import with_option, with_tensor
+
+Array = NDArray[Any]
+Values = Mapping[int, Array]
+
+#: Operators whose results hang on elements of many places.
+_CONTRACTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL")
+
+_OTHER_SIGN = {np.dtype(np.int8): np.uint8, np.dtype(np.uint8): np.int8}
+_OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.INT8}
+
+
+def mistaken_layouts(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Codes of the other signedness, and padding that is stored."""
+    yield from _signs(alone, profile)
+    yield from _stored_paddings(alone, profile)
+
+
+def reorderings(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Images whose channels come first, and images that lie on their side: results hang on all elements."""
+    positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
+    axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
+    for name, order in axes.items():
+        for verb, change in (("read", _read_as), ("stored", _stored_as)):
+            for position in positions:
+                yield f"input {position} {verb} as {name}", _given(profile, {position: _bound(change, order)})
+            yield f"results {verb} as {name}", _made(profile, _bound(change, order))
+        both = _given(profile, {p: _bound(_read_as, order) for p in positions})
+        yield f"everything in {name}", _then(both, _bound(_stored_as, order))
+
+
+def _bound(change: Callable[[Array, tuple[int, ...]], Array], order: tuple[int, ...]) -> Callable[[Array], Array]:
+    return lambda x: change(x, order) if x.ndim == 4 else x
+
+
+def _read_as(x: Array, order: tuple[int, ...]) -> Array:
+    """The elements in memory, taken for an array whose axes have that order."""
+    shape = [x.shape[i] for i in order]
+    return np.ascontiguousarray(np.ascontiguousarray(x).reshape(shape).transpose(np.argsort(order)))
+
+
+def _stored_as(x: Array, order: tuple[int, ...]) -> Array:
+    """The elements in memory of an array that was written in that order."""
+    return np.ascontiguousarray(x.transpose(order)).reshape(x.shape)
+
+
+def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) -> Device:
+    """A device that takes inputs, by position, for others."""
+
+    def device(alone: Alone) -> Values:
+        inputs = {p: changes[p](value) if p in changes else value for p, value in alone.inputs.items()}
+        other = replace(alone, inputs=inputs)
+        return other.run(other.plan(profile))
+
+    return device
+
+
+def _made(profile: Profile, change: Callable[[Array], Array]) -> Device:
+    """A device that gives its results another form."""
+    return _then(lambda alone: alone.run(alone.plan(profile)), change)
+
+
+def _then(device: Device, change: Callable[[Array], Array]) -> Device:
+    def changed(alone: Alone) -> Values:
+        return {t: change(value) if t in alone.got else value for t, value in device(alone).items()}
+
+    return changed
+
+
+def _signs(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """8-bit codes with a sign taken for codes without one, or the other way round."""
+    positions = [p for p, value in alone.inputs.items() if value.dtype in _OTHER_SIGN]
+    for position in positions:
+        yield f"codes of input {position} off by 128", _given(profile, {position: _shifted})
+    if any(value.dtype in _OTHER_SIGN for value in alone.got.values()):
+        yield "codes of the results off by 128", _made(profile, _shifted)
+    if positions:
+        if len(positions) > 1:
+            yield "codes of all inputs off by 128", _given(profile, dict.fromkeys(positions, _shifted))
+        yield (
+            "codes of inputs and results off by 128",
+            _then(_given(profile, dict.fromkeys(positions, _shifted)), _shifted),
+        )
+        yield "every tensor taken for the other signedness", _all_other(profile)
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    if len(alone.got) == 1 and name not in _CONTRACTIONS:
+        operands = _eight_bit_operands(alone.model)
+        for operand in operands:
+            yield f"codes of operand {operand} taken for the other signedness", _misread(profile, (operand,))
+        if len(operands) > 1:
+            yield "codes of all operands taken for the other signedness", _misread(profile, operands)
+
+
+def _eight_bit_operands(model: Model) -> tuple[int, ...]:
+    graph = model.subgraphs[0]
+    tensors = [t for t in dict.fromkeys(graph.operators[0].inputs) if t >= 0]
+    return tuple(t for t in tensors if graph.tensors[t].type in _OTHER_TYPE and graph.tensors[t].quantization)
+
+
+def _shifted(x: Array) -> Array:
+    """8-bit codes + 128, modulo 256."""
+    return (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype) if x.dtype in _OTHER_SIGN else x
+
+
+def _all_other(profile: Profile) -> Device:
+    """Types changed, bits kept: inputs, constants, results."""
+
+    def device(alone: Alone) -> Values:
+        model = alone.model
+        for tensor, spec in enumerate(model.subgraphs[0].tensors):
+            if isinstance(spec.type, TensorType) and spec.type in _OTHER_TYPE:
+                model = with_tensor(model, tensor, replace(spec, type=_OTHER_TYPE[spec.type]))
+        inputs = {p: v.view(_OTHER_SIGN.get(v.dtype, v.dtype)) for p, v in alone.inputs.items()}
+        other = replace(alone, model=model, inputs=inputs)
+        values = other.run(other.plan(profile))
+        return {t: v.view(_OTHER_SIGN.get(v.dtype, v.dtype)) for t, v in values.items()}
+
+    return device
+
+
+def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
+    """Codes beyond the half that both types share are 256 away, which is what another zero point makes of them.
+
+    Made element by element: only where every result hangs on the operands' elements at its own place.
+    """
+
+    def device(alone: Alone) -> Values:
+        (tensor,) = alone.got
+        made = alone.run(alone.plan(profile))[tensor]
+        codes = [_operand(alone, operand) for operand in operands]
+        if not all(x is not None and _broadcasts(x.shape, made.shape) for x in codes):
+            raise UnsupportedError("taken for the other signedness", reason="results hang on other places' elements")
+        far = [np.broadcast_to(_beyond(x), made.shape) for x in codes if x is not None]
+        for moved in product((False, True), repeat=len(operands)):
+            model = alone.model
+            for operand, is_far in zip(operands, moved, strict=True):
+                model = _with_moved_zero(model, operand) if is_far else model
+            values = alone.run(alone.plan(profile, model))[tensor]
+            here = np.logical_and.reduce([f if m else ~f for f, m in zip(far, moved, strict=True)])
+            made = np.where(here, values, made)
+        return {tensor: made}
+
+    return device
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in pairs)
+
+
+def _operand(alone: Alone, tensor: int) -> Array | None:
+    """An operand's value, computed or constant."""
+    return alone.inputs.get(tensor, constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor]))
+
+
+def _beyond(x: Array) -> NDArray[np.bool_]:
+    """Codes that the other type does not have."""
+    return x < 0 if x.dtype == np.int8 else x > 127
+
+
+def _with_moved_zero(model: Model, tensor: int) -> Model:
+    """A zero point that is 256 away: code - zero point of the code's other reading."""
+    spec = model.subgraphs[0].tensors[tensor]
+    assert spec.quantization is not None
+    step = -256 if spec.type == TensorType.INT8 else 256
+    moved = replace(spec.quantization, zero_point=spec.quantization.zero_point + step)
+    return with_tensor(model, tensor, replace(spec, quantization=moved))
+
+
+def _stored_paddings(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Windows over an image that holds its padding, as codes that count like all others."""
+    operator = alone.model.subgraphs[0].operators[0]
+    options = operator.options
+    if options is None or options.get("padding") != Padding.SAME:
+        return
+    prepared = alone.plan(profile).steps[0].prepared
+    window = next((part.value for part in parts_of(prepared, Window)), None)
+    image = next((p for p in operator.inputs if p in alone.inputs and alone.inputs[p].ndim == 4), None)
+    if window is None or image is None or alone.inputs[image].shape[1:3] != (window.height, window.width):
+        return
+    spec = alone.model.subgraphs[0].tensors[image]
+    points = spec.quantization.zero_point if spec.quantization is not None else np.zeros(1, np.int64)
+    zero = int(points[0]) if points.size else 0
+    dtype = alone.inputs[image].dtype
+    fills = {"its zero point": zero, "0": 0, "the zero point with the wrong sign": -zero, "1": 1, "-1": -1}
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fills |= {"the lowest code": int(limits.min), "the highest code": int(limits.max)}
+        fills = {name: value for name, value in fills.items() if limits.min <= value <= limits.max}
+    for name, value in fills.items():
+        for side, place in ((False, ""), (True, ", SAME padding on the other side")):
+            yield f"padding stored as {name}{place}", _padded(profile, image, window, value, side)
+
+
+def _padded(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:
+    """The operator without padding over an image that holds it."""
+    down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
+    across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
+
+    def device(alone: Alone) -> Values:
+        top, left = window.pad_top, window.pad_left
+        bottom, right = max(0, down - window.height - top), max(0, across - window.width - left)
+        if other_side:
+            top, bottom, left, right = bottom, top, right, left
+        sides = ((0, 0), (top, bottom), (left, right), (0, 0))
+        x = np.pad(alone.inputs[image], sides, constant_values=fill)
+        model = with_option(alone.model, "padding", int(Padding.VALID))
+        other = replace(alone, model=model, inputs={**alone.inputs, image: x})
+        return other.run(other.plan(profile))
+
+    return device
+
+
+def _reach(out: int, stride: int, kernel: int, dilation: int) -> int:
+    """The rows, or columns, that all windows see together."""
+    return (out - 1) * stride + (kernel - 1) * dilation + 1

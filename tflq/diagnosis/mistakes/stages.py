@@ -1,0 +1,132 @@
+"""Output stages that devices have in place of the runtime's, for any real multipliers.
+
+They are plain NumPy: slower than those of tflq/numerics, and free to be wrong in every way that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.diagnosis.mistakes.division import Divide, Ints
+from tflq.numerics.stages import OutputStage, Reals, quantize_multipliers
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plain:
+    """An OutputStage by its `scaled`; the code that comes out is clamped in 64 bits, then cut to its type."""
+
+    real: Reals
+
+    def scaled(self, total: Ints) -> Ints:
+        """Accumulators with their bias (..., C), in LSB of output."""
+        raise NotImplementedError
+
+    def __call__(self, accumulator: Array) -> NDArray[np.int32]:
+        """As OutputStage.__call__."""
+        return self.scaled(accumulator.astype(np.int64)).astype(np.int32)
+
+    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow."""
+        total = accumulator.astype(np.int64) + _per_channel(bias, accumulator.shape[1]).astype(np.int64)
+        out[...] = np.clip(self.scaled(total) + zero_point, low, high).astype(out.dtype)
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat."""
+        out[...] = np.clip(self.scaled(accumulator.astype(np.int64)) + zero_point, low, high).astype(out.dtype)
+
+
+def _per_channel(values: Array, channels: int) -> Array:
+    """`values`, of length 1, C or repeated, as one per channel or as one for all."""
+    return values[:channels] if len(values) >= channels else values[:1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealRounding(_Plain):
+    """The product of accumulator and multiplier in float64 or, where `dtype` says so, float32, rounded once."""
+
+    round: Callable[[Array], Array]
+    dtype: type[np.floating[Any]] = np.float64
+
+    def scaled(self, total: Ints) -> Ints:
+        """As _Plain.scaled; what leaves int32 is held at its ends."""
+        product = total.astype(self.dtype) * _per_channel(self.real, total.shape[-1]).astype(self.dtype)
+        return np.clip(self.round(product).astype(np.float64), -(2.0**31), 2.0**31 - 1).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedRounding(_Plain):
+    """A mantissa of `bits` bits after its sign and a shift (> 0 is left) per channel.
+
+    With `first`, the product is divided by 2**bits so and then by the shift's power with `last`; without it there is
+    one division with `last`.
+    """
+
+    mantissa: Ints
+    shift: Ints
+    bits: int
+    first: Divide | None
+    last: Divide
+
+    @classmethod
+    def of(cls, first: Divide | None, last: Divide, bits: int = 31, *, cut: bool = False) -> Callable[[Any], Any]:
+        """What makes such a stage for real multipliers. `cut` drops the mantissa's lowest bits without rounding."""
+
+        def make(real: ArrayLike) -> FixedRounding:
+            reals = np.atleast_1d(np.asarray(real, np.float64))
+            mantissas, shifts = (values.astype(np.int64) for values in quantize_multipliers(reals))
+            dropped = np.int64(31 - bits)
+            half = np.int64(0) if cut else (np.int64(1) << dropped) >> 1
+            return cls(reals, (mantissas + half) >> dropped, shifts, bits, first, last)
+
+        return make
+
+    def scaled(self, total: Ints) -> Ints:
+        """As _Plain.scaled."""
+        channels = total.shape[-1]
+        mantissa, shift = _per_channel(self.mantissa, channels), _per_channel(self.shift, channels)
+        product = (total << np.maximum(shift, 0)) * mantissa
+        bits, right = np.full_like(shift, self.bits), np.maximum(-shift, 0)
+        if self.first is None:
+            return self.last(product, bits + right)
+        return self.last(self.first(product, bits), right)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NarrowAccumulator:
+    """Another stage whose accumulators, bias included, have only `bits` bits: they wrap, or are held at the ends."""
+
+    inner: OutputStage
+    bits: int
+    wraps: bool
+
+    @property
+    def real(self) -> Reals:
+        """As OutputStage.real."""
+        return self.inner.real
+
+    def __call__(self, accumulator: Array) -> NDArray[np.int32]:
+        """As OutputStage.__call__."""
+        return self.inner(self._held(accumulator.astype(np.int64)))
+
+    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow."""
+        total = accumulator.astype(np.int64) + _per_channel(bias, accumulator.shape[1]).astype(np.int64)
+        none = np.zeros(accumulator.shape[1], np.int32)
+        self.inner.narrow(self._held(total), out, none, zero_point, low, high)
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat."""
+        self.inner.narrow_flat(self._held(accumulator.astype(np.int64)), out, zero_point, low, high)
+
+    def _held(self, total: Ints) -> Ints:
+        half = np.int64(1) << np.int64(self.bits - 1)
+        if self.wraps:
+            return ((total + half) & (2 * half - 1)) - half
+        return np.clip(total, -half, half - 1)

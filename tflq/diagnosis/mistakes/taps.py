@@ -1,0 +1,220 @@
+"""Every contraction as a grouped convolution, tap by tap: what devices get wrong before anything is scaled.
+
+CONV_2D, DEPTHWISE_CONV_2D (a group a channel) and FULLY_CONNECTED (one tap, every row an image) have one loop here,
+with codes, zero points and accumulators that may be wrong. Bias and scaling are the profile's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.localization import Alone
+from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.inspection.parts import parts_of
+from tflq.interpreter.constants import constant_of
+from tflq.ir import Model
+from tflq.kernels.families.contraction import Output
+from tflq.kernels.geometry.windows import Window
+from tflq.kernels.kernel import Prepared, Shape
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.pieces import in_pieces
+from tflq.numerics.rounding import clamp
+from tflq.profiles import Profile
+
+Array = NDArray[Any]
+
+_UNLIMITED = 62  # bits
+
+
+@in_pieces(lambda x, w, window, outside, low, high, out: out.size * w[:1].size, out="nyx", x="n", window="yx")
+@compiled
+def accumulate(x: Array, w: Array, window: Window, outside: Int, low: Int, high: Int, out: Array) -> None:
+    """out[n, oy, ox, o], which holds where to begin, += taps; after each the sum is held in [low, high].
+
+    `x` is (N, H, W, C) and `w` (O, KH, KW, C / groups), both centred; taps outside the image read `outside`.
+
+    Prepare guarantees: `w` is (O, KH, KW, C / groups), `window` lies over an image of x's height and width, `out` is
+    (N, out_h, out_w, O).
+    """
+    depth = w.shape[3]
+    share = w.shape[0] // (x.shape[3] // depth)  # outputs a group
+    for n in range(out.shape[0]):
+        for oy in range(out.shape[1]):
+            for ox in range(out.shape[2]):
+                for o in range(out.shape[3]):
+                    first = o // share * depth
+                    total = out[n, oy, ox, o]
+                    for ky in range(w.shape[1]):
+                        row = oy * window.stride_h - window.pad_top + ky * window.dilation_h
+                        for kx in range(w.shape[2]):
+                            column = ox * window.stride_w - window.pad_left + kx * window.dilation_w
+                            inside = 0 <= row < x.shape[1] and 0 <= column < x.shape[2]
+                            for c in range(depth):
+                                value = x[n, row, column, first + c] if inside else outside
+                                total = clamp(total + np.int64(value) * np.int64(w[o, ky, kx, c]), low, high)
+                    out[n, oy, ox, o] = total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction:
+    """An operator's constants in that form. Zero points in LSB of their tensors."""
+
+    window: Window
+    input_zero_point: int
+    weight_zero_point: int
+    weights: Array  # codes, (O, KH, KW, C / groups)
+    output: Output
+    shape: Shape  # of the results
+    image: Callable[[Array], Array]  # the operator's input as (N, H, W, C)
+
+    def codes(self, x: Array, reading: Reading) -> Array:
+        """The operator's results."""
+        bias = self.output.bias[: len(self.weights)].astype(np.int64)
+        values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
+        weights = reading.weights(self.weights).astype(np.int32) - np.int32(self.weight_zero_point)
+        sums = np.zeros((len(values), self.window.out_h, self.window.out_w, len(weights)), np.int64)
+        if reading.bias_first:
+            sums += bias
+        high = (1 << reading.bits - 1) - 1
+        accumulate(values, weights, self.window, reading.outside(self.input_zero_point), -high - 1, high, sums)
+        if not reading.bias_first:
+            sums = np.clip(sums + bias, -high - 1, high)
+        return self.output.pipeline(sums, np.zeros_like(bias)).reshape(self.shape)
+
+    def reach(self, x: Array) -> int:
+        """What no sum exceeds, bias included."""
+        largest = np.abs(self.weights.astype(np.int64) - self.weight_zero_point).reshape(len(self.weights), -1).sum(1)
+        values = np.abs(x.astype(np.int64) - self.input_zero_point).max(initial=0)
+        return int(largest.max(initial=0) * values + np.abs(self.output.bias.astype(np.int64)).max(initial=0))
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """How a device takes codes and adds them up; without arguments, as it should be."""
+
+    input: Callable[[Array], Array] = _itself
+    weights: Callable[[Array], Array] = _itself
+    input_zero: Callable[[int], int] = int
+    outside: Callable[[int], int] = lambda zero: 0  # what taps outside the image read, centred, for that zero point
+    bits: int = _UNLIMITED  # of the accumulator, held after each tap
+    bias_first: bool = False
+
+
+def other_sign(x: Array) -> Array:
+    """The same bits as codes of the other signedness, where they are bytes."""
+    return x.view(np.uint8 if x.dtype == np.int8 else np.int8) if x.dtype.itemsize == 1 else x
+
+
+def _off_by_128(x: Array) -> Array:
+    return (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype) if x.dtype.itemsize == 1 else x
+
+
+#: By name; those of narrow accumulators are made where they can be reached.
+_READINGS: dict[str, Reading] = {
+    "input codes taken for the other signedness": Reading(input=other_sign),
+    "weights taken for the other signedness": Reading(weights=other_sign),
+    "input codes and weights taken for the other signedness": Reading(input=other_sign, weights=other_sign),
+    "weights off by 128": Reading(weights=_off_by_128),
+    "zero point of the input ignored, padding stored as it": Reading(
+        input_zero=lambda zero: 0, outside=lambda zero: zero
+    ),
+    "zero point of the input with the wrong sign, padding stored as it": Reading(
+        input_zero=lambda zero: -zero, outside=lambda zero: 2 * zero
+    ),
+    "zero point of the input subtracted twice": Reading(input_zero=lambda zero: 2 * zero),
+    "padding stored as 0": Reading(outside=lambda zero: -zero),
+    "padding stored as the zero point with the wrong sign": Reading(outside=lambda zero: -2 * zero),
+    "padding counted as the zero point's own value": Reading(outside=lambda zero: zero),
+}
+
+
+def mistaken_taps(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+    """Every mistake in the taps of a contraction."""
+    prepared = alone.plan(profile).steps[0].prepared
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
+        return
+    contraction = _contraction(alone, prepared, name)
+    if contraction is not None and _is_right(contraction, alone, profile):
+        yield from _readings(contraction, alone)
+
+
+def _readings(contraction: Contraction, alone: Alone) -> Iterator[Mistaken]:
+    for name, reading in _READINGS.items():
+        yield name, _device(contraction, reading)
+    x = _input(alone)
+    for bits in (16, 24, 32):
+        if contraction.reach(x) >= 1 << bits - 1:
+            for first in (False, True):
+                name = f"accumulator of {bits} bits that saturates after each tap, bias {'first' if first else 'last'}"
+                yield name, _device(contraction, Reading(bits=bits, bias_first=first))
+
+
+def _device(contraction: Contraction, reading: Reading) -> Device:
+    def device(alone: Alone) -> Mapping[int, Array]:
+        (tensor,) = alone.got
+        return {tensor: contraction.codes(_input(alone), reading)}
+
+    return device
+
+
+def _is_right(contraction: Contraction, alone: Alone, profile: Profile) -> bool:
+    """Whether the form without a mistake is what the profile computes."""
+    (tensor,) = alone.got
+    right = alone.run(alone.plan(profile))[tensor]
+    made = contraction.codes(_input(alone), Reading())
+    return made.dtype == right.dtype and np.array_equal(made, right)
+
+
+def _input(alone: Alone) -> Array:
+    return alone.inputs[alone.model.subgraphs[0].operators[0].inputs[0]]
+
+
+#: By operator: weights in the file -> (O, KH, KW, C / groups).
+_LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "CONV_2D": _itself,
+    "DEPTHWISE_CONV_2D": lambda w: np.ascontiguousarray(w.transpose(3, 1, 2, 0)),
+    "FULLY_CONNECTED": lambda w: w.reshape(len(w), 1, 1, -1),
+}
+
+
+def _contraction(alone: Alone, prepared: Prepared, name: str) -> Contraction | None:
+    operator = alone.model.subgraphs[0].operators[0]
+    output = next((part.value for part in parts_of(prepared.data, Output)), None)
+    weights = constant_of(alone.model, alone.model.subgraphs[0].tensors[operator.inputs[1]])
+    shape = prepared.shapes[0]
+    if (
+        output is None
+        or shape is None
+        or weights is None
+        or operator.inputs[0] not in alone.inputs
+        or weights.dtype.itemsize > 1
+    ):
+        return None
+    depth = int(weights[0].size)
+    window = next((part.value for part in parts_of(prepared.data, Window)), Window.of_one_tap(1, 1))
+    image = (lambda x: x.reshape(-1, 1, 1, depth)) if name == "FULLY_CONNECTED" else np.ascontiguousarray
+    return Contraction(
+        window=window,
+        input_zero_point=zero_point(alone.model, operator.inputs[0]),
+        weight_zero_point=zero_point(alone.model, operator.inputs[1]),
+        weights=_LAYOUTS[name](weights),
+        output=output,
+        shape=shape,
+        image=image,
+    )
+
+
+def zero_point(model: Model, tensor: int) -> int:
+    """A tensor's first zero point, 0 where it has none."""
+    quantization = model.subgraphs[0].tensors[tensor].quantization
+    return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0

@@ -1,0 +1,234 @@
+"""Mistakes that are another reading of the operator's own model: zero points, biases, filters, options.
+
+Each is the single operator's model with one of its tensors or options changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.interpreter.constants import constant_of
+from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType
+from tflq.kernels.families.activation import LIMITS
+from tflq.numerics.stages import type_range
+from tflq.surgery.edit import with_constant, with_option, with_tensor
+
+Array = NDArray[Any]
+Mistaken = tuple[str, Model]
+
+#: Names of the schema's fused activation functions.
+_ACTIVATIONS = dict(zip(LIMITS, ("no activation", "RELU", "RELU_N1_TO_1", "RELU6"), strict=True))
+
+#: What the axes of a filter are called, by operator; the last letters are those of the shape the file has.
+_AXES = {
+    "CONV_2D": "OHWI",
+    "TRANSPOSE_CONV": "OHWI",
+    "DEPTHWISE_CONV_2D": "1HWO",
+    "FULLY_CONNECTED": "OI",
+    "CONV_3D": "DHWIO",
+}
+
+
+def mistaken_models(alone: Model) -> Iterator[Mistaken]:
+    """A single operator's model with one of its tensors or options misread."""
+    yield from _zero_points(alone)
+    yield from _biases(alone)
+    yield from _scales(alone)
+    yield from _filters(alone)
+    yield from _activations(alone)
+
+
+def _zero_points(alone: Model) -> Iterator[Mistaken]:
+    graph = alone.subgraphs[0]
+    operator = graph.operators[0]
+    places = [(f"input {i}", t) for i, t in enumerate(operator.inputs)]
+    places += [(f"output {i}", t) for i, t in enumerate(operator.outputs)]
+    for place, tensor in places:
+        spec = graph.tensors[tensor] if tensor >= 0 else None
+        quantization = None if spec is None else spec.quantization
+        if spec is None or quantization is None or not quantization.zero_point.size:
+            continue
+        points = quantization.zero_point
+        changes = {"of the other signedness": points + _to_other_sign(spec)} if _to_other_sign(spec) else {}
+        if np.any(points):
+            changes |= {"ignored": np.zeros_like(points), "with the wrong sign": -points}
+        for name, changed in changes.items():
+            mistaken = replace(spec, quantization=replace(quantization, zero_point=changed))
+            yield f"zero point of {place} {name}", with_tensor(alone, tensor, mistaken)
+
+
+def _to_other_sign(spec: TensorSpec) -> int:
+    """What brings an 8-bit code to its place in the type of the other signedness; 0 where there is none."""
+    return {TensorType.INT8: 128, TensorType.UINT8: -128}.get(spec.type, 0) if isinstance(spec.type, TensorType) else 0
+
+
+def _biases(alone: Model) -> Iterator[Mistaken]:
+    graph = alone.subgraphs[0]
+    for tensor in graph.operators[0].inputs:
+        spec = graph.tensors[tensor] if tensor >= 0 else None
+        if spec is None or spec.type not in (TensorType.INT32, TensorType.INT64) or len(spec.shape) != 1:
+            continue
+        if spec.quantization is None or not spec.quantization.scale.size:
+            continue  # a shape or axes, not a bias
+        value = constant_of(alone, spec)
+        if value is None or not value.size:
+            continue
+        seen = {value.tobytes()}
+        for name, changed in _wrong_biases(value.astype(np.int64), _relative_scales(alone, spec, value.size)):
+            held = np.clip(changed, *type_range(value.dtype)).astype(value.dtype)
+            if held.tobytes() not in seen:
+                seen.add(held.tobytes())
+                yield name, with_constant(alone, tensor, held)
+
+
+def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, Array]]:
+    yield "bias missing", np.zeros_like(bias)
+    yield "bias with the wrong sign", -bias
+    yield "bias added twice: scaled by 2", bias * 2
+    yield "bias scaled by 1/2, towards minus infinity", bias >> 1
+    yield "bias scaled by 1/2, towards zero", np.trunc(bias / 2)
+    yield "bias scaled by 1/2, to nearest", np.rint(bias / 2)
+    for bits in (8, 16):
+        low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+        yield f"bias of {bits} bits that saturates", np.clip(bias, low, high)
+        yield f"bias of {bits} bits that wraps", (bias - low) % (1 << bits) + low
+    yield "the next channel's bias", np.roll(bias, -1)
+    yield "the previous channel's bias", np.roll(bias, 1)
+    yield "the first channel's bias for all", np.full_like(bias, bias[0])
+    for name, factor in scales.items():
+        with np.errstate(all="ignore"):
+            scaled = np.nan_to_num(bias * factor)
+        yield f"bias scaled wrongly: {name}", np.rint(scaled)
+        yield f"bias scaled wrongly, towards zero: {name}", np.trunc(scaled)
+
+
+def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str, Array]:
+    """By what biases are multiplied where their scale is taken to be another one."""
+    assert bias.quantization is not None
+    graph = alone.subgraphs[0]
+    own = np.broadcast_to(bias.quantization.scale.astype(np.float64), channels)
+    found = {
+        "the first channel's scale for all": own[0] / own,
+        "the largest scale for all": own.max() / own,
+        "the mean scale for all": own.mean() / own,
+        "the next channel's scale": np.roll(own, -1) / own,
+        "the previous channel's scale": np.roll(own, 1) / own,
+        "to the first channel's scale": own / own[0],
+        "to the largest scale": own / own.max(),
+    }
+    others = [(f"input {i}", t) for i, t in enumerate(graph.operators[0].inputs)]
+    others += [(f"output {i}", t) for i, t in enumerate(graph.operators[0].outputs)]
+    for place, tensor in others:
+        q = graph.tensors[tensor].quantization if tensor >= 0 else None
+        if q is not None and q.scale.size in (1, channels) and graph.tensors[tensor] is not bias:
+            scale = q.scale.astype(np.float64)
+            found[f"the scale of {place}"] = np.broadcast_to(scale / own, channels)
+            found[f"in LSB of {place}"] = np.broadcast_to(own / scale, channels)
+            found[f"multiplied by the scale of {place}"] = np.broadcast_to(scale, channels)
+            found[f"divided by the scale of {place}"] = np.broadcast_to(1 / scale, channels)
+    return found
+
+
+def _scales(alone: Model) -> Iterator[Mistaken]:
+    """Scales of channels taken for others'."""
+    graph = alone.subgraphs[0]
+    for tensor in dict.fromkeys(graph.operators[0].inputs):
+        spec = graph.tensors[tensor] if tensor >= 0 else None
+        q = None if spec is None else spec.quantization
+        if spec is None or q is None or q.scale.size < 2 or spec.type in (TensorType.INT32, TensorType.INT64):
+            continue
+        for name, scale in _wrong_scales(q.scale).items():
+            changed = replace(spec, quantization=replace(q, scale=scale.astype(np.float32)))
+            yield f"scales of channels: {name}", with_tensor(alone, tensor, changed)
+
+
+def _wrong_scales(scale: Array) -> dict[str, Array]:
+    whole = {
+        "the first for all": scale[0],
+        "the largest for all": scale.max(),
+        "the mean for all": scale.astype(np.float64).mean(),
+        "the last for all": scale[-1],
+        "the smallest for all": scale.min(),
+    }
+    shifted = {
+        "each the next one's": np.roll(scale, -1),
+        "each the previous one's": np.roll(scale, 1),
+    }
+    return {name: np.full_like(scale, value) for name, value in whole.items()} | shifted
+
+
+def _filters(alone: Model) -> Iterator[Mistaken]:
+    """The filter's constant in the order of other axes: read so, stored so, or mirrored."""
+    graph = alone.subgraphs[0]
+    operator = graph.operators[0]
+    axes = _AXES.get(alone.operator_codes[operator.opcode_index].name)
+    tensor = operator.inputs[1] if axes and len(operator.inputs) > 1 else -1
+    spec = graph.tensors[tensor] if tensor >= 0 else None
+    if axes is None or spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:
+        return
+    value = constant_of(alone, spec)
+    if value is None or value.ndim != len(axes):
+        return
+    for name, changed in wrong_orders(value, axes):
+        yield f"filter {name}", with_constant(alone, tensor, changed)
+    if axes == "1HWO":
+        yield from _depthwise_multiples(alone, tensor, value)
+
+
+def wrong_orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
+    """An array in other orders of its axes, each different one once; with a height and a width, mirrored too."""
+    seen = {_digest(value)}
+    for name, changed in _orders(value, axes):
+        digest = _digest(changed)
+        if digest not in seen:
+            seen.add(digest)
+            yield name, changed
+
+
+def _digest(value: Array) -> bytes:
+    return blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).digest()
+
+
+def _orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
+    flat = np.ascontiguousarray(value).reshape(-1)
+    for order in permutations(range(value.ndim)):
+        letters = "".join(axes[i] for i in order)
+        back: Any = np.argsort(order)
+        read = flat.reshape([value.shape[i] for i in order]).transpose(back)
+        yield f"read as {letters}", np.ascontiguousarray(read)
+        yield f"stored as {letters}", np.ascontiguousarray(value.transpose(order)).reshape(value.shape)
+    spatial = [axes.index(letter) for letter in "HW" if letter in axes]
+    if spatial:
+        yield "rotated by half a turn", np.flip(value, tuple(spatial))
+        for axis in spatial:
+            yield f"mirrored along {axes[axis]}", np.flip(value, axis)
+
+
+def _depthwise_multiples(alone: Model, tensor: int, value: Array) -> Iterator[Mistaken]:
+    """Of M filters a channel: all channels' first filters first."""
+    options = alone.subgraphs[0].operators[0].options
+    times = int(options.get("depth_multiplier", 1)) if options is not None else 1
+    if times == 1 or value.shape[-1] % times:
+        return
+    for place, shape in (("outside", (-1, times)), ("inside", (times, -1))):
+        split = np.swapaxes(value.reshape(*value.shape[:-1], *shape), -1, -2)
+        changed = np.ascontiguousarray(split).reshape(value.shape)
+        yield f"filter with the multiplier {place} the channels", with_constant(alone, tensor, changed)
+
+
+def _activations(alone: Model) -> Iterator[Mistaken]:
+    operator = alone.subgraphs[0].operators[0]
+    own = None if operator.options is None else operator.options.get("fused_activation_function")
+    for number, name in _ACTIVATIONS.items():
+        if own is not None and own != number:
+            yield (
+                f"{name} in place of {_ACTIVATIONS.get(int(own), own)}",
+                with_option(alone, "fused_activation_function", number),
+            )

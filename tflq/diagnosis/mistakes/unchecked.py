@@ -1,0 +1,18 @@
+"""Profiles that take zero points beyond their type's range, which mistakes give rise to and runtimes refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from tflq.kernels.families.scaled_sum import prepare_general
+from tflq.kernels.reference import sub
+from tflq.profiles import Profile
+
+
+def unchecked(profile: Profile) -> Profile:
+    """The profile without SUB's look at the range of zero points, which ADD and MUL, computed alike, do not take."""
+    rows = profile.kernels.get("SUB", ())
+    free = partial(prepare_general, sign=-1)
+    loose = tuple(replace(row, prepare=free) for row in rows if row.prepare is sub.prepare_quantized)
+    return profile.derive(profile.name, kernels={"SUB": loose}) if loose else profile

@@ -1,0 +1,224 @@
+"""Shrink a difference: to the smallest run of operators, then to one element, then to few values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.localization import Alone, Located, located, operator_alone, trusted
+from tflq.errors import InputError, TflqError
+from tflq.inspection.difference import difference, unequal
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.surgery.crop import narrowings
+from tflq.surgery.cut import compacted, cut
+
+Array = NDArray[Any]
+Sample: TypeAlias = "tuple[Array, ...]"
+#: Whether a model still shows the difference on a sample.
+Check: TypeAlias = "Callable[[Model, Sample], bool]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """What is left. `operators` are indices of the original; `expected` what the profile gives for `sample`, by output.
+
+    `got` is what the dump held there; with a check nothing is known of it and it is None.
+    """
+
+    model: Model
+    operators: tuple[int, ...]
+    sample: Sample
+    expected: Sample
+    got: Sample | None
+
+
+def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
+    """The first operator that on the dump's own inputs gives other bits than the dump holds, at one of its elements.
+
+    Inputs that the dump lacks are what the profile computes.
+
+    Raises:
+        InputError: No operator of which the dump holds the results differs.
+    """
+    seen: list[Located] = []
+    for one in located(model, dump, profile):
+        seen.append(one)
+        if one.differs:
+            alone = operator_alone(model, trusted(dump, seen), one.index, profile)
+            return _at_one_element(_whole(alone, profile), profile)
+    raise InputError("no operator differs from what the dump holds, where it holds inputs and outputs")
+
+
+def _whole(alone: Alone, profile: Profile) -> Reduced:
+    """The operator as it is, with the outputs that the dump holds."""
+    graph = alone.model.subgraphs[0]
+    held = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
+    part = replace(alone.model, subgraphs=(replace(graph, outputs=held), *alone.model.subgraphs[1:]))
+    sample = tuple(alone.inputs[t] for t in graph.inputs)
+    got = tuple(alone.got[alone.tensors[t]] for t in held)
+    return Reduced(compacted(part), (alone.index,), sample, outputs_of(part, profile, sample), got)
+
+
+def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
+    """Narrowed to a differing element, where the profile gives the same bits there as in the whole operator.
+
+    Elements beside it that the cut changed are given as the profile computes them.
+    """
+    if len(found.expected) != 1 or found.got is None or found.expected[0].shape != found.got[0].shape:
+        return found
+    expected, got = found.expected[0], found.got[0]
+    best = found
+    for element in _elements(expected, got):
+        for model, sample, selection in narrowings(found.model, found.sample, _box(element)):
+            result = _outputs_or_none(model, profile, sample)
+            if result is None or result[0].size >= best.expected[0].size:
+                continue
+            device = _device_of(expected[selection], got[selection], result[0])
+            if device is not None and not difference(result[0], device).same:
+                best = Reduced(compacted(model), found.operators, sample, result, (device,))
+        if best.expected[0].size == 1:
+            break
+    return best
+
+
+def _device_of(expected: Array, got: Array, result: Array) -> Array | None:
+    """What the device gives of a part: `got` where the profile's `result` is the whole's, else the result."""
+    if (result.shape, result.dtype) != (expected.shape, expected.dtype):
+        return None
+    return np.where(unequal(expected, result), result, got)
+
+
+def _elements(expected: Array, got: Array) -> list[tuple[int, ...]]:
+    """Differing elements to try: evenly spread, since an edge may keep some of them from being narrowed."""
+    where = np.argwhere(expected != got)
+    picks = np.unique(np.linspace(0, len(where) - 1, min(len(where), 16)).astype(int))
+    return [tuple(int(i) for i in where[k]) for k in (*picks[len(picks) // 2 :], *picks[: len(picks) // 2])]
+
+
+def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -> Reduced:
+    """Shrink while `check` holds. Inputs of a part are what the profile computes there.
+
+    Raises:
+        InputError: The check does not hold for the model as it is.
+    """
+    if not check(model, sample):
+        raise InputError("the check shows no difference for the model as it is")
+    graph = model.subgraphs[0]
+    values = run(make_plan(model, profile), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
+    chosen, part, sample = _operators(model, values, sample, check)
+    if len(chosen) == 1:
+        part, sample = _narrow_checked(part, sample, profile, check)
+        part, sample = _quartered(part, sample, profile, check)
+    sample = _fewer_values(part, sample, check)
+    return Reduced(part, chosen, sample, outputs_of(part, profile, sample), None)
+
+
+def _operators(
+    model: Model, values: Mapping[int, Array], sample: Sample, check: Check
+) -> tuple[tuple[int, ...], Model, Sample]:
+    """Halve the run of operators while one half shows the difference, then drop from its ends."""
+    chosen = tuple(range(len(model.subgraphs[0].operators)))
+    best = model, sample
+    while len(chosen) > 1:
+        middle = len(chosen) // 2
+        tries: list[Sequence[int]] = [chosen[:middle], chosen[middle:]]
+        if len(chosen) > 2:
+            tries += [chosen[:-1], chosen[1:]]
+        for candidate in tries:
+            part, numbers = cut(model, candidate)
+            if not all(numbers[t] in values for t in part.subgraphs[0].inputs):
+                continue
+            fed = tuple(values[numbers[t]] for t in part.subgraphs[0].inputs)
+            if check(compacted(part), fed):
+                chosen, best = tuple(candidate), (compacted(part), fed)
+                break
+        else:
+            break
+    return chosen, *best
+
+
+def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
+    """Narrowed to an element at which the check still holds; a few are tried, spread over the output."""
+    shape = outputs_of(model, profile, sample)[0].shape
+    size = int(np.prod(shape, dtype=np.int64))
+    for flat in np.unique(np.linspace(0, max(size - 1, 0), 8).astype(np.int64)):
+        element = tuple(int(i) for i in np.unravel_index(int(flat), shape))
+        for smaller, fed, _ in narrowings(model, sample, _box(element)):
+            if _outputs_or_none(smaller, profile, fed) is not None and check(compacted(smaller), fed):
+                return compacted(smaller), fed
+    return model, sample
+
+
+def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
+    """Of a plane of one channel the quarter in which the check still holds, again and again."""
+    while True:
+        shape = outputs_of(model, profile, sample)[0].shape
+        if len(shape) != 4 or shape[0] != 1 or shape[3] != 1:
+            return model, sample
+        rims = (0, 1) if min(shape[1:3]) > 4 else (0,)
+        boxes = [
+            (slice(0, 1), y, x, slice(0, 1)) for r in rims for y in _halves(shape[1], r) for x in _halves(shape[2], r)
+        ]
+        ways = ((m, fed) for box in boxes for m, fed, _ in narrowings(model, sample, box))
+        less = ((compacted(m), fed) for m, fed in ways if _is_less(m, fed, profile, shape))
+        held = next(((m, fed) for m, fed in less if check(m, fed)), None)
+        if held is None:
+            return model, sample
+        model, sample = held
+
+
+def _halves(extent: int, rim: int) -> list[slice]:
+    """Both halves, without the rim, whose windows may lie over an edge."""
+    middle = (extent + 1) // 2
+    return [s for s in (slice(rim, middle), slice(middle, extent - rim)) if s.start < s.stop]
+
+
+def _is_less(model: Model, sample: Sample, profile: Profile, shape: tuple[int, ...]) -> bool:
+    found = _outputs_or_none(model, profile, sample)
+    return found is not None and found[0].size < int(np.prod(shape, dtype=np.int64))
+
+
+def _box(element: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(i, i + 1) for i in element)
+
+
+def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
+    """Blocks of input values set to the code of zero while the check holds: halves, quarters, eighths."""
+    graph = model.subgraphs[0]
+    zeros = [_zero(model, tensor) for tensor in graph.inputs]
+    for position, zero in enumerate(zeros):
+        for parts in (1, 2, 4, 8):
+            for block in np.array_split(np.arange(sample[position].size), parts):
+                changed = sample[position].copy()
+                changed.reshape(-1)[block] = zero
+                candidate = (*sample[:position], changed, *sample[position + 1 :])
+                if not np.array_equal(changed, sample[position]) and check(model, candidate):
+                    sample = candidate
+    return sample
+
+
+def _zero(model: Model, tensor: int) -> int:
+    q = model.subgraphs[0].tensors[tensor].quantization
+    return int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
+
+
+def outputs_of(model: Model, profile: Profile, sample: Sample) -> Sample:
+    """What the profile gives."""
+    graph = model.subgraphs[0]
+    shapes = {t: v.shape for t, v in zip(graph.inputs, sample, strict=True)}
+    trace = run(make_plan(model, profile, input_shapes=shapes), dict(zip(graph.inputs, sample, strict=True)))
+    return tuple(trace.values[t] for t in graph.outputs)
+
+
+def _outputs_or_none(model: Model, profile: Profile, sample: Sample) -> Sample | None:
+    try:
+        return outputs_of(model, profile, sample)
+    except TflqError:
+        return None

@@ -1,0 +1,154 @@
+"""Memory that a runtime used twice: dumped values that a later operator had written over when the dump was taken.
+
+A dump read after the run holds one state of the memory. Where a later tensor lay in the same place, both entries have
+the same bytes on all of what they share. That alone is no proof: an operator that only moves elements makes the same of
+a faulty tensor. So what lies between the two is computed, and tells which of them is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.dump import Dump
+from tflq.errors import TflqError
+from tflq.inspection.difference import difference, unequal
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.surgery.cut import cut
+from tflq.verification.comparison import last_makers
+
+Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
+
+#: Shared bytes that matter have to be as various as this, not to be equal by chance.
+_TELLING = 4
+#: Planners of memory begin tensors at multiples of this many bytes at least (tflite-micro; LiteRT takes 64).
+_ALIGNMENT = 16
+#: How many first bytes of a tensor are sought in another, and in how many places all that is shared is then compared.
+_HEAD, _PLACES = 64, 16
+
+
+def overwritten_by(
+    model: Model, dump: Dump, profile: Profile, tensor: int, computed: Mapping[int, Array]
+) -> int | None:  # fmt: skip
+    """The later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
+
+    `computed` are values of the tensors made before, and `tensor`'s own where it is known (of a graph input it is not).
+    """
+    graph, makers = model.subgraphs[0], last_makers(model)
+    mine, known = dump.tensors[tensor], computed.get(tensor)
+    if tensor in graph.outputs or graph.tensors[tensor].is_variable or mine.dtype.hasobject:
+        return None
+    if known is None and _is_believed(model, dump, profile, tensor):
+        return None
+    suspect = _suspect(mine, known)
+    last = _last_reader(model, makers, tensor)
+    for other in sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t]):
+        in_place = makers[other] == last
+        shared = _shared(mine, dump.tensors[other], suspect, in_place) if other in dump.tensors else None
+        if shared is not None and not _follows(model, dump, profile, tensor, other, shared, computed):
+            return other
+    return None
+
+
+def _last_reader(model: Model, makers: Mapping[int, int], tensor: int) -> int:
+    """The operator from which on its place may be taken: by this one's results in place, by later ones' anyhow."""
+    readers = [i for i, o in enumerate(model.subgraphs[0].operators) if tensor in o.inputs]
+    return max(readers, default=makers.get(tensor, -1) + 1)
+
+
+def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
+    """Bytes that may be another tensor's: of the elements that differ from what is known, else all."""
+    if known is None or known.shape != mine.shape or known.dtype != mine.dtype:
+        return np.ones(mine.nbytes, bool)
+    return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
+
+
+def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bool) -> slice | None:
+    """Bytes of `theirs` that `mine` has too: laid over each other as planners do, all that both have, if telling."""
+    if theirs.dtype.hasobject:
+        return None
+    a, b = _bytes(mine), _bytes(theirs)
+    shifts = (0,) if in_place else (*_places(a, b), *(-place for place in _places(b, a)))
+    for shift in shifts:
+        low, high = max(0, -shift), min(len(a), len(b) - shift)
+        telling = len(np.unique(a[low:high][suspect[low:high]])) >= _TELLING
+        if telling and np.array_equal(a[low:high], b[low + shift : high + shift]):
+            return slice(low + shift, high + shift)
+    return None
+
+
+def _places(head: Bytes, whole: Bytes) -> list[int]:
+    """Where one tensor may start inside another: its first bytes are there, as far as the other reaches."""
+    places = np.arange(0, len(whole), _ALIGNMENT)
+    places = places[whole[places] == head[0]] if len(head) else places[:0]
+    for step in range(1, min(_HEAD, len(head))):
+        beyond = places + step >= len(whole)
+        places = places[beyond | (whole[np.where(beyond, 0, places + step)] == head[step])]
+    return [int(place) for place in places[:_PLACES]]
+
+
+def _bytes(value: Array) -> Bytes:
+    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+
+
+def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> bool:
+    """Whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
+    operators = model.subgraphs[0].operators
+    index = next((i for i, o in enumerate(operators) if tensor in o.inputs), None)
+    made = None if index is None else _computed(model, profile, [index], dump.tensors)
+    if index is None or made is None:
+        return True
+    results = [t for t in operators[index].outputs if t in made and t in dump.tensors]
+    found = [difference(dump.tensors[t], made[t]) for t in results]
+    return 2 * sum(d.elements if d.problem else d.differing for d in found) <= sum(d.elements for d in found)
+
+
+def _follows(
+    model: Model, dump: Dump, profile: Profile, tensor: int, other: int, shared: slice, computed: Mapping[int, Array]
+) -> bool:  # fmt: skip
+    """Whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
+    between = _between(model, last_makers(model).get(tensor, -1), other)
+    if not any(tensor in model.subgraphs[0].operators[index].inputs for index in between):
+        return False
+    wanted = _bytes(dump.tensors[other])[shared]
+
+    def gives(values: Mapping[int, Array]) -> bool | None:
+        made = _computed(model, profile, between, values)
+        return None if made is None else np.array_equal(_bytes(made[other])[shared], wanted)
+
+    values = {**dump.tensors, **computed}
+    if gives({**values, tensor: dump.tensors[tensor]}) is False:
+        return False
+    return tensor not in computed or not gives(values)
+
+
+def _computed(
+    model: Model, profile: Profile, operators: Sequence[int], values: Mapping[int, Array]
+) -> dict[int, Array] | None:  # fmt: skip
+    """What some operators make of `values`, by tensor index; None where one cannot be run or lacks an input."""
+    part, numbers = cut(model, operators)
+    if not all(numbers[i] in values for i in part.subgraphs[0].inputs):
+        return None
+    fed = {i: values[numbers[i]] for i in part.subgraphs[0].inputs}
+    try:
+        plan = make_plan(part, profile, input_shapes={i: value.shape for i, value in fed.items()})
+        return {numbers[i]: value for i, value in run(plan, fed, keep_all=True).values.items()}
+    except TflqError:
+        return None
+
+
+def _between(model: Model, maker: int, other: int) -> list[int]:
+    """The operators after `maker` that `other` depends on."""
+    wanted, found = {other}, []
+    operators = model.subgraphs[0].operators
+    for index in range(len(operators) - 1, maker, -1):
+        if wanted & set(operators[index].outputs):
+            found.append(index)
+            wanted |= {t for t in operators[index].inputs if t >= 0}
+    return found

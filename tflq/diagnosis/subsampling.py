@@ -1,0 +1,137 @@
+"""One operator on a thinner image: most rows and columns left out, the results of those that remain unchanged.
+
+What lies at the image's borders stays at its borders, so that padding does what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.localization import Alone
+from tflq.errors import TflqError
+from tflq.inspection.difference import unequal
+from tflq.inspection.parts import parts_of
+from tflq.kernels.geometry.windows import Window
+from tflq.profiles import Profile
+
+Array = NDArray[Any]
+Spans = list[tuple[int, int]]
+
+#: Results of fewer elements are not worth it.
+_WORTH = 1 << 14
+#: Rows, and columns, that are kept at each border and around one place, in outputs.
+_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One axis of an image: which rows of it are kept, and which output rows see nothing else.
+
+    `made` are those output rows, `now` their numbers on the thinner image.
+    """
+
+    rows: NDArray[np.int64]
+    made: NDArray[np.int64]
+    now: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thinner:
+    """The operator alone on the thinner image. `got` of `alone` is whole rows and columns of what was got."""
+
+    alone: Alone
+    down: Axis
+    across: Axis
+
+    def of(self, values: Mapping[int, Array]) -> dict[int, Array]:
+        """What it made, as far as it is what the whole image's results are."""
+        return {t: values[t][:, self.down.now][:, :, self.across.now] for t in self.alone.got if t in values}
+
+
+def thinned(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> Thinner | None:
+    """The operator on a thinner image, checked against `base`, the profile's whole results; None where it has none."""
+    window = _window(alone, profile)
+    if window is None:
+        return None
+    ((tensor, seen),) = alone.got.items()
+    apart = np.argwhere(unequal(base[tensor], seen))
+    place = apart[len(apart) // 2] if len(apart) else np.zeros(4, np.int64)
+    w = window
+    reach = ((w.kernel_h - 1) * w.dilation_h + 1, (w.kernel_w - 1) * w.dilation_w + 1)
+    down = _axis(w.height, w.out_h, w.stride_h, w.pad_top, reach[0], int(place[1]))
+    across = _axis(w.width, w.out_w, w.stride_w, w.pad_left, reach[1], int(place[2]))
+    images = {p: x[:, down.rows][:, :, across.rows] for p, x in alone.inputs.items()}
+    got = {tensor: seen[:, down.made][:, :, across.made]}
+    thinner = Thinner(replace(alone, inputs=images, got=got), down, across)
+    try:
+        made = thinner.of(thinner.alone.run(thinner.alone.plan(profile)))
+    except (TflqError, IndexError):
+        return None
+    right = base[tensor][:, down.made][:, :, across.made]
+    return thinner if got[tensor].size and np.array_equal(made[tensor], right) else None
+
+
+def _window(alone: Alone, profile: Profile) -> Window | None:
+    """The operator's window over its images; of an operator that goes element by element that of one tap."""
+    images = list(alone.inputs.values())
+    if len(alone.got) != 1 or not images or any(x.ndim != 4 for x in images):
+        return None
+    (seen,) = alone.got.values()
+    if seen.ndim != 4 or seen.size < _WORTH or any(x.shape[:3] != images[0].shape[:3] for x in images):
+        return None
+    prepared = alone.plan(profile).steps[0].prepared
+    windows = parts_of(None if prepared is None else prepared.data, Window)
+    height, width = images[0].shape[1:3]
+    window = next((part.value for part in windows), Window.of_one_tap(height, width))
+    over_image = (window.height, window.width) == (height, width)
+    return window if over_image and (window.out_h, window.out_w) == seen.shape[1:3] else None
+
+
+def _axis(size: int, out: int, stride: int, before: int, reach: int, place: int) -> Axis:
+    """Keep the rows that the first and last outputs see, and those around `place`; gaps are multiples of the stride.
+
+    As many rows as a window of several has stay around each, so that a window may sit elsewhere by its padding.
+    """
+    margin = reach if reach > 1 else 0
+    kept = np.zeros(out, bool)
+    for at in (0, place, out - 1):
+        kept[max(0, at - _KEPT) : at + _KEPT + 1] = True
+    rows = np.zeros(size, bool)
+    for y in np.flatnonzero(kept).tolist():
+        rows[max(0, y * stride - before - margin) : max(0, y * stride - before + reach + margin)] = True
+    spans = _aligned(_spans(rows), size, stride)
+    starts = np.array([a for a, _ in spans])
+    gone = np.cumsum(starts - np.array([0, *(b for _, b in spans[:-1])]))  # rows left out before each span
+    made, now = [], []
+    for y in range(out):
+        first, last = y * stride - before - margin, y * stride - before + reach + margin
+        for (a, b), lost in zip(spans, gone, strict=True):
+            if (a <= first or a == 0) and (last <= b or b == size):
+                made.append(y)
+                now.append(y - int(lost) // stride)
+                break
+    return Axis(np.concatenate([np.arange(a, b) for a, b in spans]), np.array(made, int), np.array(now, int))
+
+
+def _spans(rows: NDArray[np.bool_]) -> Spans:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]]).astype(np.int8)))
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+def _aligned(spans: Spans, size: int, stride: int) -> Spans:
+    """The same from the first row to the last, with gaps that are multiples of the stride: gaps shrink to that."""
+    spans = [(0, spans[0][1]), *spans[1:]]
+    spans[-1] = (spans[-1][0], size)
+    joined: Spans = [spans[0]]
+    for a, b in spans[1:]:
+        gap = (a - joined[-1][1]) // stride * stride
+        if gap <= 0:
+            joined[-1] = (joined[-1][0], b)
+        else:
+            joined.append((joined[-1][1] + gap, b))
+    return joined

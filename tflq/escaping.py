@@ -1,0 +1,45 @@
+"""Text that comes from files, made fit to be shown: escaped where it cannot be printed, shortened where it is long."""
+
+from __future__ import annotations
+
+#: Characters of a name, and of a whole line or message, beyond which the middle is left out.
+NAME, TEXT = 300, 4000
+
+_ESCAPED_BYTES = range(0xDC80, 0xDD00)  # what Python's "surrogateescape" makes of bytes that are not UTF-8
+
+
+def printable(text: str, most: int = TEXT) -> str:
+    """`text` on one line, without control characters, at most about `most` characters long.
+
+    What is not printable becomes a backslash escape: `\\x1b`, `\\n`, `\\u202e`; a byte that was not UTF-8 is `\\xff`.
+    """
+    if len(text) > most:
+        kept = most // 2
+        text = f"{text[:kept]} ... ({len(text) - 2 * kept:,} characters left out) ... {text[-kept:]}"
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def shown(name: str) -> str:
+    """A name out of a file, escaped and short enough for a table."""
+    return printable(name, NAME)
+
+
+def quoted(name: object) -> str:
+    """A name between quotes, as `shown`; a number without."""
+    return f"'{shown(name)}'" if isinstance(name, str) else shown(repr(name))
+
+
+def valid(text: str) -> str:
+    """`text` with lone surrogates escaped, so that it can be encoded as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join(_escaped(c) if "\ud800" <= c <= "\udfff" else c for c in text)
+    return text
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code - 0xDC00:02x}" if code in _ESCAPED_BYTES else character.encode("unicode_escape").decode()

@@ -1,0 +1,191 @@
+"""Two models side by side: operators, options, tensors, weights in LSB, scales and the constants derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+
+from tflq.api.files import Source
+from tflq.api.subject import ModelFacts, subject
+from tflq.errors import TflqError
+from tflq.inspection.constants import constants_of
+from tflq.inspection.difference import difference
+from tflq.inspection.operators import prepare_alone
+from tflq.interpreter.constants import constant_of
+from tflq.ir import Model, Operator, TensorSpec
+from tflq.profiles import Profile
+from tflq.profiles import by_name as profile_by_name
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs. `first` and `second` are operator indices, None where a model lacks the operator.
+
+    `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale,
+    zero point or values>" or "derived <constant>". Of a change of the model itself both indices are None, `op` is ""
+    and `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
+    """
+
+    first: int | None
+    second: int | None
+    op: str
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDiff:
+    """Both models, and what differs between their first subgraphs, in order."""
+
+    first: ModelFacts
+    second: ModelFacts
+    changes: tuple[Change, ...]
+
+
+def diff(first: Source | Model, second: Source | Model, profile: str | Profile = "litert-ref") -> ModelDiff:
+    """What differs between the first subgraphs; operators are matched by type, in order.
+
+    Derived constants are those that `profile` prepares both operators with.
+    """
+    a, b, chosen = subject(first), subject(second), profile_by_name(profile)
+    changes: list[Change] = []
+    pairs: dict[int, int] = {}
+    for tag, i0, i1, j0, j1 in SequenceMatcher(None, _types(a.model), _types(b.model), autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs |= dict(zip(range(i0, i1), range(j0, j1), strict=True))
+            continue
+        changes += [Change(i, None, _types(a.model)[i], "operator", _types(a.model)[i], "none") for i in range(i0, i1)]
+        changes += [Change(None, j, _types(b.model)[j], "operator", "none", _types(b.model)[j]) for j in range(j0, j1)]
+    for i, j in pairs.items():
+        op = _types(a.model)[i]
+        found = (*_operators(a.model, b.model, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
+        changes += [Change(i, j, op, *change) for change in found]
+    edges = (Change(None, None, "", *change) for change in _edges(a.model, b.model, pairs))
+    return ModelDiff(a.facts, b.facts, (*edges, *sorted(changes, key=_place)))
+
+
+_Found = tuple[str, str, str]
+
+
+def _place(change: Change) -> tuple[int, int]:
+    return (change.first if change.first is not None else change.second or 0, change.second or 0)
+
+
+def _edges(a: Model, b: Model, pairs: dict[int, int]) -> Iterator[_Found]:
+    """What the graphs take and give."""
+    if len(a.subgraphs) != len(b.subgraphs):
+        yield "subgraphs", str(len(a.subgraphs)), str(len(b.subgraphs))
+    one, two = a.subgraphs[0], b.subgraphs[0]
+    for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
+        if len(first) != len(second):
+            yield f"model {kind}s", str(len(first)), str(len(second))
+        for position, (x, y) in enumerate(zip(first, second, strict=False)):
+            yield from ((f"model {kind} {position} {what}", p, q) for what, p, q in _tensors(a, b, x, y))
+            makers = _maker(a, x), _maker(b, y)
+            if pairs.get(makers[0], makers[0]) != makers[1]:
+                yield f"model {kind} {position} maker", str(makers[0]), str(makers[1])
+
+
+def _types(model: Model) -> list[str]:
+    codes = (model.operator_codes[o.opcode_index] for o in model.subgraphs[0].operators)
+    return [code.custom_code or code.name if code.name == "CUSTOM" else code.name for code in codes]
+
+
+def _operators(a: Model, b: Model, i: int, j: int, pairs: dict[int, int]) -> Iterator[_Found]:
+    one, two = a.subgraphs[0].operators[i], b.subgraphs[0].operators[j]
+    versions = a.operator_codes[one.opcode_index].version, b.operator_codes[two.opcode_index].version
+    if versions[0] != versions[1]:
+        yield "version", str(versions[0]), str(versions[1])
+    yield from _options(one, two)
+    for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
+        if len(first) != len(second):
+            yield f"{kind}s", str(len(first)), str(len(second))
+        for position, (x, y) in enumerate(zip(first, second, strict=False)):
+            yield from ((f"{kind} {position} {what}", before, after) for what, before, after in _tensors(a, b, x, y))
+            makers = _maker(a, x), _maker(b, y)
+            if kind == "input" and pairs.get(makers[0], makers[0]) != makers[1]:
+                yield f"input {position} maker", str(makers[0]), str(makers[1])
+
+
+def _maker(model: Model, tensor: int) -> int:
+    """The operator that makes the tensor, -1 where none does."""
+    operators = model.subgraphs[0].operators
+    return next((i for i, o in enumerate(operators) if tensor >= 0 and tensor in o.outputs), -1)
+
+
+def _options(one: Operator, two: Operator) -> Iterator[_Found]:
+    first, second = (dict(o.options.fields) if o.options is not None else {} for o in (one, two))
+    for name in {**first, **second}:
+        before, after = first.get(name), second.get(name)
+        if not np.array_equal(np.asarray(before, object), np.asarray(after, object)):
+            yield f"options.{name}", str(before), str(after)
+
+
+def _tensors(a: Model, b: Model, x: int, y: int) -> Iterator[_Found]:
+    if x < 0 or y < 0:
+        if x != y:
+            yield "present", str(x >= 0), str(y >= 0)
+        return
+    one, two = a.subgraphs[0].tensors[x], b.subgraphs[0].tensors[y]
+    if one.type != two.type:
+        yield "type", getattr(one.type, "label", str(one.type)), getattr(two.type, "label", str(two.type))
+    if one.shape != two.shape:
+        yield "shape", str(list(one.shape)), str(list(two.shape))
+    yield from _quantization(one, two)
+    before, after = constant_of(a, one), constant_of(b, two)
+    if before is None or after is None:
+        if (before is None) != (after is None):
+            yield "stored", str(before is not None), str(after is not None)
+        return
+    found = difference(before, after)
+    if not found.same:
+        text = found.problem or f"{found.differing} of {found.elements} differ, up to {found.largest} {found.unit}"
+        yield "values", "", text
+
+
+def _quantization(one: TensorSpec, two: TensorSpec) -> Iterator[_Found]:
+    for name in ("scale", "zero_point"):
+        first, second = (np.zeros(0) if s.quantization is None else getattr(s.quantization, name) for s in (one, two))
+        if first.shape != second.shape:
+            yield name.replace("_", " "), f"{first.size} entries", f"{second.size} entries"
+        elif not np.array_equal(first, second):
+            where = int(np.argmax(first != second))
+            at = f" at {where} of {first.size}" if first.size > 1 else ""
+            yield name.replace("_", " "), f"{first[where]}{at}", f"{second[where]}{at}"
+
+
+def _derived(a: Model, b: Model, i: int, j: int, profile: Profile) -> Iterator[_Found]:
+    one, two = _constants(a, i, profile), _constants(b, j, profile)
+    for name in {**one, **two}:
+        if one.get(name) != two.get(name):
+            yield f"derived {name}", *_first_unequal(one.get(name), two.get(name))
+
+
+def _first_unequal(before: Any, after: Any) -> tuple[str, str]:
+    if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after) > 1:
+        where = next(k for k, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1])
+        count = sum(x != y for x, y in zip(before, after, strict=True))
+        return f"{before[where]} at {where}", f"{after[where]} at {where} ({count} such)"
+    plain = [v[0] if isinstance(v, tuple) and len(v) == 1 else v for v in (before, after)]
+    return str(plain[0]), str(plain[1])
+
+
+def _constants(model: Model, index: int, profile: Profile) -> dict[str, Any]:
+    try:
+        prepared = prepare_alone(model, index, profile).prepared
+    except TflqError as error:
+        return {"refusal": str(error)}
+    if prepared is None:
+        return {}
+    found = constants_of(prepared)
+    stages = {
+        f"{stage.field} {name}": getattr(stage, name)
+        for stage in found.stages
+        for name in ("kind", "mantissa", "shift", "low", "high")
+    }
+    return {**stages, **dict(found.scalars)}

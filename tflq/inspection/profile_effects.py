@@ -1,0 +1,178 @@
+"""What other profiles would do with a model's operators, told from what these are prepared with. Nothing is run.
+
+Equal constants under the same evaluation give equal bits; where they differ the bits can differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.api.files import Source
+from tflq.api.subject import ModelFacts, subject
+from tflq.errors import TflqError
+from tflq.inspection.constants import named_parts
+from tflq.inspection.operators import prepare_alone
+from tflq.inspection.profile_pairs import unwrapped
+from tflq.ir import Model
+from tflq.kernels.kernel import Prepared
+from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
+from tflq.numerics.multiplier import Multiplier, ShortMultiplier
+from tflq.numerics.stages import OutputStage
+from tflq.profiles import Profile
+
+__all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A profile under which an operator is prepared otherwise, and the first constant that is different.
+
+    `field` is "kernel" where it is the evaluation, and "refused" where one of the two takes no such operator.
+    """
+
+    profile: str
+    field: str
+    base: str
+    here: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEffects:
+    """One operator. `effects` is empty where all profiles give the same bits."""
+
+    index: int
+    op: str
+    types: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """A model's first subgraph under several profiles."""
+
+    model: ModelFacts
+    base: str
+    profiles: tuple[str, ...]
+    operators: tuple[OperatorEffects, ...]
+
+
+def profile_effects(model: Source | Model, base: Profile, others: Sequence[Profile]) -> Effects:
+    """Prepare every operator under every profile, each by itself."""
+    target = subject(model)
+    graph = target.model.subgraphs[0]
+    operators = []
+    for index, operator in enumerate(graph.operators):
+        reference = _prints(target.model, index, base)
+        effects = tuple(_effects(target.model, index, reference, others))
+        names = [
+            " ".join(getattr(graph.tensors[t].type, "label", "?") if t >= 0 else "none" for t in tensors)
+            for tensors in (operator.inputs, operator.outputs)
+        ]
+        code = target.model.operator_codes[operator.opcode_index]
+        op = code.custom_code or code.name if code.name == "CUSTOM" else code.name
+        operators.append(OperatorEffects(index, op, " -> ".join(names), effects))
+    return Effects(target.facts, base.name, tuple(p.name for p in others), tuple(operators))
+
+
+def _effects(
+    model: Model, index: int, reference: dict[str, str] | str, others: Sequence[Profile]
+) -> Iterator[Effect]:  # fmt: skip
+    for profile in others:
+        what = _difference(reference, _prints(model, index, profile))
+        if what:
+            yield Effect(profile.name, *what)
+
+
+def _difference(base: dict[str, str] | str, other: dict[str, str] | str) -> tuple[str, str, str] | None:
+    """The first constant that differs: its name and both values. None where none does."""
+    if isinstance(base, str) or isinstance(other, str):
+        if isinstance(base, str) and isinstance(other, str):
+            return None
+        return "refused", base if isinstance(base, str) else "", other if isinstance(other, str) else ""
+    for name in (*base, *(name for name in other if name not in base)):
+        if base.get(name) != other.get(name):
+            return name, base.get(name, "none"), other.get(name, "none")
+    return None
+
+
+def _prints(model: Model, index: int, profile: Profile) -> dict[str, str] | str:
+    """What decides an operator's bits, by name; or why it is refused."""
+    try:
+        step = prepare_alone(model, index, profile)
+    except TflqError as error:
+        return str(error).split(": ", 1)[-1].split(", under profile")[0]
+    if step.prepared is None:  # bound when the model runs: all that is known is which kernel will do it
+        return {"kernel": _name(step.kernel.prepare)}
+    return dict(_walk("kernel", step.prepared))
+
+
+def _walk(name: str, prepared: Prepared) -> Iterator[tuple[str, str]]:
+    yield name, _name(prepared.eval)
+    yield "shapes", str(prepared.shapes)
+    yield from _leaves("", prepared.data)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    whole = unwrapped(function)
+    return f"{whole.__module__.removeprefix('tflq.kernels.')}.{whole.__qualname__}"
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every constant below `value`, as text: stages by class and multiplier, arrays by digest."""
+    if isinstance(value, np.ndarray):
+        yield name, _array(value)
+    elif isinstance(value, ZeroPoints):
+        yield name, _array(value.codes)
+    elif isinstance(value, OutputStage) and not isinstance(value, type):
+        yield name, _stage(value)
+    elif isinstance(value, (Clamp, NumberClamp, Multiplier, ShortMultiplier)):
+        owner, dot, field_name = name.rpartition(".")
+        yield from ((f"{owner}{dot}{part}", str(number)) for part, number in named_parts(field_name, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _leaves(f"{name}.{field.name}" if name else field.name, getattr(value, field.name))
+    elif isinstance(value, (tuple, list)):
+        for position, item in enumerate(value):
+            yield from _leaves(f"{name}[{position}]", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(f"{name}[{key}]", item)
+    elif callable(value) and not isinstance(value, type):
+        yield name, _name(value) if hasattr(unwrapped(value), "__qualname__") else type(value).__name__
+    else:
+        yield name, str(value)
+
+
+def _stage(stage: Any) -> str:
+    parts = [f"{type(stage).__name__}"]
+    for name in ("mantissa", "shift"):
+        values = getattr(stage, name, None)
+        if values is not None:
+            parts.append(f"{name} {_short(values)}")
+    if len(parts) == 1:
+        parts.append(f"x {_short(stage.real)}")
+    parts += [f"{f.name} {_stage(getattr(stage, f.name))}" for f in _inner_stages(stage)]
+    return " ".join(parts)
+
+
+def _inner_stages(stage: Any) -> list[Any]:
+    if not is_dataclass(stage):
+        return []
+    return [f for f in fields(stage) if isinstance(getattr(stage, f.name), OutputStage)]
+
+
+def _short(values: Any) -> str:
+    entries = np.ravel(values)
+    if entries.size and bool(np.all(entries == entries[0])):
+        return str(entries[0])
+    return _array(entries)
+
+
+def _array(values: Any) -> str:
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:12]
+    return f"{values.dtype}{list(values.shape)} #{digest}"

@@ -1,0 +1,189 @@
+"""Two profiles side by side: the operators and types for which they have other kernels, or other primitives.
+
+What a kernel's prepare reads of the `Arithmetic` is found in its code: the fields that it, or a function of the kernels
+package that it refers to, names. That is read, not run; a field named for one form counts for all that share the code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import cache, partial
+from itertools import product
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.signature import Signature, Slot
+from tflq.kernels.table import KernelTable, find
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.profiles import Profile
+
+#: Shown where a profile has no kernel.
+NONE = "none"
+_FIELDS = frozenset(field.name for field in fields(Arithmetic))
+_PACKAGE = "tflq.kernels."
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """What differs: a field of the arithmetic or "kernel", and how each of the two profiles fills it."""
+
+    name: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairDifference:
+    """One operator with operand types, as "int8 -> int8", or "all". `notes` are what kernels of other runtimes say of
+    themselves.
+    """
+
+    op: str
+    types: tuple[str, ...]
+    primitives: tuple[Primitive, ...]
+    notes: tuple[str, ...] = ()
+
+
+def compare_profiles(first: Profile, second: Profile) -> tuple[PairDifference, ...]:
+    """Every difference, by operator."""
+    found: list[PairDifference] = []
+    for op in sorted({*first.kernels, *second.kernels}):
+        found += _merged(_differences(first, second, op))
+    return tuple(found)
+
+
+def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDifference]:
+    missing = [op not in profile.kernels for profile in (first, second)]
+    if any(missing):
+        homes = (NONE if gone else home(p.kernels[op][0]) for gone, p in zip(missing, (first, second), strict=True))
+        yield PairDifference(op, ("all",), (Primitive("kernel", *homes),))
+        return
+    seen: set[Signature] = set()
+    for row in (*first.kernels.get(op, ()), *second.kernels.get(op, ())):
+        for form in _forms(row.signature):
+            if form in seen:
+                continue
+            seen.add(form)
+            one, other = (_row(p.kernels, row, form) for p in (first, second))
+            primitives = tuple(_primitives(first, second, one, other, form))
+            if primitives:
+                notes = [_note(k) for k in (one, other) if k is not None and home(one) != home(other)]
+                yield PairDifference(op, (str(form),), primitives, tuple(dict.fromkeys(filter(None, notes))))
+
+
+def _merged(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
+    """Forms with the same differences as one."""
+    groups: dict[tuple[str, tuple[Primitive, ...], tuple[str, ...]], list[str]] = {}
+    for d in differences:
+        groups.setdefault((d.op, d.primitives, d.notes), []).extend(d.types)
+    for (op, primitives, notes), types in groups.items():
+        yield PairDifference(op, tuple(types), primitives, notes)
+
+
+def _forms(signature: Signature) -> Iterator[Signature]:
+    """Every choice of the alternatives, with everything optional there."""
+    count = len(signature.inputs)
+    # Operands beyond the third follow the first alternative: they make no difference between rows.
+    inputs = [slot.choices if position < 3 else slot.choices[:1] for position, slot in enumerate(signature.inputs)]
+    for chosen in product(*inputs, *(slot.choices for slot in signature.outputs)):
+        yield Signature(chosen[:count], chosen[count:])
+
+
+def _row(kernels: KernelTable, like: Kernel, form: Signature) -> Kernel | None:
+    def types(slots: tuple[Slot, ...]) -> list[TensorType]:
+        return [TensorType.FLOAT32 if slot.types is None else slot.types[0] for slot in slots]
+
+    return find(kernels, like.op, like.versions[0], types(form.inputs), types(form.outputs), like.sparse)
+
+
+def _primitives(
+    first: Profile, second: Profile, one: Kernel | None, other: Kernel | None, form: Signature
+) -> Iterator[Primitive]:  # fmt: skip
+    if home(one) != home(other):
+        yield Primitive("kernel", home(one), home(other))
+    if one is None or other is None or not form.has_integers:
+        return
+    for name in sorted(fields_read(one.prepare) & fields_read(other.prepare)):
+        if name.endswith("_wide") and not form.starts_with(TensorType.INT16):
+            continue
+        values = getattr(first.arithmetic, name), getattr(second.arithmetic, name)
+        if values[0] != values[1]:
+            yield Primitive(name, *map(named, values))
+
+
+@cache
+def home(kernel: Kernel | None) -> str:
+    """The family and file that hold a row, such as "reference.mul"."""
+    if kernel is None:
+        return NONE
+    for name, module in tuple(sys.modules.items()):
+        if name.startswith(_PACKAGE) and any(_is_same(row, kernel) for row in getattr(module, "KERNELS", ())):
+            return name.removeprefix(_PACKAGE)
+    return str(unwrapped(kernel.prepare).__module__).removeprefix(_PACKAGE)
+
+
+def _is_same(row: Kernel, kernel: Kernel) -> bool:
+    """Whether `kernel` is that row, or the same for other versions."""
+    return row is kernel or (row.op, row.signature, row.prepare) == (kernel.op, kernel.signature, kernel.prepare)
+
+
+def _note(kernel: Kernel) -> str:
+    """What a kernel that is not the reference's says of itself: the first sentence of its file."""
+    where = home(kernel)
+    module = sys.modules.get(_PACKAGE + where)
+    if where.startswith("reference.") or module is None:
+        return ""
+    return f"{where}: {(module.__doc__ or '').split(chr(10), 1)[0].rstrip('.')}"
+
+
+def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a partial application holds."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def named(value: Any) -> str:
+    """A stage or rule in words: its class or its function."""
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, type):
+        own = value.__name__
+        return owner.__name__ if own == "of" else f"{owner.__name__}.{own}"
+    return str(getattr(value, "__qualname__", type(value).__name__)).split(".<locals>")[0].removesuffix(".of")
+
+
+@cache
+def fields_read(function: Callable[..., Any]) -> frozenset[str]:
+    """The fields of `Arithmetic` that `function` names, itself or through other functions of the kernels package."""
+    found: set[str] = set()
+    waiting: list[Callable[..., Any]] = [function]
+    seen: set[Any] = set()
+    while waiting:
+        current = unwrapped(waiting.pop())
+        if not isinstance(current, FunctionType) or current in seen:
+            continue
+        seen.add(current)
+        if not current.__module__.startswith("tflq.kernels"):
+            continue
+        names = set(_names(current.__code__))
+        found |= names & _FIELDS
+        reached = [current.__globals__.get(name) for name in names]
+        reached += [cell.cell_contents for cell in current.__closure__ or ()]
+        reached += [getattr(module, name, None) for module in reached if _is_kernel_module(module) for name in names]
+        waiting += [value for value in reached if callable(value)]
+    return frozenset(found)
+
+
+def _is_kernel_module(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.startswith(_PACKAGE)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

@@ -1,0 +1,113 @@
+"""Arrays that enter from outside: from callers, files, recordings, dumps and runtimes.
+
+Kernels are compiled without bounds checks and rely on the type and the shape of what they are given. So every array
+that this package has not made itself goes through `admit` before it meets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from tflq.errors import InputError, ShapeError, TypeMismatchError, UnsupportedError
+from tflq.ir import CARRIER, TensorSpec, TensorType
+from tflq.kernels.kernel import Array
+
+#: Types whose dtype outside differs from the one they are carried in.
+OUTSIDE = MappingProxyType(
+    {TensorType.STRING: np.bytes_, TensorType.FLOAT8_E4M3FN: np.int8, TensorType.FLOAT8_E5M2: np.int8}
+)
+
+#: Code ranges of the types that travel unpacked, one element a byte.
+_RANGES = MappingProxyType({TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)})
+
+
+def admit(value: object, type_: TensorType | int, shape: Sequence[int] | None, name: str) -> Array:
+    """Return `value` as kernels carry a tensor of that type: native byte order, C-contiguous, aligned.
+
+    Strings become bytes. Numbers are not converted: their type must be the tensor's. A copy is made only where
+    something has to change.
+
+    Args:
+        value: An array, or what NumPy makes one of.
+        type_: The tensor's type.
+        shape: Its shape, with -1 for a dimension of any size; None for any shape.
+        name: What errors call it.
+
+    Raises:
+        TypeMismatchError: Elements of another type.
+        ShapeError: Another shape.
+        InputError: No array, a code beyond the range of a 4-bit or 2-bit type, or text that is not UTF-8.
+        UnsupportedError: The tensor's type is unknown.
+    """
+    if not isinstance(type_, TensorType):
+        raise UnsupportedError("tensor", types=f"type {type_}", reason=name)
+    array = _array(value, name)
+    array = _strings(array, name) if type_ == TensorType.STRING else _numbers(array, type_, name)
+    if shape is not None and not fits(shape, array.shape):
+        raise ShapeError(name, shape, array.shape)
+    if type_ in _RANGES:
+        _check_range(array, _RANGES[type_], name)
+    return np.require(array, requirements=("C", "A"))
+
+
+def open_shape(spec: TensorSpec) -> tuple[int, ...] | None:
+    """The shape that the file gives a tensor, with -1 for what it leaves open; None where that is the rank, too."""
+    if not spec.shape and not spec.has_rank and not spec.shape_signature:
+        return None
+    return spec.shape_signature or spec.shape
+
+
+def fits(shape: Sequence[int], given: Sequence[int]) -> bool:
+    """Whether a given shape is `shape`, in which -1 stands for any size."""
+    return len(shape) == len(given) and all(want in (-1, got) for want, got in zip(shape, given, strict=True))
+
+
+def _array(value: object, name: str) -> Array:
+    try:
+        return np.asarray(value)
+    except MemoryError:
+        raise
+    except Exception as error:  # a ragged list, or whatever an object's own conversion raises
+        raise InputError(f"no array: {error}", name=name) from error
+
+
+def _numbers(array: Array, type_: TensorType, name: str) -> Array:
+    want = CARRIER[type_]
+    if array.dtype == want:
+        return array
+    if array.dtype.newbyteorder("=") == want:
+        return array.astype(want)
+    if type_ == TensorType.BFLOAT16 and array.dtype.name == "bfloat16":
+        return array.view(want)
+    if type_ in OUTSIDE and array.dtype == OUTSIDE[type_]:
+        return array.view(want)
+    raise TypeMismatchError(name, OUTSIDE.get(type_, want.type).__name__, array.dtype)
+
+
+def _strings(array: Array, name: str) -> Array:
+    if array.dtype.kind not in "OSU":
+        raise TypeMismatchError(name, "strings", array.dtype)
+    out = np.empty(array.shape, object)
+    for position, item in enumerate(array.flat):
+        out.flat[position] = _bytes_of(item, name)
+    return out
+
+
+def _bytes_of(item: object, name: str) -> bytes:
+    if isinstance(item, str):
+        try:
+            return item.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"no UTF-8 text: {error}", name=name) from error
+    if isinstance(item, bytes):
+        return bytes(item)
+    raise TypeMismatchError(name, "str or bytes", type(item).__name__)
+
+
+def _check_range(array: Array, limits: tuple[int, int], name: str) -> None:
+    low, high = limits
+    if array.size and not (low <= array.min() and array.max() <= high):
+        raise InputError("code out of range", name=name, expected=f"{low} to {high}")

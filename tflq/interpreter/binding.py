@@ -1,0 +1,60 @@
+"""Binding an operator to its kernel: prepare, before the model runs or once its inputs' shapes are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.errors import LimitError, OperatorFailed, TflqError, UndefinedResultError
+from tflq.interpreter.memory import is_beyond_memory
+from tflq.interpreter.plan import Step
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.work import Sizes, work_of
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Run a kernel's prepare; whatever it raises unforeseen becomes an OperatorFailed."""
+    try:
+        with np.errstate(all="ignore"):
+            prepared = kernel.prepare(node, arithmetic)
+    except UndefinedResultError as error:
+        raise UndefinedResultError(error.function, error.reason, op=node.op, index=node.index) from error
+    except TflqError:
+        raise
+    except Exception as error:
+        raise failure(node.op, node.index, "prepare", error) from error
+    if len(prepared.shapes) != len(node.outputs):
+        node.refuse("number of outputs", expected=len(prepared.shapes), got=len(node.outputs))
+    for position in prepared.updates:
+        node.input(position)  # must be there
+    if prepared.work is not None:
+        return prepared
+    return replace(prepared, work=work_of(node.op, Sizes.of(node, prepared.shapes)))
+
+
+def failure(op: str, index: int, phase: str, error: Exception) -> TflqError:
+    """What an unforeseen error of a kernel becomes."""
+    if is_beyond_memory(error):
+        return LimitError(f"operator {index} {op}: {phase} takes more memory than there is: {error}")
+    return OperatorFailed(op, index, phase, f"{type(error).__name__}: {error}")
+
+
+def bind(
+    step: Step, arithmetic: Arithmetic, values: Sequence[Array | None], room: int | None = None
+) -> Prepared:  # fmt: skip
+    """Prepare with the shapes, and for shape operands the values, that the inputs have now, in `room` bytes."""
+    reveal = step.kernel.shape_operands
+    operands = tuple(
+        None if operand is None or value is None else _with_value(operand, value, position in reveal)
+        for position, (operand, value) in enumerate(zip(step.node.inputs, values, strict=True))
+    )
+    return prepare(step.kernel, replace(step.node, inputs=operands, room=room), arithmetic)
+
+
+def _with_value(operand: Operand, value: Array, reveal: bool) -> Operand:
+    if operand.is_constant:
+        return replace(operand, shape=value.shape, value=value)
+    return replace(operand, shape=value.shape, value=value if reveal else None, is_revealed=reveal)

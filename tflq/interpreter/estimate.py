@@ -1,0 +1,91 @@
+"""What a plan will take, added up while its steps are bound and held against the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tflq.interpreter.footprint import Footprint
+from tflq.interpreter.limits import Limits, Meter
+from tflq.interpreter.memory import Budget, beyond
+from tflq.interpreter.plan import Step
+from tflq.interpreter.program import Surroundings
+from tflq.kernels.kernel import Array, Operand
+
+#: Bytes that may be derived from constants whatever the limit is: a few tables for each operator.
+_DERIVED = 1 << 28
+
+
+class Estimate:
+    """Memory and work of one plan. `derived_before` are bytes that other plans of its program derived from constants.
+
+    `is_settled` says whether every shape was known so far.
+    """
+
+    def __init__(self, limits: Limits, derived_before: int) -> None:
+        self.is_settled = True
+        self._limits = limits
+        self._budget, self._meter, self._derived = Budget(limits.memory), Meter(limits.work), Footprint()
+        self._derived_before = derived_before
+
+    @property
+    def room(self) -> int:
+        """Bytes that are left where the walk has come to."""
+        return self._budget.room
+
+    @property
+    def held(self) -> int:
+        """Bytes that are alive there."""
+        return self._budget.total
+
+    @property
+    def peak_memory(self) -> int:
+        """Bytes that are alive at the same time at most."""
+        return self._budget.peak
+
+    @property
+    def kept_memory(self) -> int:
+        """The same where nothing is released."""
+        return self._budget.kept + self._budget.beside
+
+    @property
+    def derived_memory(self) -> int:
+        """Bytes of arrays that were derived from constants."""
+        return self._derived.bytes
+
+    @property
+    def work(self) -> int:
+        """Passes of innermost loops."""
+        return self._meter.spent
+
+    def derive(self, values: Iterable[Array | None], place: str = "") -> None:
+        """Count what was made of the file's constants: what they became, or what a step was prepared with."""
+        self._derived.add(*values)
+        total, limit = self._derived_before + self._derived.bytes, max(self._limits.memory, _DERIVED)
+        if total > limit:
+            raise beyond(place, total, limit, "what is derived from constants")
+
+    def start(self, operand: Operand) -> None:
+        """Count a tensor that is there before the first step."""
+        self._budget.hold(operand, operand.shape)
+
+    def call(self, step: Step, around: Surroundings) -> None:
+        """Count the work of a step, and the memory of the subgraphs that it calls."""
+        self._budget.check(around.peak_memory, step.place, "what it calls")
+        if step.prepared is None:
+            self.is_settled = False
+            return
+        self._meter.spend(step.prepared.work or 0, step.place)
+        self.derive([step.prepared.data], step.place)
+        self.is_settled &= (
+            around.is_settled and None not in step.prepared.shapes and isinstance(step.prepared.scratch, int)
+        )
+
+    def make(self, step: Step, operand: Operand) -> None:
+        """Count an output of a step."""
+        self._budget.hold(operand, operand.shape, step.place)
+
+    def finish(self, step: Step) -> None:
+        """Count what a step takes besides, then release what is read no more."""
+        if step.prepared is not None and isinstance(step.prepared.scratch, int):
+            self._budget.check(step.prepared.scratch, step.place, "what it works with")
+        self._budget.release(step.last_uses)

@@ -1,0 +1,91 @@
+"""One bound operator on arrays: what it makes is held against what was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import OperatorFailed, TflqError
+from tflq.interpreter.binding import bind, failure
+from tflq.interpreter.plan import Plan, Step
+from tflq.interpreter.state import State
+from tflq.kernels.kernel import Array, Prepared, Session, Shape
+
+
+def evaluate(
+    prepared: Prepared, step: Step, values: Sequence[Array | None], session: Session | None = None
+) -> tuple[Array, ...]:
+    """Run one bound operator on its inputs: its outputs, then the new values of the variables it updates.
+
+    An array that has not the type declared for its tensor, or not the shape prepared for it, is an OperatorFailed: the
+    kernels that read it rely on both.
+    """
+    try:
+        if step.kernel.session:
+            result = prepared.eval(prepared.data, session, *values)
+        else:
+            result = prepared.eval(prepared.data, *values)
+    except TflqError:
+        raise
+    except Exception as error:
+        raise failure(step.op, step.index, "eval", error) from error
+    results = _arrays(result)
+    if len(results) != len(step.outputs) + len(prepared.updates):
+        raise OperatorFailed(step.op, step.index, "eval", f"made {len(results)} arrays")
+    for result, dtype, shape in zip(results, step.dtypes, prepared.shapes):  # noqa: B905 (updates follow the outputs)
+        if result.dtype != dtype or result.shape != shape:
+            _check_result(step, result, dtype, shape)
+    if prepared.updates:
+        for position, result in updates_of(prepared, step, results):
+            before = values[position]
+            assert before is not None  # checked when the step was bound
+            _check_result(step, result, before.dtype, before.shape)
+    return results
+
+
+def updates_of(prepared: Prepared, step: Step, results: tuple[Array, ...]) -> Iterable[tuple[int, Array]]:
+    """Input positions of the variables that the step updates, and their new values."""
+    return zip(prepared.updates, results[len(step.outputs) :], strict=True)
+
+
+def _check_result(step: Step, result: Array, dtype: np.dtype[np.generic], shape: Shape | None) -> None:
+    """Raise where an array is not what its tensor was declared to be; a shape of None stands for any."""
+    if result.dtype != dtype:
+        raise OperatorFailed(step.op, step.index, "eval", f"made type {result.dtype}, declared {dtype}")
+    if shape is not None and result.shape != shape:
+        raise OperatorFailed(step.op, step.index, "eval", f"made shape {result.shape}, prepared {shape}")
+
+
+def _arrays(result: Any) -> tuple[Array, ...]:
+    """The arrays that an eval gave; NumPy makes scalars of what has no dimensions, so those are wrapped again."""
+    if isinstance(result, np.ndarray):
+        return (result,)
+    return tuple(map(np.asarray, result)) if isinstance(result, tuple) else (np.asarray(result),)
+
+
+def inputs_of(plan: Plan, step: Step, values: Mapping[int, Array]) -> list[Array | None]:
+    """The arrays a step reads, in operand order: from `values`, or the constants of the model."""
+    constants = plan.constants
+    return [values.get(tensor, constants[tensor]) for tensor in step.inputs]
+
+
+def bound(
+    plan: Plan, step: Step, state: State, values: Sequence[Array | None], room: int | None = None
+) -> Prepared:  # fmt: skip
+    """The step's prepared form, bound now if its shapes were not known before; bindings are kept for equal shapes.
+
+    Preparing may take `room` bytes.
+    """
+    if step.prepared is not None:
+        return step.prepared
+    key = tuple(
+        None if v is None else (v.shape, v.tobytes() if position in step.kernel.shape_operands else None)
+        for position, v in enumerate(values)
+    )
+    known = state.bound.get(step.index)
+    if known is None or known[0] != key:
+        known = (key, bind(step, plan.profile.arithmetic, values, room))
+        state.bound[step.index] = known
+    return known[1]

@@ -1,0 +1,171 @@
+"""Walking through the steps of a plan: values, memory and work of one subgraph while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from tflq.interpreter.evaluation import bound, evaluate, updates_of
+from tflq.interpreter.footprint import Footprint
+from tflq.interpreter.limits import CALL_WORK, STEP_WORK, Meter
+from tflq.interpreter.memory import Budget, beyond, sizes_of
+from tflq.interpreter.plan import Plan, Shapes, Step
+from tflq.interpreter.state import State, variable
+from tflq.kernels.kernel import Array, Prepared
+
+
+class Execution:
+    """One run of a plan. `meter` counts the work of the whole run, calls included; `held` are bytes of its callers.
+
+    Where all shapes of the plan are known, so is its memory; elsewhere it is counted step by step.
+    """
+
+    def __init__(self, plan: Plan, state: State, meter: Meter, held: int, keep_all: bool) -> None:
+        self.plan, self.state, self.meter, self.held = plan, state, meter, held
+        self._keep_all = keep_all
+        self._values: list[Array | None] = list(plan.constants)
+        self._budget = None if plan.is_settled else Budget(plan.limits.memory, held)
+
+    def run(self, inputs: Mapping[int, Array]) -> list[Array | None]:
+        """Run all steps; the values by tensor index, as far as they are kept."""
+        values = self._values
+        for tensor in self.plan.variables:
+            values[tensor] = variable(self.plan, self.state, tensor)
+        for tensor, value in inputs.items():
+            values[tensor] = value
+        self._start(inputs)
+        for step in self.plan.steps:
+            self._run_step(step)
+            if not self._keep_all:
+                for tensor in step.last_uses:
+                    values[tensor] = None
+                if self._budget is not None:
+                    self._budget.release(step.last_uses)
+        return values
+
+    def held_at(self, step: Step) -> int:
+        """Bytes that are alive while a step runs."""
+        return self.held + (step.held if self._budget is None else self._budget.total)
+
+    def _start(self, inputs: Mapping[int, Array]) -> None:
+        """Hold what is known of the memory against the limit."""
+        plan, limit = self.plan, self.plan.limits.memory
+        if self._budget is None:
+            total = self.held + (plan.kept_memory if self._keep_all else plan.peak_memory)
+            if total > limit:
+                raise beyond("", total, limit, "all tensors that are kept" if self._keep_all else "this subgraph")
+            return
+        for tensor in dict.fromkeys((*plan.variables, *inputs)):
+            self._budget.hold(plan.operands[tensor], _present(self._values[tensor]).shape)
+
+    def _run_step(self, step: Step) -> None:
+        values = self._values
+        arguments = [values[tensor] for tensor in step.inputs]
+        prepared = step.prepared if self._budget is None else self._prepare(step, arguments, self._budget)
+        assert prepared is not None  # a settled plan has no step without
+        session = _Session(self, step) if step.kernel.session else None
+        results = evaluate(prepared, step, arguments, session)
+        for tensor, result in zip(step.outputs, results):  # noqa: B905 (updates follow the outputs)
+            values[tensor] = result
+        if prepared.updates:
+            for position, result in updates_of(prepared, step, results):
+                tensor = step.inputs[position]
+                self.state.variables[tensor] = values[tensor] = result
+        if self._budget is not None:
+            for operand, result in zip(step.node.outputs, results):  # noqa: B905
+                self._budget.hold(operand, result.shape, step.place)
+        if session is not None:
+            check_resources(self.plan, self.state, self.held_at(step), step.place)
+
+    def _prepare(self, step: Step, arguments: Sequence[Array | None], budget: Budget) -> Prepared:
+        """The step's prepared form, with its memory and work held against the limits."""
+        prepared = bound(self.plan, step, self.state, arguments, budget.room)
+        if step.prepared is None:
+            self.meter.spend(prepared.work or 0, step.place)
+        scratch = prepared.scratch
+        size = scratch if isinstance(scratch, int) else scratch(prepared.data, *arguments)
+        budget.check(sizes_of(step.node.outputs, prepared.shapes) + size, step.place, "what it makes and works with")
+        return prepared
+
+
+def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -> None:
+    """Run one step on values by tensor index: what it makes is put among them, and what it makes of variables.
+
+    Its work counts by itself.
+    """
+    arguments = [values[tensor] for tensor in step.inputs]
+    prepared = bound(plan, step, state, arguments)
+    session = None
+    if step.kernel.session:
+        session = _Session(Execution(plan, state, Meter(plan.limits.work), 0, True), step)
+    results = evaluate(prepared, step, arguments, session)
+    for tensor, result in zip(step.outputs, results):  # noqa: B905 (updates follow the outputs)
+        values[tensor] = result
+    for position, result in updates_of(prepared, step, results) if prepared.updates else ():
+        tensor = step.inputs[position]
+        state.variables[tensor] = values[tensor] = result
+
+
+def check_resources(plan: Plan, state: State, held: int, place: str = "") -> None:
+    """Hold what variables with handles take, beside `held` bytes, against the limit."""
+    if state.resources:
+        taken = Footprint()
+        taken.add(*state.resources.values())
+        if taken.bytes + held > plan.limits.memory:
+            raise beyond(place, taken.bytes + held, plan.limits.memory, "variables that have handles")
+
+
+class _Session:
+    """What kernels reach while a plan runs: a tflq.kernels.kernel.Session."""
+
+    def __init__(self, execution: Execution, step: Step) -> None:
+        self.execution, self.step = execution, step
+
+    @property
+    def memory(self) -> dict[object, Any]:
+        """What operators remember from run to run."""
+        return self.execution.state.memory
+
+    @property
+    def resources(self) -> dict[Hashable, Any]:
+        """What all subgraphs share."""
+        return self.execution.state.resources
+
+    def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """A subgraph, to be called with its inputs, which begins with fresh variables."""
+        return _Call(self.execution, self.step, subgraph)
+
+
+class _Call:
+    """A subgraph that was entered. Inputs whose shapes change are planned for as changing, not once for each shape."""
+
+    def __init__(self, caller: Execution, step: Step, subgraph: int) -> None:
+        self._caller, self._step, self._subgraph = caller, step, subgraph
+        self._shapes: tuple[Any, ...] | None = None
+        self._planned: Shapes = ()
+        self._place = step.place
+
+    def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        shapes = tuple([x.shape for x in inputs])
+        if shapes != self._shapes:
+            self._begin(shapes)
+        plan, caller = self._plan, self._caller
+        caller.meter.spend(self._work, self._place)
+        execution = Execution(plan, self._state, caller.meter, caller.held_at(self._step), False)
+        values = execution.run(dict(zip(plan.inputs, inputs, strict=True)))
+        return tuple([_present(values[tensor]) for tensor in plan.outputs])
+
+    def _begin(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        if self._shapes is None:
+            self._planned = shapes
+        else:
+            self._planned = tuple(p if p == s else None for p, s in zip(self._planned, shapes, strict=True))
+        self._shapes = shapes
+        self._plan, bindings = self._caller.plan.program.plan(self._subgraph, self._planned)
+        self._work = self._plan.work + CALL_WORK + STEP_WORK * len(self._plan.steps)
+        self._state = State(bound=bindings, resources=self._caller.state.resources)
+
+
+def _present(value: Array | None) -> Array:
+    assert value is not None  # inputs are there, outputs are kept
+    return value

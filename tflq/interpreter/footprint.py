@@ -1,0 +1,61 @@
+"""How many bytes of arrays something holds, those of the model's file left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tflq.kernels.kernel import Array
+
+
+class Footprint:
+    """Bytes of the arrays that were met so far, each counted once."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._seen: set[int] = set()
+        self._held: list[Any] = []  # so that no number in `_seen` is given to something else
+
+    def add(self, *values: Any) -> None:
+        """Count the arrays that are reached from `values` by fields, elements and what functions close over."""
+        waiting = list(values)
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, np.ndarray):
+                value = _owner(value)
+            elif not isinstance(value, (tuple, list, Mapping, FunctionType)) and not _has_fields(value):
+                continue
+            if id(value) in self._seen:
+                continue
+            self._seen.add(id(value))
+            self._held.append(value)
+            if isinstance(value, np.ndarray):
+                self.bytes += value.nbytes if value.base is None else 0
+            else:
+                waiting.extend(_parts(value))
+
+
+def _owner(array: Array) -> Array:
+    """The array whose memory this is; its base is None, or what else holds the memory: the file."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _has_fields(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, FunctionType):
+        return inspect.getclosurevars(value).nonlocals.values()
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, (tuple, list)):
+        return value
+    return [getattr(value, field.name) for field in dataclasses.fields(value)]

@@ -1,0 +1,49 @@
+"""How much memory and work a run may take, and the count of work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.errors import LimitError
+
+#: Bytes of all that is held at the same time, constants of the file left out, unless asked for otherwise.
+DEFAULT_MEMORY = 4 << 30
+#: Passes of innermost loops (tflq/kernels/work.py), unless asked for otherwise.
+DEFAULT_WORK = 10**13
+
+#: What calling a subgraph counts, and besides each operator of it: about as much as BLAS does in the time that Python
+#: takes, many times over, so that an endless loop of small operators ends within seconds rather than days.
+CALL_WORK, STEP_WORK = 20_000_000, 8_000_000
+#: The same for preparing a subgraph, for input shapes that it was not prepared for before.
+PREPARE_WORK, PREPARE_STEP_WORK = 1_000_000_000, 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take. Beyond that it is a LimitError, before the operator that would go beyond has begun.
+
+    Attributes:
+        memory: Bytes of tensors and of what operators need besides, alive at the same time. Constants of the file do
+            not count; what is derived from them is held against the same limit by itself.
+        work: Multiply-accumulates, or whatever else the innermost loops of operators do, of one run.
+    """
+
+    memory: int = DEFAULT_MEMORY
+    work: int = DEFAULT_WORK
+
+
+class Meter:
+    """Work that has been spent, against a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.spent = 0
+
+    def spend(self, work: int, place: str) -> None:
+        """Count work that is about to be done; a LimitError where that is too much."""
+        self.spent += work
+        if self.spent > self.limit:
+            raise LimitError(
+                f"{place}work of {self.spent} passes of innermost loops, {work} of them here, more than the limit of "
+                f"{self.limit} passes; raise work_limit (run --work-limit) if that is meant"
+            )

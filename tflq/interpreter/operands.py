@@ -1,0 +1,87 @@
+"""One operator of a file as its kernel sees it: a Node with Operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.errors import ModelError, UnsupportedError
+from tflq.interpreter.constants import block_scales_of, constant_of
+from tflq.ir import CARRIER, Model, Operator, Quantization, Record, Subgraph, TensorType
+from tflq.kernels.kernel import SCALES_ELSEWHERE, Node, Operand, Shape, Surroundings
+
+
+class _Zeros(Mapping[str, int]):
+    """Options that the file leaves out: TFLite hands its kernels zeroed parameters then."""
+
+    def __getitem__(self, key: str) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+NO_OPTIONS = Record("", _Zeros())
+
+
+def node_of(
+    model: Model, operands: Sequence[Operand], index: int, operator: Operator, around: Surroundings, room: int
+) -> Node:  # fmt: skip
+    """The operator of that index, on the subgraph's operands, to be prepared in `room` bytes."""
+    if not 0 <= operator.opcode_index < len(model.operator_codes):
+        raise ModelError("operator code out of range", index=index, got=operator.opcode_index)
+    code = model.operator_codes[operator.opcode_index]
+    return Node(
+        op=code.custom_code or code.name if code.name == "CUSTOM" else code.name,
+        version=code.version,
+        index=index,
+        inputs=tuple(operands[t] if t >= 0 else None for t in operator.inputs),
+        outputs=tuple(operands[t] for t in operator.outputs if t >= 0),
+        options=operator.options or operator.options_2 or NO_OPTIONS,
+        intermediates=tuple(operands[t] for t in operator.intermediates or () if t >= 0),
+        custom_options=bytes(operator.custom_options or b""),
+        surroundings=around,
+        room=room,
+    )
+
+
+def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, made: bool) -> Operand:
+    """A tensor of the subgraph, with its value where it is constant.
+
+    `shape` replaces the file's where given; `made` says that an operator makes the tensor.
+    """
+    spec = graph.tensors[index]
+    if not isinstance(spec.type, TensorType):
+        raise UnsupportedError("tensor", types=f"type {spec.type}", reason=f"tensor {spec.name!r}")
+    value = None if spec.is_variable or index in graph.inputs else constant_of(model, spec)
+    if value is not None and made:
+        raise ModelError("a constant is written to", tensor=spec.name or f"#{index}")
+    if value is None and not made and index not in graph.inputs and 0 in spec.shape:
+        value = np.empty(spec.shape, CARRIER[spec.type])  # needs no buffer to be a constant
+    return Operand(
+        index=index,
+        name=spec.name or "",
+        type=spec.type,
+        shape=spec.shape if shape is None else shape,
+        quantization=visible(spec.quantization),
+        value=value,
+        is_variable=spec.is_variable,
+        sparsity=None if value is None else spec.sparsity,
+        block_scales=block_scales_of(model, graph, spec),
+    )
+
+
+def visible(quantization: Quantization | None) -> Quantization | None:
+    """Quantization as LiteRT's kernels find it: without plain scales where the details name tensors that hold scales.
+
+    Source: LiteRT 2.3 InterpreterBuilder::ParseQuantization.
+    """
+    details = None if quantization is None else quantization.details
+    if quantization is None or details is None or details.table not in SCALES_ELSEWHERE:
+        return quantization
+    return replace(quantization, scale=quantization.scale[:0], zero_point=quantization.zero_point[:0])

@@ -1,0 +1,44 @@
+"""What a subgraph reads and makes when: a check of its order, and last uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflq.errors import ModelError
+from tflq.ir import Subgraph
+from tflq.kernels.kernel import Operand
+
+
+def check_order(graph: Subgraph, operands: Sequence[Operand]) -> None:
+    """Refuse a graph in which something is read that nothing before has made."""
+    made = {o.index for o in operands if o.is_constant or o.is_variable} | set(graph.inputs)
+    for index, operator in enumerate(graph.operators):
+        for tensor in operator.inputs:
+            if tensor >= 0 and tensor not in made:
+                raise ModelError("is read before it is made", index=index, tensor=operands[tensor].name or f"#{tensor}")
+        made.update(operator.outputs)
+    for tensor in graph.outputs:
+        if tensor not in made:
+            raise ModelError("graph output is never made", tensor=operands[tensor].name or f"#{tensor}")
+
+
+def known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
+    """By tensor, whether its shape is known before any operator has run."""
+    known = [o.is_constant or o.is_variable for o in operands]
+    for tensor in graph.inputs:
+        known[tensor] = True
+    return known
+
+
+def last_uses(graph: Subgraph) -> list[tuple[int, ...]]:
+    """For every operator, the tensors that are read or made there for the last time and are no graph outputs."""
+    kept = set(graph.outputs)
+    last: dict[int, int] = {}
+    for index, operator in enumerate(graph.operators):
+        for tensor in (*operator.inputs, *operator.outputs):
+            if tensor >= 0 and tensor not in kept:
+                last[tensor] = index
+    uses: list[list[int]] = [[] for _ in graph.operators]
+    for tensor, index in last.items():
+        uses[index].append(tensor)
+    return [tuple(tensors) for tensors in uses]

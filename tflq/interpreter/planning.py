@@ -1,0 +1,150 @@
+"""From a model and a profile to a plan of bound steps. All refusals happen here.
+
+A step whose shapes cannot be known before the model runs (they hang on a computed tensor) keeps its kernel and is bound
+when it is reached; everything else is prepared once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.errors import ModelError, UnsupportedError
+from tflq.interpreter.binding import prepare
+from tflq.interpreter.estimate import Estimate
+from tflq.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
+from tflq.interpreter.operands import node_of, operand_of
+from tflq.interpreter.order import check_order, known_at_start, last_uses
+from tflq.interpreter.plan import Plan, Step
+from tflq.interpreter.program import Program, Surroundings
+from tflq.interpreter.promises import promises_of
+from tflq.ir import CARRIER, Model, Operator
+from tflq.ir.structure import check_graph
+from tflq.kernels.kernel import Kernel, Node, Operand, Shape
+from tflq.kernels.table import find, nearest
+from tflq.profiles import Profile
+
+
+def make_plan(
+    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape | None] | None = None,
+    memory_limit: int = DEFAULT_MEMORY, work_limit: int = DEFAULT_WORK, program: Program | None = None,
+) -> Plan:  # fmt: skip
+    """Bind `model`'s subgraph under `profile`, within the limits.
+
+    `input_shapes` replaces shapes of graph inputs, by tensor index; None stands for a shape that only the run can tell.
+    `program` holds what else of the model is bound; a subgraph's plan is part of its caller's program.
+    """
+    if not 0 <= subgraph < len(model.subgraphs):
+        raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=subgraph)
+    graph = model.subgraphs[subgraph]
+    check_graph(model, graph)
+    shapes = input_shapes or {}
+    makers = {tensor: index for index, o in enumerate(graph.operators) for tensor in o.outputs if tensor >= 0}
+    operands = [
+        operand_of(model, graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))
+    ]
+    check_order(graph, operands)
+    known = known_at_start(graph, operands)
+    for tensor in graph.inputs:
+        known[tensor] = tensor not in shapes or shapes[tensor] is not None
+    expected = {tensor: operands[tensor].shape if known[tensor] else None for tensor in graph.inputs}
+    limits = Limits(memory_limit, work_limit)
+    program = program or Program(model, profile, limits, make_plan)
+    estimate = Estimate(limits, program.derived_memory)
+    estimate.derive(operand.value for operand in operands)
+    for operand in operands:
+        if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
+            estimate.start(operand)
+    uses = last_uses(graph)
+    steps = []
+    for index, operator in enumerate(graph.operators):
+        step = _step(program, operands, known, index, operator, uses[index], estimate)
+        steps.append(step)
+        made = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
+        for tensor, shape in zip(step.outputs, made, strict=True):
+            known[tensor] = shape is not None
+            if shape is not None:
+                _check_start(step, operands[tensor], tensor in graph.inputs, shape)
+                operands[tensor] = replace(operands[tensor], shape=shape)
+                estimate.make(step, operands[tensor])
+        estimate.finish(step)
+    variables = tuple(o.index for o in operands if o.is_variable)
+    return Plan(
+        model=model,
+        subgraph=graph,
+        profile=profile,
+        operands=tuple(operands),
+        expected=expected,
+        known=tuple(known),
+        steps=tuple(steps),
+        variables=variables,
+        constants=(*(o.value for o in operands), None),
+        makers=makers,
+        promises=promises_of(steps, variables),
+        limits=limits,
+        peak_memory=estimate.peak_memory,
+        kept_memory=estimate.kept_memory,
+        derived_memory=estimate.derived_memory,
+        work=estimate.work,
+        is_settled=estimate.is_settled,
+        program=program,
+    )
+
+
+def _check_start(step: Step, operand: Operand, is_input: bool, shape: Shape) -> None:
+    """Refuse an operator that gives another shape to a tensor which has a value before the model runs."""
+    if (is_input or operand.is_variable) and shape != operand.shape:
+        step.node.refuse("writes to an input or a variable of another shape", operand, expected=list(operand.shape),
+                         got=list(shape))  # fmt: skip
+
+
+def _step(
+    program: Program, operands: Sequence[Operand], known: Sequence[bool], index: int, operator: Operator,
+    last_uses: tuple[int, ...], estimate: Estimate,
+) -> Step:  # fmt: skip
+    """The step, whose work and calls are counted in `estimate`."""
+    around = Surroundings(program)
+    node = node_of(program.model, operands, index, operator, around, estimate.room)
+    kernel = _kernel(program.profile, node)
+    present = [tensor for tensor in operator.inputs if tensor >= 0]
+    values_known = all(
+        position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant
+        for position in kernel.shape_operands
+    )
+    ready = values_known and all(known[tensor] for tensor in present)
+    prepared = prepare(kernel, node, program.profile.arithmetic) if ready else None
+    if not ready:
+        _check_calls(kernel, node, around)
+    outputs = tuple(tensor for tensor in operator.outputs if tensor >= 0)
+    promise = kernel.exactness.after(around.promises)
+    dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
+    step = Step(
+        index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses, dtypes, promise, estimate.held
+    )  # fmt: skip
+    estimate.call(step, around)
+    return step
+
+
+def _check_calls(kernel: Kernel, node: Node, around: Surroundings) -> None:
+    """Let subgraphs that are called with shapes yet unknown refuse what they can refuse without them."""
+    for option in kernel.calls:
+        subgraphs = node.options.get(option)
+        for subgraph in np.atleast_1d([] if subgraphs is None else subgraphs):
+            around.check(int(subgraph))
+
+
+def _kernel(profile: Profile, node: Node) -> Kernel:
+    inputs = [None if o is None else o.type for o in node.inputs]
+    outputs = [o.type for o in node.outputs]
+    sparse = tuple(i for i, o in enumerate(node.inputs) if o is not None and o.sparsity is not None)
+    kernel = find(profile.kernels, node.op, node.version, inputs, outputs, sparse)
+    if kernel is None:
+        names = " ".join("none" if t is None else t.label for t in inputs) + " -> " + " ".join(t.label for t in outputs)
+        raise UnsupportedError(
+            node.op, version=node.version, types=names, index=node.index, profile=profile.name,
+            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else "",
+            nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
+        )  # fmt: skip
+    return kernel

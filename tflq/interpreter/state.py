@@ -1,0 +1,67 @@
+"""What lives from run to run, and the arrays that a run begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import InputError, ShapeError, TypeMismatchError
+from tflq.interpreter.plan import Bindings, Plan
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.kernel import Array, Operand, Shape
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """What lives from run to run: variable tensors, steps bound to shapes that only a run could tell, what operators
+    remember, and the resources, which may be handed on to another State.
+    """
+
+    variables: dict[int, Array] = field(default_factory=dict)
+    bound: Bindings = field(default_factory=dict)
+    memory: dict[object, Any] = field(default_factory=dict)
+    resources: dict[Hashable, Any] = field(default_factory=dict)
+
+
+def initial_value(operand: Operand) -> Array:
+    """A variable tensor after a reset: zeros, or the zero point for int8, cut to eight bits.
+
+    Source: LiteRT 2.3 ResetVariableTensor.
+    """
+    fill = operand.zero_point if operand.type == TensorType.INT8 else 0
+    return np.full(operand.shape, np.int64(fill).astype(CARRIER[operand.type]))
+
+
+def variable(plan: Plan, state: State, tensor: int) -> Array:
+    """The present value of a variable tensor."""
+    operand, value = plan.operands[tensor], state.variables.get(tensor)
+    if value is None:
+        value = state.variables[tensor] = initial_value(operand)
+    else:
+        _check_carried(operand, operand.shape, value)
+    return value
+
+
+def check_inputs(plan: Plan, inputs: Mapping[int, Array]) -> None:
+    """Raise unless the arrays are those of the graph's inputs, carried as planned: nothing is converted here."""
+    for tensor, shape in plan.expected.items():
+        operand, value = plan.operands[tensor], inputs.get(tensor)
+        if value is None:
+            raise InputError("no value is given", name=_name(operand))
+        _check_carried(operand, shape, value)
+    for tensor in inputs.keys() - plan.expected.keys():
+        raise InputError("is no input of the graph", name=_name(plan.operands[tensor]))
+
+
+def _check_carried(operand: Operand, shape: Shape | None, value: Array) -> None:
+    if value.dtype != CARRIER[operand.type]:
+        raise TypeMismatchError(_name(operand), CARRIER[operand.type], value.dtype)
+    if shape is not None and value.shape != shape:
+        raise ShapeError(_name(operand), shape, value.shape)
+
+
+def _name(operand: Operand) -> str:
+    return operand.name or f"#{operand.index}"

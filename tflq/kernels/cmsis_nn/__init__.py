@@ -1,0 +1,1 @@
+"""Kernels of CMSIS-NN, as TensorFlow Lite Micro calls them."""

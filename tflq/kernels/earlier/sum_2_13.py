@@ -1,0 +1,41 @@
+"""SUM up to 2.13: codes are added as they are, and wrap, where both quantizations are equal; in 2.13 every type that is
+rescaled is read as what it is.
+
+Operands and options: tflq/kernels/reference/sum.py.
+Source: TensorFlow 2.13 lite/kernels/reduce.cc EvalSum; reference/reduce.h ReduceGeneric, QuantizedMeanOrSum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflq.kernels.families.reduction import AXES, reduced_axes
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.reference import sum as reference
+from tflq.kernels.tf1.mean import same_quantization
+from tflq.kernels.tf1.sum import eval_codes
+from tflq.numerics.arithmetic import Arithmetic
+
+Prepare = Callable[[Node, Arithmetic], Prepared]
+
+
+def codes_where_equal(rescale: Prepare) -> Prepare:
+    """A prepare that adds plain codes, or else rescales their sums."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        if not same_quantization(node):
+            return rescale(node, arithmetic)
+        reduced = reduced_axes(node)
+        return Prepared((reduced.shape,), reduced, eval_codes)
+
+    return prepare
+
+
+def prepare_rescaled(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As the reference means it."""
+    return reference.prepare_quantized(node, arithmetic, node.input(0).type.label)
+
+
+KERNELS = tuple(
+    Kernel("SUM", f"{t} int32 -> {t}", codes_where_equal(prepare_rescaled), (1, 2), AXES) for t in ("uint8", "int8")
+)

@@ -1,0 +1,63 @@
+"""Element-wise operators of two inputs that broadcast, computed in the operands' own type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.families.activation import clamp_in_place, number_range
+from tflq.kernels.geometry.broadcast import broadcast_shape
+from tflq.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
+
+Function = Callable[[Array, Array], Array]
+Prepare = Callable[[Node, Arithmetic], Prepared]
+
+
+def both(node: Node) -> tuple[Operand, Operand, Operand]:
+    """The two inputs, whose types must agree, and the output."""
+    a, b = node.input(0), node.input(1)
+    node.check(a.type == b.type, "input types differ", b, expected=a.type.label, got=b.type.label)
+    return a, b, node.outputs[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clamped:
+    """A NumPy function and the activation's limits, in the output's type."""
+
+    function: Function
+    clamp: NumberClamp
+
+
+def prepare_clamped(function: Function) -> Prepare:
+    """A prepare for `function` in the operands' own type, wrapping where integers overflow, then clamped."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        a, b, y = both(node)
+        held = Clamped(function, number_range(node, np.dtype(y.type.label)))
+        return Prepared((broadcast_shape(node, a, b),), held, eval_clamped)
+
+    return prepare
+
+
+def eval_clamped(data: Clamped, a: Array, b: Array) -> Array:
+    """Source: ActivationFunctionWithMinMax(op(a, b)). Rounding: one, of the type. Overflow: integers wrap."""
+    return clamp_in_place(np.asarray(data.function(a, b)), *data.clamp)
+
+
+def prepare_plain(function: Function) -> Prepare:
+    """A prepare for `function` in the operands' own type, without an activation."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        a, b, _ = both(node)
+        return Prepared((broadcast_shape(node, a, b),), function, eval_plain)
+
+    return prepare
+
+
+def eval_plain(function: Function, a: Array, b: Array) -> Array:
+    """No rounding but the function's own."""
+    return np.asarray(function(a, b))

@@ -1,0 +1,26 @@
+"""Operators from complex numbers to reals: what their kernel files share.
+
+Source: LiteRT 2.3, complex_support.cc Prepare, ExtractData.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflq.kernels.exactness import EXACT, Exactness
+from tflq.kernels.families.unary import eval_function
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+
+_TYPES = {"complex64": "float32", "complex128": "float64"}
+
+
+def kernels(op: str, function: Callable[[Array], Array], exactness: Exactness = EXACT) -> tuple[Kernel, ...]:
+    """The kernels of a function of one complex number."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return Prepared((node.input(0).shape,), function, eval_function)
+
+    return tuple(
+        Kernel(op, f"{given} -> {made}", prepare, (1, 1), exactness=exactness) for given, made in _TYPES.items()
+    )

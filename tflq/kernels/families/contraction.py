@@ -1,0 +1,163 @@
+"""What operators that contract with weights share: real multipliers, output, and rows of integers pushed through.
+
+Source: LiteRT 2.3 kernel_util.cc PopulateConvolutionQuantizationParams, GetQuantizedConvolutionMultipler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tflq.errors import UndefinedResultError
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.families.activation import code_range
+from tflq.kernels.kernel import Array, Node, Operand
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.contract import Range, centred_range
+from tflq.numerics.stages import OutputPipeline, OutputStage, Reals, repeated, type_range
+
+#: Bias scale and product of scales may differ by this much, in LSB of the output per LSB of the bias.
+_BIAS_SCALE_SLACK = 0.02
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """Accumulators -> codes: bias, then scale, zero point, clamp and narrow type."""
+
+    bias: Array  # LSB of accumulator, int32 or int64, length C, repeated
+    pipeline: OutputPipeline
+
+    def with_bias(self, bias: Array | None, channels: int) -> Output:
+        """The same with another bias."""
+        return replace(self, bias=repeated(bias_of(bias, channels, self.bias.dtype)))
+
+    def into(self, accumulators: Array, out: Array) -> None:
+        """Fill `out` (R, C) with the codes of `accumulators` (R, C)."""
+        p = self.pipeline
+        p.stage.narrow(accumulators, out, self.bias, int(p.zero_point), *p.clamp)
+
+
+def output(
+    node: Node, stage: OutputStage, y: Operand, bias: Array | None, channels: int, accumulator: DTypeLike
+) -> Output:  # fmt: skip
+    """The output of an operator with a fused activation; without a bias it is zero."""
+    dtype = CARRIER[y.type]
+    pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
+    return Output(repeated(bias_of(bias, channels, accumulator)), pipeline)
+
+
+def bias_of(bias: Array | None, channels: int, accumulator: DTypeLike) -> Array:
+    """A bias of the accumulator's type, length `channels`: zero where there is none."""
+    return np.zeros(channels, accumulator) if bias is None else np.array(bias, accumulator).reshape(-1)
+
+
+def multipliers(node: Node, x: Operand, w: Operand, bias: Operand | None, y: Operand, channels: int) -> Reals:
+    """Real multipliers of convolutions, length `channels`: uint8 has one, the signed types one a channel."""
+    scales = weight_scales(node, x, w, channels)
+    if x.type == TensorType.UINT8:
+        return np.full(channels, per_tensor_multiplier(node, x, w, bias, y))
+    return float64_multipliers(x, scales, y, channels)
+
+
+def float64_multipliers(x: Operand, weight_scales: Array, y: Operand, channels: int) -> Reals:
+    """scale(x) * scale(w[c]) / scale(y), every step in float64; length `channels`."""
+    with np.errstate(all="ignore"):
+        real: Reals = np.float64(x.scale) * weight_scales.astype(np.float64) / np.float64(y.scale)
+    return np.broadcast_to(real, channels).copy()
+
+
+def per_tensor_multiplier(node: Node, x: Operand, w: Operand, bias: Operand | None, y: Operand) -> np.float64:
+    """scale(x) * scale(w), rounded to float32, then divided by scale(y) in float64.
+
+    Refused where the bias was quantized with a scale that does not go with that product.
+    """
+    with np.errstate(all="ignore"):
+        if bias is not None:
+            product = np.float64(x.scale) * np.float64(w.scale)
+            slack = abs(product - np.float64(bias.scale)) / np.float64(y.scale)
+            node.check(
+                bool(slack <= _BIAS_SCALE_SLACK), "bias scale is not the product of input and weight scales", bias,
+                expected=float(product), got=float(bias.scale),
+            )  # fmt: skip
+        product32 = x.scale * w.scale
+        node.check(bool(product32 >= 0), "product of input and weight scales is negative", w, got=float(product32))
+        return np.float64(product32) / np.float64(y.scale)
+
+
+def weight_scales(node: Node, x: Operand, w: Operand, channels: int) -> Array:
+    """The weights' scales (float32, length 1 or `channels`), checked as the source does."""
+    require_quantized(node, x, w)
+    quantization = w.quantization
+    assert quantization is not None  # require_quantized saw to it
+    scales = quantization.scale
+    node.check(len(scales) in (1, channels), "number of weight scales", w, expected=f"1 or {channels}", got=len(scales))
+    if len(scales) > 1:
+        signed = w.type in (TensorType.INT8, TensorType.INT4)
+        node.check(signed, "per-channel scales need signed 8 or 4-bit weights", w, got=w.type.label)
+        dimension = quantization.quantized_dimension
+        size = w.shape[dimension] if 0 <= dimension < len(w.shape) else None
+        node.check(size == channels, "size of the quantized dimension", w, expected=channels, got=size)
+    return scales
+
+
+def require_quantized(node: Node, *operands: Operand) -> None:
+    """Refuse operands without quantization parameters."""
+    for operand in operands:
+        quantization = operand.quantization
+        node.check(quantization is not None and len(quantization.scale) > 0, "has no quantization parameters", operand)
+
+
+def require_symmetric(node: Node, *operands: Operand | None) -> None:
+    """Refuse operands with a zero point other than 0, in any channel."""
+    for operand in operands:
+        if operand is not None and operand.quantization is not None:
+            points = operand.quantization.zero_point
+            node.check(not np.any(points), "zero point", operand, expected=0, got=points.tolist()[:8])
+
+
+def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
+    """Type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
+
+    A bias that the source would read with another width than it has is refused.
+    """
+    wanted = TensorType(int(node.options.get("quantized_bias_type", 0)))
+    if wanted not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
+        node.refuse("quantized_bias_type", expected="int32 or int64", got=wanted.label)
+    width = TensorType.INT32 if wanted == TensorType.INT32 else TensorType.INT64
+    if bias is not None and bias.type != width:
+        if wanted != TensorType.FLOAT32:
+            node.refuse("bias type", bias, expected=width.label, got=bias.type.label)
+        raise UndefinedResultError(
+            node.op, f"{bias.type.label} bias, read as {width.label} without quantized_bias_type"
+        )
+    return CARRIER[width]
+
+
+def stage_of(arithmetic: Arithmetic, accumulator: np.dtype[Any], real: Reals) -> OutputStage:
+    """The scaling that goes with an accumulator of that width."""
+    return (arithmetic.requantize if accumulator == np.int32 else arithmetic.requantize_wide)(real)
+
+
+def code_span(operand: Operand) -> Range:
+    """Smallest and largest centred value that a tensor of that type and zero point can hold."""
+    return centred_range(type_range(CARRIER[operand.type]), operand.zero_point)
+
+
+def weights_read_as_int8(w: Array) -> Array:
+    """Weights as the 16x8 kernels read them: as int8, whatever their type. int16 weights give their first bytes.
+
+    Source: EvalQuantizedPerChannel16x8 takes the data pointer without looking at the filter's type.
+    """
+    if w.dtype == np.int8:
+        return w
+    return np.ascontiguousarray(w).reshape(-1).view(np.int8)[: w.size].reshape(w.shape)
+
+
+def centred(codes: Array, zero_point: int) -> Array:
+    """Code minus zero point, int16 where 8-bit codes come in and int32 for 16-bit ones."""
+    wide: Array = codes.astype(np.int16 if codes.dtype.itemsize == 1 else np.int32)
+    wide -= wide.dtype.type(zero_point)
+    return wide

@@ -1,0 +1,83 @@
+"""Rows of codes times constant matrices and through an output: bound in prepare to the fastest way that is exact.
+
+On the integer units where the processor and the numbers allow, all in one pass or with int32 sums in between; else as
+floats (`float_products`). All give the same codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tflq.kernels.families.contraction import Output
+from tflq.kernels.families.float_products import FloatProducts, product
+from tflq.kernels.families.operand_rows import Rows
+from tflq.kernels.kernel import Array
+from tflq.numerics.contract import centred_range
+from tflq.numerics.microkernels.product import Codes, IntegerProduct, fused, summed
+from tflq.numerics.stages import type_range
+
+#: Bytes of int32 sums that stay in a core's second-level cache.
+_CACHE_BYTES = 1 << 18
+
+
+class Products(Protocol):
+    """Bound products of all groups, and what becomes of their sums."""
+
+    def __call__(self, x: Array, out: Array) -> None:
+        """Fill `out` (R, C), contiguous, with the codes of an operand's rows; each group makes its share of C."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FusedProducts:
+    """On the integer units, codes to codes."""
+
+    rows: Rows
+    groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
+
+    def __call__(self, x: Array, out: Array) -> None:
+        """As Products.__call__."""
+        codes = self.rows.codes(x)
+        for bound, geometry in self.groups:
+            bound(out, 0, codes, geometry)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SummedProducts:
+    """On the integer units, block by block, with int32 sums of a block in memory before its output is made."""
+
+    rows: Rows
+    groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
+    output: Output
+
+    def __call__(self, x: Array, out: Array) -> None:
+        """As Products.__call__."""
+        codes, (rows, channels) = self.rows.codes(x), out.shape
+        block = max(1, min(rows, _CACHE_BYTES // (4 * max(1, channels))))
+        sums = np.empty((block, channels), np.int32)
+        for start in range(0, rows, block):
+            part = out[start : start + block]
+            for bound, geometry in self.groups:
+                bound(sums[: len(part)], start, codes, geometry)
+            self.output.into(sums[: len(part)], part)
+
+
+def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count: int, output: Output) -> Products:
+    """The best way to multiply `count` rows of codes by centred `matrices`, one (K, C / G) a group, K and C above 0.
+
+    Sums are those of an accumulator of the bias's type.
+    """
+    given = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
+    bias = output.bias[: sum(matrix.shape[1] for matrix in matrices)]
+    geometries = [rows.geometry(group) for group in range(len(matrices))]
+    if made := fused(given, matrices, count, bias, output.pipeline):
+        return FusedProducts(rows, tuple(zip(made, geometries, strict=True)))
+    if made := summed(given, matrices, count, bias.dtype):
+        return SummedProducts(rows, tuple(zip(made, geometries, strict=True)), output)
+    low, high = type_range(codes)
+    span = centred_range((low, high), rows.zero_point)
+    return FloatProducts(rows, tuple(product(m, span, count, bias.dtype) for m in matrices), output)

@@ -1,0 +1,84 @@
+"""Rows that are multiplied by a matrix, and how they come out of an operand: as they lie there, or as patches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from tflq.kernels.geometry.windows import Window, pack_patches, packed_geometry, patches_into
+from tflq.kernels.kernel import Array
+from tflq.numerics.codes import ZeroPoint
+from tflq.numerics.compiled import Compiled
+from tflq.numerics.contract import centre_into
+from tflq.numerics.microkernels.driving import pack_rows
+
+
+class Rows(Protocol):
+    """How the rows of a product come out of an operand's codes."""
+
+    packer: ClassVar[Compiled[..., None]]  # see microkernels.driving.product_into
+
+    @property
+    def zero_point(self) -> ZeroPoint:
+        """Of the codes."""
+        ...
+
+    def codes(self, x: Array) -> Array:
+        """The operand as the packer and `fill` read it."""
+        ...
+
+    def geometry(self, group: int) -> Any:
+        """What else the packer reads, for one group."""
+        ...
+
+    def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
+        """Rows from `first_row` on, centred, in the type of `out` (R, K)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainRows:
+    """Rows that lie one behind the other: `count` rows of `length` values. What comes behind them is not read."""
+
+    zero_point: ZeroPoint
+    count: int
+    length: int
+
+    packer: ClassVar[Compiled[..., None]] = pack_rows
+
+    def codes(self, x: Array) -> Array:
+        """(count, length)."""
+        return np.ascontiguousarray(x).reshape(-1)[: self.count * self.length].reshape(self.count, self.length)
+
+    def geometry(self, group: int) -> int:
+        """Nothing."""
+        return 0
+
+    def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
+        """As Rows.fill."""
+        centre_into(codes[first_row : first_row + len(out)].reshape(-1), int(self.zero_point), out.reshape(-1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patches:
+    """Patches of an image N, H, W, C: each group sees `depth` channels of its own."""
+
+    zero_point: ZeroPoint
+    window: Window  # pixels
+    depth: int
+
+    packer: ClassVar[Compiled[..., None]] = pack_patches
+
+    def codes(self, x: Array) -> Array:
+        """The image."""
+        return np.ascontiguousarray(x)
+
+    def geometry(self, group: int) -> Array:
+        """As packed_geometry."""
+        return packed_geometry(self.window, group * self.depth, self.depth)
+
+    def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
+        """As Rows.fill."""
+        patches_into(codes, int(self.zero_point), self.window, first_row, group * self.depth, out)

@@ -1,0 +1,65 @@
+"""Resources: values that all subgraphs of an interpreter share, and that outlive runs and allocations.
+
+A handle is a tensor that holds a resource's number; variables and hash tables share one range of numbers.
+Source: LiteRT 2.3, resource_base.h GetTypedResource; resource_variable.cc; static_hashtable.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import TypeVar
+
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Array, Node, Operand, Session
+
+
+@dataclass(slots=True, eq=False)
+class Variable:
+    """An array and its element type; None before the first assignment."""
+
+    value: Array | None = None
+    type: TensorType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """A hash table, which is filled once."""
+
+    key_type: TensorType
+    value_type: TensorType
+    entries: dict[object, object] = field(default_factory=dict)
+    filled: bool = False
+
+
+R = TypeVar("R", Variable, Table)
+
+
+def require_handle(node: Node, operand: Operand) -> None:
+    """Refuse a handle that has not exactly one element."""
+    node.check(prod(operand.shape) == 1, "number of elements of a handle", operand, expected=1, got=operand.shape)
+
+
+def resource(session: Session, number: int, kind: type[R], create: R | None = None) -> R:
+    """The resource of that number, or `create` where there is none yet."""
+    key = ("resource", number)
+    found = session.resources.get(key)
+    if found is None:
+        if create is None:
+            raise LookupError(f"resource {number} does not exist yet")
+        found = session.resources[key] = create
+    if not isinstance(found, kind):
+        raise LookupError(f"resource {number} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
+    return found
+
+
+def number_of(handle: Array) -> int:
+    """The number that a handle holds."""
+    return int(handle.flat[0])
+
+
+def table_of(table: Table, types: tuple[object, object]) -> Table:
+    """`table`, if it has keys and values of those types."""
+    if (table.key_type, table.value_type) != types:
+        raise TypeError(f"the hash table maps {table.key_type.label} to {table.value_type.label}")
+    return table

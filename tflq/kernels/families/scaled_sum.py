@@ -1,0 +1,158 @@
+"""Sums and differences of quantized inputs: what ADD and SUB share.
+
+Both inputs are brought to a common scale, twice the larger of theirs and 2**20 (int16: 2**15) times finer; the sum is
+brought to the output's. What an input's code becomes on the common scale is tabulated when the operator is prepared.
+Source: LiteRT 2.3, add.cc Prepare, sub.cc PrepareGeneralSubOp, PrepareInt16SubOpPOT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.families.activation import code_range
+from tflq.kernels.families.binary import both
+from tflq.kernels.geometry.broadcast import broadcast_shape, spread
+from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp, Shift
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.pieces import in_pieces
+from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
+from tflq.numerics.scaling import checked_log2
+from tflq.numerics.stages import OutputPipeline
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the general form."""
+
+    first: Array  # by code of the first input (as unsigned): int32 on the common scale
+    second: Array  # the same of the second input; negated for a difference
+    pipeline: OutputPipeline  # common scale -> codes
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PotData:
+    """Constants of the int16 form whose scales are powers of two."""
+
+    first_shift: Shift  # to the right, LSB of first input -> LSB of output
+    second_shift: Shift
+    sign: int  # of the second input
+    clamp: Clamp  # LSB of output
+    shape: Shape
+
+
+def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
+    """y = a + sign * b. Twice the larger input scale is float32, as is 2**20 * output scale; quotients are float64."""
+    a, b, y = both(node)
+    dtype = np.dtype(y.type.label)
+    shape = broadcast_shape(node, a, b)
+    left_shift = 15 if dtype == np.int16 else 20
+    twice = common_scale(a, b)
+    output = smaller_than_one(twice / np.float64(np.float32(1 << left_shift) * y.scale))
+    data = OpData(
+        first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, left_shift),
+        second=sign * scaled_codes(b, arithmetic, np.float64(b.scale) / twice, left_shift),
+        pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, code_range(node, y, dtype), dtype),
+        shape=shape,
+    )
+    return Prepared((shape,), data, eval_general)
+
+
+def common_scale(a: Operand, b: Operand) -> np.float64:
+    """Twice the larger input scale: a float32 product, widened."""
+    return np.float64(np.float32(2) * max(a.scale, b.scale))
+
+
+def smaller_than_one(real: np.float64) -> np.float64:
+    """`real` itself, where it lies strictly between 0 and 1. Source: QuantizeMultiplierSmallerThanOneExp's checks."""
+    if not 0.0 < real < 1.0:
+        raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"the real multiplier is {real}")
+    return real
+
+
+def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
+    """By code (as unsigned): (code - zero point) * 2**left_shift * real, rounded as the runtime requantizes."""
+    shifted = centred_codes(operand) << left_shift
+    return arithmetic.requantize(smaller_than_one(real))(shifted.astype(np.int32))
+
+
+def centred_codes(operand: Operand) -> Array:
+    """By code (as unsigned): code - zero point, int64."""
+    dtype = np.dtype(operand.type.label)
+    codes = np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
+    return codes.astype(np.int64) - operand.zero_point
+
+
+def eval_general(data: OpData, a: Array, b: Array) -> Array:
+    """Source: AddElementwise, SubElementwise. Rounding: each input's, then the output's. Overflow: none."""
+    accumulator = np.empty(data.shape, np.int32)
+    _add_looked_up(
+        unsigned(spread(a, data.shape)), unsigned(spread(b, data.shape)), data.first, data.second,
+        accumulator.reshape(-1),
+    )  # fmt: skip
+    return data.pipeline(accumulator)
+
+
+def unsigned(x: Array) -> Array:
+    """Codes as unsigned ones, flat: what tables are indexed by."""
+    return x.reshape(-1).view(f"u{x.dtype.itemsize}")
+
+
+@in_pieces(a="r", b="r", out="r")
+@compiled
+def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size; tables have an entry for every unsigned code."""
+    for i in range(len(out)):
+        out[i] = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
+
+
+def has_pot_scales(node: Node) -> bool:
+    """Whether the options ask for shifts, and all three scales are powers of two (to 1e-3 of an octave)."""
+    return bool(node.options["pot_scale_int16"]) and all(checked_log2(o.scale)[1] for o in both(node))
+
+
+def prepare_pot(node: Node, sign: int) -> Prepared:
+    """y = a + sign * b with shifts: at most one input is shifted, and only to the right."""
+    a, b, y = both(node)
+    shape = broadcast_shape(node, a, b)
+    clamp = code_range(node, y, np.int16)
+    logs = [checked_log2(operand.scale)[0] for operand in (a, b, y)]
+    first, second = logs[2] - logs[0], logs[2] - logs[1]
+    node.check(min(first, second) == 0, "one input must have the output's scale, the other a finer one", y)
+    if max(first, second) > 15:
+        raise UndefinedResultError("RoundingDivideByPOT", f"int16 shifted by {max(first, second)} bits")
+    return Prepared((shape,), PotData(Shift(first), Shift(second), sign, clamp, shape), eval_pot)
+
+
+def eval_pot(data: PotData, a: Array, b: Array) -> Array:
+    """Source: Add (int16), Sub16. Rounding: half away, of the shifted input. Overflow: saturates in the clamp."""
+    out = np.empty(data.shape, np.int16)
+    _add_shifted(
+        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), int(data.first_shift),
+        int(data.second_shift), data.sign, *data.clamp, out.reshape(-1),
+    )  # fmt: skip
+    return out
+
+
+@in_pieces(2, a="r", b="r", out="r")
+@compiled
+def _add_shifted(
+    a: Array, b: Array, first_shift: Int, second_shift: Int, sign: Int, low: Int, high: Int, out: Array
+) -> None:  # fmt: skip
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
+    for i in range(len(out)):
+        first = divide_by_pot_half_away(np.int64(a[i]), first_shift)
+        second = divide_by_pot_half_away(np.int64(b[i]), second_shift)
+        out[i] = clamp(first + sign * second, low, high)
+
+
+def without_broadcast(node: Node) -> None:
+    """Refuse operands that are repeated: the source's form walks all three tensors side by side."""
+    a, b, y = both(node)
+    sizes = {int(np.prod(o.shape)) for o in (a, b, replace(y, shape=broadcast_shape(node, a, b)))}
+    node.check(len(sizes) == 1, "shapes must agree in the power-of-two form", b, expected=a.shape, got=b.shape)

@@ -1,0 +1,32 @@
+"""Cutting a tensor along one dimension: what SPLIT and SPLIT_V share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tflq.kernels.families.movement import contiguous
+from tflq.kernels.kernel import Array, Prepared, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Which input is cut, and the places of the parts in it."""
+
+    position: int
+    parts: tuple[tuple[slice, ...], ...]
+
+
+def prepare_split(shape: Shape, axis: int, sizes: tuple[int, ...], position: int) -> Prepared:
+    """Cut the input at `position`, of that shape, into parts of `sizes` along `axis`."""
+    ends = tuple(accumulate(sizes))
+    whole = (slice(None),) * axis
+    parts = tuple((*whole, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True))
+    shapes = tuple((*shape[:axis], size, *shape[axis + 1 :]) for size in sizes)
+    return Prepared(shapes, Cuts(position, parts), eval_split)
+
+
+def eval_split(cuts: Cuts, *inputs: Array) -> tuple[Array, ...]:
+    """Source: reference_ops::Split."""
+    x = inputs[cuts.position]
+    return tuple(contiguous(x[part]) for part in cuts.parts)

@@ -1,0 +1,15 @@
+"""MEAN of 8-bit codes up to 2.12: over images as later releases, every other form as the reference kernels of 2.12.
+
+Source: TensorFlow 2.12 lite/kernels/reduce.cc EvalMean.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.earlier.mean_2_12 import prepare_general
+from tflq.kernels.families.reduction import AXES
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.optimized.mean import over_image
+
+KERNELS = tuple(
+    Kernel("MEAN", f"{t} int32 -> {t}", over_image(prepare_general), (1, 3), AXES) for t in ("uint8", "int8")
+)

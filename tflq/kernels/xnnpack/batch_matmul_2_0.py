@@ -1,0 +1,39 @@
+"""BATCH_MATMUL of int8 codes by XNNPACK in LiteRT 2.0: taken whatever the zero point of y is, which is then ignored.
+
+Operands, options and refusals: tflq/kernels/xnnpack/batch_matmul.py.
+Source: LiteRT 2.0 xnnpack_delegate.cc VisitBatchMatMulNode; XNNPACK's batch_matrix_multiply_nc_qs8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.xnnpack import batch_matmul
+from tflq.kernels.xnnpack.delegation import Delegate
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def takes(node: Node) -> bool:
+    """As later releases, but for the zero point of y."""
+    return batch_matmul.takes(symmetric(node))
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """As later releases have it for a zero point of 0."""
+    return batch_matmul.prepare(symmetric(node), arithmetic)
+
+
+def symmetric(node: Node) -> Node:
+    """The node with zero points of 0 for y."""
+    y = node.input(1)
+    inputs: tuple[Operand | None, ...] = (node.inputs[0], y, *node.inputs[2:])
+    if y.quantization is not None:
+        plain = replace(y.quantization, zero_point=np.zeros_like(y.quantization.zero_point))
+        inputs = (node.inputs[0], replace(y, quantization=plain), *node.inputs[2:])
+    return replace(node, inputs=inputs)
+
+
+DELEGATES = (Delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare, (1, 4)), takes),)

@@ -1,0 +1,115 @@
+"""Rows of codes times one constant matrix and through an output pipeline, bound to the best micro-kernel for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.numerics.compiled import Array, Compiled
+from tflq.numerics.microkernels import packing
+from tflq.numerics.microkernels.driving import driver
+from tflq.numerics.microkernels.forms import Form, Tile, chosen
+from tflq.numerics.microkernels.kernel import Kernel
+from tflq.numerics.microkernels.roundings import Scaling
+from tflq.numerics.stages import OutputPipeline
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """What a product's rows are made of: codes of a type with a zero point, and how they become rows."""
+
+    dtype: np.dtype[Any]
+    zero_point: int
+    packer: Compiled[..., None]  # see driving.pack_rows
+
+    @property
+    def largest(self) -> int:
+        """The largest magnitude of a code less the zero point."""
+        info = np.iinfo(self.dtype)
+        return max(abs(int(info.min) - self.zero_point), abs(int(info.max) - self.zero_point))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerProduct:
+    """A bound product: call it with (out, first_row, codes, geometry), see driving.product_into."""
+
+    kernel: Kernel
+    run: Compiled[..., None]
+    constants: tuple[Any, ...]  # of the run, from `length` on
+    shape: tuple[int, int]  # (K, N)
+
+    def __call__(self, out: Array, first_row: int, codes: Array, geometry: Any) -> None:
+        """Fill the product's columns of `out` (R, C) from row `first_row` of the codes on."""
+        self.run(out, first_row, codes, geometry, *self.constants)
+
+
+def fused(
+    codes: Codes, matrices: Sequence[Array], rows: int, bias: Array, pipeline: OutputPipeline, form: Form | None = None
+) -> tuple[IntegerProduct, ...]:  # fmt: skip
+    """Products with centred `matrices` side by side, with all of `pipeline` done on sums in registers.
+
+    Matrices are (K, N) of equal shapes, K and N at least 1, `bias` is as long as all columns together. `rows` says how
+    many there will be, as far as that decides which kernel is best. None at all where that would not be exact, or where
+    this processor has no form for it; `form` is the processor's best unless it is given.
+    """
+    limits = (int(pipeline.zero_point), *pipeline.clamp)
+    made: list[IntegerProduct] = []
+    for matrix in matrices:
+        at = slice(len(made) * matrix.shape[1], (len(made) + 1) * matrix.shape[1])
+        largest = _largest_sum(codes, matrix) + int(np.abs(bias[at].astype(np.int64)).max())
+        scaling = Scaling.of(pipeline.stage, largest)
+        if scaling is None:
+            return ()
+        bound = _bound(codes, matrix, at, rows, bias[at], scaling, limits, pipeline.dtype.name, form)
+        if bound is None:
+            return ()
+        made.append(bound)
+    return tuple(made)
+
+
+def summed(
+    codes: Codes, matrices: Sequence[Array], rows: int, accumulator: np.dtype[Any], form: Form | None = None
+) -> tuple[IntegerProduct, ...]:  # fmt: skip
+    """As `fused`, but to int32 sums, as an accumulator of that type has them; none at all where it may hold more."""
+    made: list[IntegerProduct] = []
+    for matrix in matrices:
+        at = slice(len(made) * matrix.shape[1], (len(made) + 1) * matrix.shape[1])
+        if accumulator != np.int32 and _largest_sum(codes, matrix) >= 2**31:
+            return ()
+        bias = np.zeros(matrix.shape[1], np.int32)
+        bound = _bound(codes, matrix, at, rows, bias, Scaling((), ()), (0, -(2**31), 2**31 - 1), "int32", form)
+        if bound is None:
+            return ()
+        made.append(bound)
+    return tuple(made)
+
+
+def _largest_sum(codes: Codes, matrix: Array) -> int:
+    """The largest magnitude that a sum of products can have."""
+    return int(np.abs(matrix.astype(np.int64)).sum(axis=0).max()) * codes.largest
+
+
+def _bound(
+    codes: Codes, matrix: Array, columns: slice, rows: int, bias: Array, scaling: Scaling, limits: tuple[int, int, int],
+    code: str, form: Form | None,
+) -> IntegerProduct | None:  # fmt: skip
+    form = form or chosen(codes.dtype.itemsize > 1)
+    if form is None:
+        return None
+    offsets = packing.offsets(form, matrix, codes.dtype, codes.zero_point)
+    if offsets is None:
+        return None
+    length, width = matrix.shape
+    tile = form.tile(width)
+    kernel = Kernel(tile if rows > 1 else Tile(form, 1, tile.vectors), scaling.steps, code)
+    own = tuple(values if len(values) == 1 else values[columns] for values in scaling.constants)
+    constants = (
+        length, codes.zero_point - offsets.left, offsets.left, -offsets.right,
+        packing.panels(matrix, tile, offsets.right),
+        packing.constants(tile, bias + packing.column_terms(matrix, offsets), own, width),
+        *limits, columns.start, width,
+    )  # fmt: skip
+    return IntegerProduct(kernel, driver(codes.packer, kernel), constants, (length, width))

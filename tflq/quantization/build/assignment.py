@@ -1,0 +1,227 @@
+"""Scales, zero points and codes for everything that a scheme makes integer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+from tflq.ir import TensorType
+from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
+from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
+from tflq.quantization.ranges.search.quantizer import Quantizer
+from tflq.quantization.recipe.ranging import RangeRule
+from tflq.quantization.recipe.recipe import TYPES, Mode, Recipe
+from tflq.quantization.scheme import cells, svdf
+from tflq.quantization.scheme.operands import Multiplied, own_type
+from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """What an operand reads in a constant's place: codes with parameters, or float16 values without.
+
+    `widened` constants are read as float32 through DEQUANTIZE.
+    """
+
+    codes: Array
+    params: Params | None
+    widened: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignment:
+    """All that a rewritten model holds beyond the float model. Tensors that are not named stay as they are.
+
+    `made` are parameters of tensors as operators or callers make them, `read` as operands read them: where the two
+    differ, QUANTIZE or DEQUANTIZE comes between. `outputs` are the graph's outputs as callers get them.
+    """
+
+    scheme: Scheme
+    made: Mapping[int, Params]
+    read: Mapping[Slot, Params]
+    outputs: Mapping[int, Params]
+    constants: Mapping[Slot, Constant]
+    intermediates: Mapping[int, tuple[Params, ...]] = field(default_factory=dict)  # of cells, by operator
+    notes: Mapping[int, str] = field(default_factory=dict)  # by operator: what was changed to fit
+
+
+def activation_params(
+    scheme: Scheme, ranges: Mapping[int, Range], rule: RangeRule = RangeRule.NUDGE
+) -> dict[Form, Params]:  # fmt: skip
+    """Parameters of every group: fixed by an operator, else spanning its members' ranges, by tensor index.
+
+    Ranges that the file itself prescribes go before those that were observed, and are not laid out by `rule`.
+    """
+    activations = {
+        group: _group_params(scheme, group, ranges, rule) for group in scheme.members if group not in scheme.states
+    }
+    for group, index in scheme.states.items():
+        features = scheme.model.constants[scheme.model.graph.operators[index].inputs[svdf.FEATURES]]
+        activations[group] = svdf.state_params(activations[scheme.read[index, svdf.X]], features)
+    return activations
+
+
+def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range], rule: RangeRule) -> Params:
+    if group in scheme.fixed:
+        return Params.of(group[1], *scheme.fixed[group])
+    prescribed = scheme.model.ranges
+    members = [t for t in scheme.members[group] if t in prescribed]
+    if members and group not in scheme.centred:
+        return asymmetric(hull(prescribed[t] for t in members), group[1])
+    observed = [ranges[t] for t in scheme.members[group] if t in ranges]
+    if not observed:
+        name = scheme.model.graph.tensors[group[0]].name or f"#{group[0]}"
+        raise InputError("no calibration sample reached it", name=name)
+    span = hull(observed)
+    return symmetric(span, group[1]) if group in scheme.centred else Quantizer(rule, group[1]).params(span)
+
+
+def weight_params(scheme: Scheme, ranges: Mapping[Slot, Range]) -> dict[Slot, Params]:
+    """Parameters of all weights for their ranges; those that the file prescribes go before."""
+    return {
+        slot: _weight_params(scheme, m, ranges[slot]) for m in scheme.multiplied for slot in [(m.operator, m.position)]
+    }
+
+
+def _weight_params(scheme: Scheme, weights: Multiplied, observed: Range) -> Params:
+    model, kind = scheme.model, TYPES[mode_of(scheme, weights)].weights
+    stored = model.params.get(weights.tensor)
+    if stored is not None and stored.type == kind and (kind == TensorType.UINT8 or not stored.zero_point.any()):
+        fits = stored.scale.size == 1 or stored.axis == weights.axis
+        if fits:
+            return stored
+    span = model.ranges.get(weights.tensor, observed)
+    if kind == TensorType.UINT8:
+        return asymmetric(span, kind)
+    return symmetric(span, kind, weights.axis or 0)
+
+
+def assign(
+    scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], recipe: Recipe,
+    codes: Mapping[Slot, Array] | None = None, biases: Mapping[Slot, NDArray[np.float32]] | None = None,
+) -> Assignment:  # fmt: skip
+    """Codes for constants, and the types of the graph's inputs and outputs.
+
+    `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own. Under `weights`
+    every bias fits its type: `fitted_weights` sees to that.
+    """
+    constants = {
+        slot: _activation(scheme, slot, None if group is None else activations[group])
+        for slot, group in scheme.constants.items()
+    }
+    constants.update({slot: _stored(scheme, slot, axis, recipe) for slot, axis in scheme.stored.items()})
+    for m in scheme.multiplied:
+        slot = (m.operator, m.position)
+        refined = None if codes is None else codes.get(slot)
+        constants.update(_weights(scheme, m, activations, weights[slot], recipe, refined, biases or {}))
+    graph = scheme.model.graph
+    made: dict[int, Params | None] = {t: activations[group] for t, group in scheme.made.items()}
+    outputs = {t: retyped(made[t], recipe.output_type) for t in graph.outputs if t in made}
+    made.update({t: retyped(made[t], recipe.input_type) for t in graph.inputs if t in made})
+    for t, group in scheme.edges.items():
+        if t in graph.outputs and recipe.output_type is not None:
+            outputs[t] = retyped(activations[group], recipe.output_type)
+        if t in graph.inputs and recipe.input_type is not None:
+            made[t] = retyped(activations[group], recipe.input_type)
+    for group, index in scheme.states.items():
+        bias, time = graph.operators[index].inputs[svdf.BIAS], constants[index, svdf.TIME].params
+        if bias in scheme.model.constants and time is not None:
+            unit = bias_params(time, activations[group], TensorType.INT32)
+            constants[index, svdf.BIAS] = Constant(unit.encode(scheme.model.constants[bias]), unit)
+    inside: dict[int, tuple[Params, ...]] = {}
+    for index in scheme.cells:
+        operator = scheme.model.graph.operators[index]
+        hidden = cells.hidden_params(operator.inputs, activations[scheme.made[operator.outputs[0]]])
+        inside[index] = cells.intermediates(hidden)
+        constants.update(_cell_biases(scheme, index, constants, activations[scheme.read[index, 0]], hidden))
+    return Assignment(
+        scheme=scheme,
+        made={t: params for t, params in made.items() if params is not None},
+        read={slot: activations[group] for slot, group in scheme.read.items()},
+        outputs={t: params for t, params in outputs.items() if params is not None},
+        constants=constants,
+        intermediates=inside,
+    )
+
+
+def _cell_biases(
+    scheme: Scheme, index: int, constants: Mapping[Slot, Constant], data: Params, hidden: Params
+) -> dict[Slot, Constant]:  # fmt: skip
+    """The biases of an LSTM, each in the unit of the sums it is added to."""
+    inputs, biases = scheme.model.graph.operators[index].inputs, {}
+    for position, weights in cells.BIASES.items():
+        if inputs[position] in scheme.model.constants:
+            scaled = constants[index, weights].params
+            assert scaled is not None  # matrices are stored in 8 bits
+            unit = bias_params(scaled, hidden if weights == cells.PROJECTION else data, TensorType.INT32)
+            biases[index, position] = Constant(unit.encode(scheme.model.constants[inputs[position]]), unit)
+    return biases
+
+
+def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
+    """Parameters in another type: the same steps for 8 bits, the same span for others; None for float32."""
+    if params is None or type_ is None or params.type == type_:
+        return params
+    if type_ == TensorType.FLOAT32:
+        return None
+    low, high = limits(params.type)
+    if limits(type_)[1] - limits(type_)[0] == high - low:
+        shift = limits(type_)[0] - low
+        return replace(params, type=type_, zero_point=params.zero_point + shift)
+    ends = params.scale.astype(np.float64) * (np.array([low, high]) - params.zero_point)
+    return asymmetric(Range.of(ends[0], ends[1]), type_)
+
+
+def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
+    """A constant that is read as activation."""
+    operator, position = slot
+    tensor = scheme.model.graph.operators[operator].inputs[position]
+    values = scheme.model.constants[tensor]
+    return Constant((params := shared or _own_params(scheme, operator, position, tensor)).encode(values), params)
+
+
+def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Params:
+    """Parameters of a constant whose own values decide, unless the file prescribes them."""
+    mode, model = scheme.modes[operator], scheme.model
+    op = model.op(operator)
+    kind = None if mode is None else own_type(op, position, mode)
+    assert kind is not None  # only integer operators read constants as activations
+    stored = model.params.get(tensor)
+    if stored is not None and stored.type == kind and stored.scale.size == 1:
+        return stored
+    own = model.ranges.get(tensor) or extent(model.constants[tensor])
+    narrowed = mode is not None and kind != TYPES[mode].data
+    inside = op in cells.CELLS or op == "SVDF"
+    return symmetric(own, kind) if inside or narrowed else asymmetric(own, kind)
+
+
+def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Constant:
+    """Weights that span their values, or in float16."""
+    operator, position = slot
+    values = scheme.model.constants[scheme.model.graph.operators[operator].inputs[position]]
+    widened = scheme.modes[operator] == Mode.WEIGHTS
+    if widened and recipe.weights_type == TensorType.FLOAT16:
+        return Constant(values.astype(np.float16), None, widened)
+    params = symmetric(extent(values, axis), TensorType.INT8, axis or 0)
+    return Constant(params.encode(values), params, widened)
+
+
+def _weights(
+    scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params], params: Params, recipe: Recipe,
+    codes: Array | None, biases: Mapping[Slot, NDArray[np.float32]],
+) -> dict[Slot, Constant]:  # fmt: skip
+    """An operator's weights and bias."""
+    slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), mode_of(scheme, m)
+    values, widened = scheme.model.constants[m.tensor], mode == Mode.WEIGHTS
+    if widened and recipe.weights_type == TensorType.FLOAT16:
+        return {slot: Constant(values.astype(np.float16), None, widened=True)}
+    constants = {slot: Constant(params.encode(values) if codes is None else codes, params, widened)}
+    if m.bias is not None:
+        bias = biases.get(bias_slot, scheme.model.constants[m.bias])
+        unit = bias_params(params, data_params(scheme, m, activations), TYPES[mode].bias or TensorType.INT32)
+        constants[bias_slot] = Constant(unit.encode(bias), unit)
+    return constants

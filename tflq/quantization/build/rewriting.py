@@ -1,0 +1,242 @@
+"""From a float model and an assignment to the integer model.
+
+Conversions stand where the form in which a tensor is made differs from the one in which it is read, once for all that
+read it alike; so none undoes another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from tflq.ir import Operator, OperatorCode, Record, TensorSpec, TensorType
+from tflq.ir.schema import enum
+from tflq.quantization.build.assignment import Assignment, Constant
+from tflq.quantization.build.draft import Draft
+from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.params import Params, Range, asymmetric
+from tflq.quantization.recipe.recipe import TYPES, Mode
+from tflq.quantization.scheme.float_graph import FloatModel, stored_params
+from tflq.quantization.scheme.rules import READS_SHAPES
+from tflq.quantization.scheme.scheme import Slot
+from tflq.quantization.scheme.versions import (
+    MUL_BY_ONE_OR_MORE,
+    dequantize_version,
+    needed,
+    quantize_version,
+    structure_version,
+)
+
+#: The integer kernel of NEG negates codes, whatever their scales; MUL by -1 does what is meant.
+NEG_AS_MUL = (
+    OperatorCode(enum("BuiltinOperator")["MUL"], "MUL"),
+    Record("MulOptions", MappingProxyType({"fused_activation_function": 0})),
+)
+
+#: Pairs of types that QUANTIZE does not convert: they go by way of float32.
+NO_DIRECT_WAY = {(TensorType.INT16, TensorType.UINT8)}
+
+
+def rewritten(assignment: Assignment) -> IntegerModel:
+    """The integer model: unused constants, operator codes and tensors are left out."""
+    writing = _Writing(assignment)
+    for index in range(len(assignment.scheme.modes)):
+        writing.operator(index)
+    return writing.result()
+
+
+class _Writing:
+    """The new model's first subgraph while it grows."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self._source: FloatModel = assignment.scheme.model
+        self._model = self._source.model
+        self._draft = Draft(self._model)
+        self._made: dict[int, int] = {}  # float model's tensor -> new tensor
+        self._converted: dict[tuple[int, object], int] = {}  # (float model's tensor, form) -> new tensor
+        self._constants: dict[object, int] = {}
+        self._minus_ones: dict[TensorType, int] = {}
+        self._stored: set[int] = set()  # constants of the float model that are here in one form at least
+        self._inputs = tuple(self._original(t) for t in self._source.graph.inputs)
+
+    def operator(self, index: int) -> None:
+        """Write one operator of the float model, after the conversions that it needs."""
+        old = self._source.graph.operators[index]
+        if old.inputs and self._dissolved(index, old):
+            return
+        inputs = tuple(-1 if t < 0 else self._operand((index, p), t) for p, t in enumerate(old.inputs))
+        outputs = tuple(map(self._original, old.outputs))
+        code = self._model.operator_codes[old.opcode_index]
+        mode = self._assignment.scheme.modes[index]
+        options = old.options if mode is None else _options(old.options, mode)
+        data = None if mode is None else TYPES[mode].data
+        if code.name == "NEG" and data is not None:
+            code, options, inputs = *NEG_AS_MUL, (*inputs, self._minus_one(data))
+        if mode is not None:
+            code = replace(code, version=max(code.version, self._version(code.name, options, inputs, outputs)))
+        intermediates = self._intermediates(index, old)
+        new = replace(old, inputs=inputs, outputs=outputs, options=options, intermediates=intermediates)
+        self._draft.append(new, code, index)
+
+    def result(self) -> IntegerModel:
+        """The model, its outputs converted to what callers get."""
+        outputs = tuple(self._output(t) for t in self._source.graph.outputs)
+        inputs = dict(zip(self._source.graph.inputs, self._inputs, strict=True))
+        taken = dict(zip(self._source.graph.outputs, outputs, strict=True))
+        signatures = self._model.signature_defs
+        if signatures is not None:
+            signatures = tuple(
+                s if s.subgraph_index else replace(s, inputs=_moved(s.inputs, inputs), outputs=_moved(s.outputs, taken))
+                for s in signatures
+            )
+        model = replace(self._draft.finished(self._inputs, outputs), signature_defs=signatures)
+        return IntegerModel(model, tuple(self._draft.origins), MappingProxyType(self._made))
+
+    def _operand(self, slot: Slot, tensor: int) -> int:
+        if self._source.op(slot[0]) in READS_SHAPES:
+            return self._home(tensor)[1]
+        constant = self._assignment.constants.get(slot)
+        if constant is not None:
+            return self._constant(tensor, constant)
+        form = self._assignment.read.get(slot)
+        if self._source.is_float(tensor) and tensor not in self._source.constants:
+            return self._in_form(tensor, form)
+        return self._original(tensor)
+
+    def _output(self, tensor: int) -> int:
+        if self._source.is_float(tensor) and tensor not in self._source.constants:
+            return self._in_form(tensor, self._assignment.outputs.get(tensor))
+        return self._original(tensor)
+
+    def _in_form(self, tensor: int, form: Params | None) -> int:
+        """The new tensor that holds a computed tensor in that form."""
+        own, home = self._home(tensor)
+        if form == own:
+            return home
+        if own is not None and form is not None and (own.type, form.type) in NO_DIRECT_WAY:
+            own, home = None, self._in_form(tensor, None)
+        key = (tensor, None if form is None else form.key)
+        if key not in self._converted:
+            self._converted[key] = self._convert(tensor, home, own, form)
+        return self._converted[key]
+
+    def _home(self, tensor: int) -> tuple[Params | None, int]:
+        """The form of a computed tensor as it is made, and its new tensor: what DEQUANTIZE reads where one makes it."""
+        narrow = self._source.codes.get(tensor)
+        if narrow is None:
+            return self._assignment.made.get(tensor), self._original(tensor)
+        return self._source.params[tensor], self._original(narrow)
+
+    def _convert(self, tensor: int, home: int, own: Params | None, form: Params | None) -> int:
+        spec = self._source.graph.tensors[tensor]
+        kind = TensorType.FLOAT32 if own is None else own.type
+        if form is None:
+            name = spec.name if tensor in self._source.codes else self._draft.named(f"{spec.name or ''}_dequantized")
+            result = self._draft.tensor(_in_type(spec, None, name))
+            self._draft.convert("DEQUANTIZE", home, result, dequantize_version(kind, 1))
+        else:
+            name = self._draft.named(f"{spec.name or ''}_{form.type.label}")
+            result = self._draft.tensor(_in_type(spec, form, name))
+            self._draft.convert("QUANTIZE", home, result, quantize_version(kind, form.type))
+        return result
+
+    def _dissolved(self, index: int, operator: Operator) -> bool:
+        """Whether the float model's own conversion is none any more, or one that is written where it is needed."""
+        op, source, output = self._source.op(index), operator.inputs[0], operator.outputs[0]
+        if op == "DEQUANTIZE":
+            return output in self._source.codes
+        form, home = self._home(source) if op == "QUANTIZE" else (None, -1)
+        spec = self._source.graph.tensors[output]
+        if form is None or form != stored_params(spec.type, spec.quantization):
+            return False
+        self._made[output] = home
+        return True
+
+    def _constant(self, tensor: int, constant: Constant) -> int:
+        params = constant.params
+        buffer, shape = self._draft.buffer(constant.codes), constant.codes.shape
+        key = (buffer, shape, None if params is None else params.key, constant.widened)
+        if key not in self._constants:
+            spec = self._source.graph.tensors[tensor]
+            name = spec.name if tensor not in self._stored else self._draft.named(spec.name or "")
+            self._stored.add(tensor)
+            kind = TensorType.FLOAT16 if params is None else params.type
+            form = replace(_in_type(spec, params, name), type=kind, buffer=buffer, sparsity=None)
+            stored = self._draft.tensor(form)
+            if constant.widened:
+                wide = self._draft.tensor(_in_type(spec, None, self._draft.named(f"{spec.name or ''}_dequantized")))
+                channels = 1 if params is None else params.scale.size
+                self._draft.convert("DEQUANTIZE", stored, wide, dequantize_version(kind, channels))
+                stored = wide
+            self._constants[key] = stored
+        return self._constants[key]
+
+    def _minus_one(self, type_: TensorType) -> int:
+        """The number -1 as a constant; one for each type."""
+        if type_ not in self._minus_ones:
+            params = asymmetric(Range.of(-1.0, 0.0), type_)
+            buffer = self._draft.buffer(params.encode(np.full((), -1.0)))
+            spec = TensorSpec(self._draft.named("minus_one"), type_, (), buffer, params.quantization)
+            self._minus_ones[type_] = self._draft.tensor(spec)
+        return self._minus_ones[type_]
+
+    def _original(self, tensor: int) -> int:
+        """The new tensor of one that is computed, given or kept from run to run, or of a constant as it is."""
+        if tensor < 0:
+            return -1
+        if tensor not in self._made:
+            spec = self._source.graph.tensors[tensor]
+            params = self._assignment.made.get(tensor)
+            spec = spec if params is None else _in_type(spec, params, spec.name)
+            buffer = self._draft.copied(spec.buffer) if tensor in self._source.constants else 0
+            self._made[tensor] = self._draft.tensor(replace(spec, buffer=buffer))
+        return self._made[tensor]
+
+    def _intermediates(self, index: int, operator: Operator) -> tuple[int, ...] | None:
+        """The tensors that carry scales of an operator's inside."""
+        if index not in self._assignment.intermediates:
+            return None if operator.intermediates is None else tuple(map(self._original, operator.intermediates))
+        name = self._source.graph.tensors[operator.outputs[0]].name
+        inside = enumerate(self._assignment.intermediates[index])
+        return tuple(
+            self._draft.tensor(TensorSpec(f"{name}_intermediate_{i}", p.type, (), quantization=p.quantization))
+            for i, p in inside
+        )
+
+    def _version(self, op: str, options: Record | None, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+        specs = [None if t < 0 else self._draft.tensors[t] for t in inputs]
+        types = [None if s is None else TensorType(s.type) for s in specs]
+        scales = [s.quantization.scale for s in specs if s is not None and s.quantization is not None]
+        version = needed(op, types, per_channel=any(scale.size > 1 for scale in scales[1:]))
+        quantization = self._draft.tensors[outputs[0]].quantization
+        if op == "MUL" and quantization is not None and len(scales) == 2:
+            product = float(scales[0][0]) * float(scales[1][0]) / float(quantization.scale[0])
+            version = max(version, MUL_BY_ONE_OR_MORE if product >= 1 else 1)
+        return max(version, structure_version(op, options, len(inputs)))
+
+
+def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, new.get(tensor, tensor)) for name, tensor in pairs)
+
+
+def _in_type(spec: TensorSpec, params: Params | None, name: str | None) -> TensorSpec:
+    """A tensor of the same shape with those parameters, or with float32 values; without a buffer."""
+    if params is None:
+        return replace(spec, name=name, type=TensorType.FLOAT32, quantization=None, buffer=0)
+    return replace(spec, name=name, type=params.type, quantization=params.quantization, buffer=0)
+
+
+def _options(options: Record | None, mode: Mode) -> Record | None:
+    """Options with the switches that an integer kernel reads."""
+    if options is None:
+        return None
+    fields = dict(options.fields)
+    if options.table in ("AddOptions", "SubOptions"):  # scales are no powers of two
+        fields["pot_scale_int16"] = False
+    if "asymmetric_quantize_inputs" in fields:
+        fields["asymmetric_quantize_inputs"] = mode == Mode.DYNAMIC
+    return options if fields == dict(options.fields) else replace(options, fields=MappingProxyType(fields))

@@ -1,0 +1,147 @@
+"""A model run operator by operator, each on all samples before the next one.
+
+So every operator runs once for each sample, however often the tensors between are looked at on the way, and what comes
+later may be changed by what was seen. The frontier is all tensors that operators yet to come will read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.interpreter import Plan, State, Step, make_plan
+from tflq.interpreter.execution import run_step
+from tflq.interpreter.plan import Bindings
+from tflq.interpreter.state import variable
+from tflq.ir import Model, Quantization
+from tflq.profiles import by_name
+from tflq.quantization.runner import Array, Runner, Sample, joined, needed_operators
+from tflq.quantization.store import Store
+
+#: The shapes of a graph's inputs.
+_Shapes = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """What an operand holds instead of the model's constant: values, and how codes stand for numbers."""
+
+    value: Array
+    quantization: Quantization | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """Samples that run together, and what lives from step to step."""
+
+    number: int
+    plan: Plan
+    state: State
+
+
+class Frontier:
+    """The first subgraph of a model, part of its operators done for all samples, the others yet to come.
+
+    `stops` are the operators before which the frontier is looked at; operators on which none of them depends are left
+    out. `size` samples run together. `store` holds the frontier.
+    """
+
+    def __init__(
+        self, model: Model, samples: Sequence[Sample], stops: Collection[int], profile: str, size: int, store: Store
+    ) -> None:
+        graph = model.subgraphs[0]
+        read = _inputs(model, stops)
+        needed = {*map(id, needed_operators(model, read)), *(id(graph.operators[index]) for index in stops)}
+        kept = [index for index, operator in enumerate(graph.operators) if id(operator) in needed]
+        operators = tuple(graph.operators[index] for index in kept)
+        model = replace(
+            model, subgraphs=(replace(graph, outputs=(), operators=operators), *model.subgraphs[1:]),
+            signature_defs=None,
+        )  # fmt: skip
+        self._place = {index: place for place, index in enumerate(kept)}
+        self._read = {t for operator in operators for t in operator.inputs}
+        self._store, self._done = store, 0
+        self._constants: dict[int, Mapping[int, Constant]] = {}  # by step, of operators that were changed
+        self._steps: dict[tuple[int, int], Step] = {}  # by step and plan, of operators that were changed
+        groups = [joined(samples[k : k + size]) for k in range(0, len(samples), size)]
+        plans: dict[_Shapes, tuple[Plan, Bindings]] = {}
+        self._batches = []
+        for number, group in enumerate(groups):
+            shapes = tuple(group[t].shape for t in graph.inputs)
+            if shapes not in plans:
+                by_tensor = dict(zip(graph.inputs, shapes, strict=True))
+                plans[shapes] = make_plan(model, by_name(profile), input_shapes=by_tensor), {}
+            plan, bindings = plans[shapes]
+            self._batches.append(_Batch(number, plan, State(bound=bindings)))
+        for tensor in graph.inputs:
+            self._keep(tensor, [group[tensor] for group in groups])
+
+    def advance(self, stop: int) -> None:
+        """Run all operators before one of the stops."""
+        while self._done < self._place[stop]:
+            for batch in self._batches:
+                for tensor, value in self._results(batch, self._done).items():
+                    if (self, tensor) not in self._store:
+                        self._store.begin((self, tensor), value.nbytes * len(self._batches))
+                    self._store.append((self, tensor), value)
+            for tensor in self._batches[0].plan.steps[self._done].last_uses:
+                if (self, tensor) in self._store:
+                    self._store.drop((self, tensor))
+            self._done += 1
+
+    def values(self, tensor: int) -> Iterator[Array]:
+        """Yield a tensor of the frontier for all samples, one or more of them at a time along axis 0."""
+        return self._store.batches((self, tensor))
+
+    def change(self, stop: int, constants: Mapping[int, Constant]) -> None:
+        """Let a stop that is yet to run read other constants, by position."""
+        self._constants[self._place[stop]] = constants
+
+    def _results(self, batch: _Batch, place: int) -> dict[int, Array]:
+        """Run one step on a batch; return what later steps read of it."""
+        plan, constants = batch.plan, self._constants.get(place, {})
+        step = self._changed(plan, place) if constants else plan.steps[place]
+        values: list[Array | None] = list(plan.constants)
+        for position, tensor in enumerate(step.inputs):
+            if position in constants:
+                values[tensor] = constants[position].value
+            elif tensor in plan.variables:
+                values[tensor] = variable(plan, batch.state, tensor)
+            elif (self, tensor) in self._store:
+                values[tensor] = self._store.get((self, tensor), batch.number)
+        with np.errstate(all="ignore"):
+            run_step(plan, step, batch.state, values)
+        return {t: value for t in step.outputs if t in self._read and (value := values[t]) is not None}
+
+    def _changed(self, plan: Plan, place: int) -> Step:
+        """Return a step with its changed constants, bound when it runs."""
+        key = place, id(plan)
+        if key not in self._steps:
+            step, inputs = plan.steps[place], list(plan.steps[place].node.inputs)
+            for position, constant in self._constants[place].items():
+                operand = inputs[position]
+                assert operand is not None  # it is read
+                value = constant.value if operand.is_constant else None
+                inputs[position] = replace(operand, value=value, quantization=constant.quantization)
+            self._steps[key] = replace(step, node=replace(step.node, inputs=tuple(inputs)), prepared=None)
+        return self._steps[key]
+
+    def _keep(self, tensor: int, values: Sequence[Array]) -> None:
+        if tensor in self._read:
+            self._store.begin((self, tensor), sum(value.nbytes for value in values))
+            for value in values:
+                self._store.append((self, tensor), value)
+
+
+def together(model: Model, samples: Sequence[Sample], stops: Collection[int], profile: str) -> int:
+    """Return how many samples may run together without changing a bit of what the stops read."""
+    return Runner(model, _inputs(model, stops), profile).together(samples)
+
+
+def _inputs(model: Model, operators: Collection[int]) -> set[int]:
+    """Return the tensors that operators read and the graph computes or is given."""
+    graph = model.subgraphs[0]
+    computed = {*graph.inputs, *(t for operator in graph.operators for t in operator.outputs)}
+    return {t for index in operators for t in graph.operators[index].inputs if t in computed}

@@ -1,0 +1,42 @@
+"""Whether a quantized model is bit by bit in the real runtime what tflq computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
+from tflq.ir import Model
+from tflq.quantization.params import codes_of
+from tflq.quantization.runner import Sample
+from tflq.verification import Report, verify
+
+#: Samples that the check runs.
+SAMPLES = 2
+#: Runtime and the profile that computes its bits; the second has operators that the first lacks.
+RUNTIMES = (("litert-ref", "litert-ref"), ("litert-opt", "litert-opt"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """The verification, or the error for which there is none."""
+
+    report: Report | None
+    error: TflqError | None = None
+
+
+def check(model: Model, source: Model, samples: Iterable[Sample]) -> Check:
+    """Verify `model` on some of the samples, which are float arrays by the inputs of `source`, operator by operator."""
+    graph, floats = model.subgraphs[0], source.subgraphs[0]
+    pairs = list(zip(floats.inputs, graph.inputs, strict=True))
+    inputs = [[codes_of(graph.tensors[new], s[old]) for old, new in pairs] for s in islice(samples, SAMPLES)]
+    failure: TflqError | None = None
+    for runtime, profile in RUNTIMES:
+        try:
+            return Check(verify(model, runtime, inputs, profile=profile))
+        except RuntimeMissing as error:
+            return Check(None, error)
+        except (RuntimeFailed, UnsupportedError) as error:
+            failure = error
+    return Check(None, failure)

@@ -1,0 +1,291 @@
+"""How near a model's outputs, and the tensors between, are to those of the model it was made from.
+
+For any two models with the same inputs and outputs: usually a float model and what some tool quantized it to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import tee
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.api.files import Source, load
+from tflq.errors import InputError
+from tflq.ir import Model, Subgraph, TensorSpec, TensorType
+from tflq.ir.structure import check_structure
+from tflq.quantization.calibration import Calibration, CalibrationSource
+from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
+from tflq.quantization.runner import Array, Runner, Sample
+
+Reals = NDArray[np.float64]
+
+#: What converters append to the name of a tensor that they quantize.
+_SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
+#: Below this signal-to-noise ratio a tensor counts as damaged, dB.
+DAMAGED = 20.0
+
+
+@dataclass(slots=True)
+class Fidelity:
+    """Sums over all elements of all samples of one tensor: of reference f and other q."""
+
+    name: str
+    op: str  # what makes it in the reference
+    index: int  # the operator's index there
+    elements: int = 0
+    signal: float = 0.0  # sum of f^2
+    noise: float = 0.0  # sum of (f - q)^2
+    bias: float = 0.0  # sum of (q - f)
+    largest: float = 0.0  # max of |f - q|
+
+    def add(self, reference: Array, other: Reals) -> None:
+        """Count one sample's tensor."""
+        f = reference.astype(np.float64)
+        error = other - f
+        self.elements += f.size
+        self.signal += float(np.vdot(f, f))
+        self.noise += float(np.vdot(error, error))
+        self.bias += float(error.sum())
+        self.largest = max(self.largest, float(np.abs(error).max(initial=0.0)))
+
+    @property
+    def sqnr(self) -> float:
+        """10 log10(signal / noise), dB; inf without noise, -inf with noise but no signal."""
+        if self.noise == 0:
+            return math.inf
+        return 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A sample whose largest output is another one: classes, and by how much the reference's led (its own units)."""
+
+    sample: int
+    reference: int
+    other: int
+    margin: float
+
+
+@dataclass(slots=True)
+class Agreement:
+    """Top-1 of the first output, where it is a row of two or more scores."""
+
+    samples: int = 0
+    flips: list[Flip] = field(default_factory=list)
+    divergence: float = 0.0  # sum over samples of KL(reference || other), nats; NaN where these are no distributions
+    correct: tuple[int, int] = (0, 0)  # of reference and other, where labels are known
+    labelled: int = 0
+    gained: int = 0  # samples that only the other has right
+    lost: int = 0  # samples that only the reference has right
+
+    def add(self, reference: Reals, other: Reals, label: int | None) -> None:
+        """Count one sample's scores."""
+        before, after = int(reference.argmax()), int(other.argmax())
+        if before != after:
+            self.flips.append(Flip(self.samples, before, after, float(reference[before] - reference[after])))
+        self.samples += 1
+        self.divergence += kl(reference, other)
+        if label is not None:
+            right = before == label, after == label
+            self.labelled += 1
+            self.correct = self.correct[0] + right[0], self.correct[1] + right[1]
+            self.gained += right[1] and not right[0]
+            self.lost += right[0] and not right[1]
+
+    @property
+    def rate(self) -> float:
+        """The share of samples with the same top-1."""
+        return 1 - len(self.flips) / self.samples
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of `rate` (Wilson's score interval)."""
+        return wilson(self.samples - len(self.flips), self.samples)
+
+    @property
+    def accuracies(self) -> tuple[float, float] | None:
+        """Top-1 accuracy of reference and other, where there are labels."""
+        return (self.correct[0] / self.labelled, self.correct[1] / self.labelled) if self.labelled else None
+
+    @property
+    def standard_error(self) -> float:
+        """Paired standard error of the difference of the accuracies (McNemar's variance)."""
+        n, gained, lost = self.labelled, self.gained, self.lost
+        return math.sqrt(max(0.0, gained + lost - (gained - lost) ** 2 / n)) / n if n else math.nan
+
+
+def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's score interval of a share; (0, 1) without trials."""
+    if not trials:
+        return 0.0, 1.0
+    p, weight = hits / trials, z * z / trials
+    middle = p + weight / 2
+    half = z * math.sqrt(p * (1 - p) / trials + weight / (4 * trials))
+    return max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
+
+
+def kl(reference: Reals, other: Reals, floor: float = 2.0**-20) -> float:
+    """KL(reference || other) of two distributions, nats: entries below `floor` count as `floor`.
+
+    NaN where `reference` is none: it has a negative entry, or does not sum to 1 within 2 %.
+    """
+    if reference.min() < 0 or abs(float(reference.sum()) - 1) > 0.02:
+        return math.nan
+    p, q = np.maximum(reference, floor), np.maximum(other, floor)
+    return float(np.sum(p / p.sum() * np.log((p / p.sum()) / (q / q.sum()))))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models over the same samples. `tensors` in the reference's order of execution; `outputs` in its own."""
+
+    samples: int
+    outputs: tuple[Fidelity, ...]
+    tensors: tuple[Fidelity, ...]
+    unmatched: int  # tensors of the reference without one of that name and shape in the other
+    agreement: Agreement | None
+
+    @property
+    def sqnr(self) -> float:
+        """Signal-to-noise ratio over all outputs' elements, dB."""
+        together = Fidelity("", "", -1, signal=sum(o.signal for o in self.outputs))
+        together.noise = sum(o.noise for o in self.outputs)
+        return together.sqnr
+
+    @property
+    def worst(self) -> Fidelity | None:
+        """The tensor with the lowest signal-to-noise ratio."""
+        return min(self.tensors, key=lambda t: t.sqnr, default=None)
+
+    @property
+    def first(self) -> Fidelity | None:
+        """The first tensor below DAMAGED dB."""
+        return next((t for t in self.tensors if t.sqnr < DAMAGED), None)
+
+
+def compare(
+    reference: Source | Model, other: Source | Model, data: CalibrationSource | Calibration,
+    labels: Iterable[int] | None = None,
+) -> Comparison:  # fmt: skip
+    """Run two models, each a path, the bytes of a file or a Model, on data for the first and sum up the differences.
+
+    `data` is a path or an iterable of samples, as `quantize` takes them; `labels` are the right classes, one a sample.
+
+    Raises:
+        InputError: The models' inputs or outputs do not correspond, labels are not as many as samples, or the data do
+            not fit the model.
+    """
+    model, quantized = load(reference), load(other)
+    check_structure(model)
+    check_structure(quantized)
+    return compare_models(model, quantized, Calibration(model, data), labels)
+
+
+def compare_models(
+    reference: Model, other: Model, samples: Iterable[Sample], labels: Iterable[int] | None = None
+) -> Comparison:
+    """Run both on `samples` (arrays by the reference's input tensor index) and sum up the differences.
+
+    Raises:
+        InputError: The models' inputs or outputs do not correspond, or labels are not as many as samples.
+    """
+    ours, theirs = reference.subgraphs[0], other.subgraphs[0]
+    _check_edges(ours, theirs)
+    pairs = _matching(reference, other)
+    runners = (
+        Runner(reference, (*ours.outputs, *pairs)),
+        Runner(other, (*theirs.outputs, *pairs.values())),
+    )
+    outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
+    tensors = {t: _fidelity(reference, t) for t in pairs}
+    agreement: Agreement | None = None
+    count = 0
+    known = None if labels is None else [int(label) for label in labels]
+    stream, copies = tee(samples)
+    for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
+        for tensor, sums in tensors.items():
+            twin = pairs[tensor]
+            sums.add(real(ours.tensors[tensor], f[tensor]), real(theirs.tensors[twin], q[twin]))
+        for sums, a, b in zip(outputs, ours.outputs, theirs.outputs, strict=True):
+            sums.add(real(ours.tensors[a], f[a]), real(theirs.tensors[b], q[b]))
+        scores = real(ours.tensors[ours.outputs[0]], f[ours.outputs[0]])
+        if scores.ndim == 2 and scores.shape[0] == 1 and scores.shape[1] >= 2:
+            agreement = agreement or Agreement()
+            predicted = real(theirs.tensors[theirs.outputs[0]], q[theirs.outputs[0]])
+            agreement.add(scores[0], predicted[0], None if known is None else _label(known, count))
+        count += 1
+    if known is not None and len(known) != count:
+        raise InputError("number of labels", expected=count, got=len(known))
+    unmatched = len(_results(reference)) - len(pairs)
+    return Comparison(count, outputs, tuple(tensors.values()), unmatched, agreement)
+
+
+def _check_edges(ours: Subgraph, theirs: Subgraph) -> None:
+    for what, a, b in (("inputs", ours.inputs, theirs.inputs), ("outputs", ours.outputs, theirs.outputs)):
+        shapes = [[g.tensors[t].shape for t in edge] for g, edge in ((ours, a), (theirs, b))]
+        if shapes[0] != shapes[1]:
+            raise InputError(f"the models' {what} differ", expected=shapes[0], got=shapes[1])
+
+
+def _label(labels: Sequence[int], sample: int) -> int:
+    if sample >= len(labels):
+        raise InputError("number of labels", expected=f"one a sample, at least {sample + 1}", got=len(labels))
+    return labels[sample]
+
+
+def _results(model: Model) -> list[int]:
+    """Tensors that operators make and that stand for real numbers."""
+    graph = model.subgraphs[0]
+    outputs = dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0)
+    return [t for t in outputs if graph.tensors[t].type == TensorType.FLOAT32 or _is_quantized(graph.tensors[t])]
+
+
+def _is_quantized(spec: TensorSpec) -> bool:
+    return spec.type in ACTIVATION_TYPES and spec.quantization is not None and len(spec.quantization.scale) > 0
+
+
+def _matching(reference: Model, other: Model) -> dict[int, int]:
+    """Tensors that the reference's operators make -> the other's of the same name and shape."""
+    graph = other.subgraphs[0]
+    by_name: dict[str, int] = {}
+    for operator in graph.operators:
+        for t in operator.outputs:
+            if t >= 0:
+                by_name.setdefault(_plain(graph.tensors[t].name or ""), t)
+    pairs = {}
+    for t in _results(reference):
+        spec = reference.subgraphs[0].tensors[t]
+        twin = by_name.get(_plain(spec.name or ""))
+        if spec.name and twin is not None and graph.tensors[twin].shape == spec.shape:
+            pairs[t] = twin
+    return pairs
+
+
+def _plain(name: str) -> str:
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _fidelity(model: Model, tensor: int) -> Fidelity:
+    graph = model.subgraphs[0]
+    for index, operator in enumerate(graph.operators):
+        if tensor in operator.outputs:
+            return Fidelity(graph.tensors[tensor].name or "", model.operator_codes[operator.opcode_index].name, index)
+    return Fidelity(graph.tensors[tensor].name or "", "", -1)
+
+
+def _translated(samples: Iterable[Sample], ours: Subgraph, theirs: Subgraph) -> Iterator[Mapping[int, Array]]:
+    """Samples for the reference as samples for the other: by its tensor indices, in its types."""
+    pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
+    for sample in samples:
+        yield {b: _input(ours.tensors[a], sample[a], theirs.tensors[b]) for a, b in pairs}
+
+
+def _input(ours: TensorSpec, values: Array, theirs: TensorSpec) -> Array:
+    numbers = real(ours, values).astype(np.float32) if _is_quantized(ours) else values
+    return codes_of(theirs, numbers)

@@ -1,0 +1,1 @@
+"""Ranges for all weights and activations of a scheme, by the methods of a recipe."""

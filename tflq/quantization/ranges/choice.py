@@ -1,0 +1,132 @@
+"""What is observed of a group of tensors that share a scale, and the range that is chosen for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.interpreter import Plan, make_plan
+from tflq.profiles import by_name
+from tflq.quantization.params import Params, Range, hull
+from tflq.quantization.ranges.layers import Layer, layer_of
+from tflq.quantization.ranges.losses import data_loss
+from tflq.quantization.ranges.observation import Observations
+from tflq.quantization.ranges.observers import FirstSamples, Histogram, Observer, Percentile, Reservoir
+from tflq.quantization.ranges.observers.catalogue import OBSERVERS
+from tflq.quantization.ranges.search.objectives import loss
+from tflq.quantization.ranges.search.points import Points
+from tflq.quantization.ranges.search.problem import Problem
+from tflq.quantization.ranges.search.quantizer import Quantizer
+from tflq.quantization.ranges.search.solvers import SOLVERS
+from tflq.quantization.recipe.ranging import Ranging, Target
+from tflq.quantization.scheme.float_graph import FloatModel, with_constants
+from tflq.quantization.scheme.operands import Multiplied
+from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Form, Scheme, Slot
+
+Array = NDArray[Any]
+#: Tensors that get one range, by their group.
+Groups = Mapping[Form, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Chooser:
+    """Turns observations into ranges, given the parameters that were chosen for the weights."""
+
+    scheme: Scheme
+    ranging: Ranging
+    weights: Mapping[Slot, Params]
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups whose ranges are wanted, and their tensors."""
+        observed = {t for t in self.scheme.observed if t not in self.scheme.model.constants}
+        groups = {group: tuple(t for t in tensors if t in observed) for group, tensors in self.scheme.members.items()
+                  if group not in self.scheme.fixed}  # fmt: skip
+        return {group: tensors for group, tensors in groups.items() if tensors}
+
+    @cached_property
+    def weighted(self) -> FloatModel:
+        """The float model with weights as quantization leaves them."""
+        model, changed = self.scheme.model, {}
+        for m in self.scheme.multiplied:
+            params = self.weights[m.operator, m.position]
+            changed[m.tensor] = params.decode(params.encode(model.constants[m.tensor]))
+        return with_constants(model, changed)
+
+    def begin(self) -> Observations:
+        """Observers for all that a search will look at, before they saw anything."""
+        return Observations({t: self._observers(t) for tensors in self.groups.values() for t in tensors})
+
+    def quantizer(self, group: Form) -> Quantizer:
+        """How codes are laid over the group's range."""
+        return Quantizer(self.ranging.rule, group[1])
+
+    def start(self, group: Form, seen: Observations) -> Range:
+        """The range that is observed: the hull of the group's tensors."""
+        return hull([seen.of[t][0].range for t in self.groups[group]])
+
+    def range(self, group: Form, seen: Observations, start: Range | None = None) -> Range:
+        """The range that is chosen, sought from `start` (None: what is observed)."""
+        start = self.start(group, seen) if start is None else start
+        search, quantizer = self.ranging.activations, self.quantizer(group)
+        if search is None:
+            return start
+        solver = SOLVERS[search.solver]
+        read = self._layers(group, seen) if search.target is Target.OUTPUT else []
+        if read:
+            layers, weights = [layer for layer, _ in read], [self._dequantized(m) for _, m in read]
+            return solver(Problem(data_loss(layers, weights, quantizer, search.objective), start, quantizer))
+        points = reduce(Points.joined, [_points(seen.of[t]) for t in self.groups[group]])
+        return solver(Problem(loss(points, quantizer, search.objective), start, quantizer, points))
+
+    def quantized(self, group: Form, value: Array, range_: Range) -> Array:
+        """A float tensor as quantization to the group's range leaves it."""
+        flat = value.reshape(1, -1).astype(np.float64)
+        return self.quantizer(group).nearest(flat, range_).reshape(value.shape).astype(np.float32)
+
+    def _observers(self, tensor: int) -> tuple[Observer, ...]:
+        first, search = OBSERVERS[self.ranging.watch], self.ranging.activations
+        if search is None:
+            return (first,)
+        values = () if isinstance(first, (Histogram, Percentile, Reservoir)) else (Histogram(),)
+        multiplied = search.target is Target.OUTPUT and any(m.data == tensor for m in self.scheme.multiplied)
+        return (first, *values, *((FirstSamples(),) if multiplied else ()))
+
+    def _layers(self, group: Form, seen: Observations) -> list[tuple[Layer, Multiplied]]:
+        """The operators that multiply the group's tensors by weights, with samples of their data; none where one of
+        the tensors is read by no such operator, so that outputs would not tell what it loses.
+        """
+        layers: list[tuple[Layer, Multiplied]] = []
+        if not set(self.groups[group]) <= {m.data for m in self.scheme.multiplied}:
+            return layers
+        for m in self.scheme.multiplied:
+            if m.data in self.groups[group]:
+                kept = next(observer for observer in seen.of[m.data] if isinstance(observer, FirstSamples))
+                layer = layer_of(self._plan, m, kept)
+                layers += [(layer, m)] if layer is not None else []
+        return layers
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return make_plan(self.scheme.model.model, by_name(REFERENCE_PROFILE))
+
+    def _dequantized(self, m: Multiplied) -> NDArray[np.float32]:
+        values: NDArray[np.float32] = self.weighted.constants[m.tensor]
+        return values
+
+
+def _points(observers: tuple[Observer, ...]) -> Points:
+    """The values that one of a tensor's observers holds."""
+    for observer in observers:
+        if isinstance(observer, Histogram):
+            return Points.of_histogram(observer)
+        if isinstance(observer, Percentile):
+            return Points.of_histogram(observer.histogram)
+        if isinstance(observer, Reservoir):
+            return Points.of_values(observer.values)
+    raise AssertionError("a search has an observer of values")

@@ -1,0 +1,132 @@
+"""Let observers see what a float model makes of calibration samples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import CalibrationError, InputError
+from tflq.ir import Model
+from tflq.quantization.progress import Progress
+from tflq.quantization.ranges.observers import Observer
+from tflq.quantization.ranges.observers.state import restored, state_of
+from tflq.quantization.runner import Runner, Sample
+from tflq.storage.archive import opened, write_arrays
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observations:
+    """What observers hold of each tensor after `count` samples. `peaks` are the greatest magnitudes that each sample
+    has in the graph's inputs, where these are observed.
+    """
+
+    of: Mapping[int, tuple[Observer, ...]]
+    count: int = 0
+    peaks: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def begin(tensors: Iterable[int], *observers: Observer) -> Observations:
+        """Nothing seen yet: the same observers for all tensors."""
+        return Observations(dict.fromkeys(tensors, observers))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all states to an `.npz`, from which observing can go on."""
+        entries = {"count": np.array(self.count)}
+        entries.update({f"peaks/{t}": np.array(values) for t, values in self.peaks.items()})
+        for t, observers in self.of.items():
+            for i, observer in enumerate(observers):
+                entries.update({f"{t}/{i}/{name}": array for name, array in state_of(observer).items()})
+        write_arrays(path, entries)
+
+    def loaded(self, path: str | os.PathLike[str]) -> Observations:
+        """What `save` wrote, for observers of the same kinds and settings as these.
+
+        Raises:
+            InputError: The file is of other tensors or observers.
+        """
+        with opened(path) as archive:
+            entries = dict(archive)
+        states: dict[str, dict[str, Array]] = {}
+        for entry, array in entries.items():
+            group, _, name = entry.rpartition("/")
+            states.setdefault(group, {})[name] = array
+        try:
+            of = {
+                t: tuple(restored(observer, states[f"{t}/{i}"]) for i, observer in enumerate(observers))
+                for t, observers in self.of.items()
+            }
+            peaks = {int(t): tuple(values.tolist()) for t, values in states.get("peaks", {}).items()}
+            return Observations(of, int(entries["count"]), peaks)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"is of other tensors or observers ({error})", name=os.fspath(path)) from error
+
+
+def observe(
+    model: Model, samples: Iterable[Sample], begun: Observations, progress: Progress | None = None
+) -> Observations:  # fmt: skip
+    """Go on from `begun`: its observers see its tensors for all samples but the first `begun.count`.
+
+    Memory holds one batch and the observers. Samples are numbered as they come.
+
+    Raises:
+        CalibrationError: A tensor holds NaN or infinite values, named with its sample; an input is 0 in all samples;
+            there are no samples.
+    """
+    graph = model.subgraphs[0]
+    name = {t: graph.tensors[t].name or f"#{t}" for t in begun.of}
+    peaks = {t: list(begun.peaks.get(t, ())) for t in graph.inputs if t in begun.of}
+    of, count = dict(begun.of), begun.count
+    for values, rows in batches(model, begun.of, islice(samples, count, None)):
+        for tensor, value in values.items():
+            if value.size:
+                check_finite(value, name[tensor], count)
+                of[tensor] = tuple(observer.update(value) for observer in of[tensor])
+            if tensor in peaks:
+                peaks[tensor].extend(np.abs(value).reshape(rows, -1).max(axis=1, initial=0.0).tolist())
+        count += rows
+        if progress is not None:
+            progress("observing", count, 0)
+    if not count:
+        raise CalibrationError("there are no samples")
+    for tensor, magnitudes in peaks.items():
+        if not any(magnitudes):
+            raise CalibrationError("is 0 in all samples, which says nothing about its range", name=name[tensor])
+    return Observations(of, count, {t: tuple(values) for t, values in peaks.items()})
+
+
+def batches(
+    model: Model, tensors: Collection[int], samples: Iterable[Sample]
+) -> Iterator[tuple[dict[int, Array], int]]:  # fmt: skip
+    """Values of tensors for all samples, one or more samples at a time along axis 0, and how many those are."""
+    stream = iter(samples)
+    first = next(stream, None)
+    if first is None:
+        return
+    inputs = model.subgraphs[0].inputs
+    joinable = bool(inputs) and all(first[t].shape[:1] == (1,) for t in inputs)
+    runner = Runner(model, (*tensors, *(t for t in inputs if t not in tensors)))
+    for values in runner.run(chain([first], stream)):
+        rows = len(values[inputs[0]]) if joinable else 1
+        yield {t: values[t] if rows > 1 else values[t][None] for t in tensors}, rows
+
+
+def outlying(peaks: Sequence[float], factor: float = 10.0) -> tuple[int, ...]:
+    """Samples whose greatest magnitude is more than `factor` times the median sample's: worth a look."""
+    limit = factor * float(np.median(peaks)) if peaks else 0.0
+    return tuple(k for k, peak in enumerate(peaks) if peak > limit)
+
+
+def check_finite(value: Array, name: str, before: int) -> None:
+    """Refuse NaN and infinite values in samples (along axis 0), the first of which is number `before`."""
+    if not (np.isfinite(value.min()) and np.isfinite(value.max())):
+        row = int(np.argmin(np.isfinite(value).reshape(len(value), -1).all(axis=1)))
+        bad = value[row][~np.isfinite(value[row])][0]
+        raise CalibrationError(f"the float model makes {bad}", sample=before + row, name=name)

@@ -1,0 +1,76 @@
+"""Observers of ends: the extremes of everything, or of each sample, averaged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MinMax:
+    """The least and the greatest value of all."""
+
+    low: float = math.inf
+    high: float = -math.inf
+
+    def update(self, samples: Array) -> MinMax:
+        """Widened by the samples."""
+        return self.merge(MinMax(float(samples.min()), float(samples.max())))
+
+    def merge(self, other: MinMax) -> MinMax:
+        """The hull of both."""
+        return MinMax(min(self.low, other.low), max(self.high, other.high))
+
+    @property
+    def range(self) -> Range:
+        """From the least to the greatest."""
+        return Range.of(self.low, self.high) if self.low <= self.high else Range.of(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MovingAverage:
+    """The average of each sample's least and greatest value, older samples weighing less by `decay` each.
+
+    `low` and `high` are weighted sums, `weight` the sum of weights, so that the first samples are no special case:
+    after n samples x_k the end is sum(decay^(n-k) x_k) / sum(decay^(n-k)). With decay 1 it is the plain mean.
+    Source: Jacob et al. 2018 (arXiv:1712.05877), section 3.1; the correction of the start is Adam's (arXiv:1412.6980).
+    """
+
+    decay: float = 1.0
+    low: float = 0.0
+    high: float = 0.0
+    weight: float = 0.0
+    count: int = 0
+
+    def update(self, samples: Array) -> MovingAverage:
+        """Return the averages with `samples` added, the last of them being the newest."""
+        rows = samples.reshape(len(samples), -1)
+        ages = self.decay ** np.arange(len(rows) - 1, -1, -1, dtype=np.float64)
+        low, high = float(ages @ rows.min(axis=1)), float(ages @ rows.max(axis=1))
+        return self.merge(replace(self, low=low, high=high, weight=float(ages.sum()), count=len(rows)))
+
+    def merge(self, other: MovingAverage) -> MovingAverage:
+        """The other's samples are the newer ones."""
+        aged = self.decay**other.count
+        return replace(
+            self,
+            low=self.low * aged + other.low,
+            high=self.high * aged + other.high,
+            weight=self.weight * aged + other.weight,
+            count=self.count + other.count,
+        )
+
+    @property
+    def range(self) -> Range:
+        """Between the averaged ends."""
+        if not self.weight:
+            return Range.of(0.0, 0.0)
+        return Range.of(self.low / self.weight, self.high / self.weight)

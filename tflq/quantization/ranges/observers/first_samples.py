@@ -1,0 +1,39 @@
+"""The first samples as they are, as many as memory allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range, extent, hull
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstSamples:
+    """Whole samples, stacked along axis 0, until the next would bring them beyond `limit` bytes; one at least."""
+
+    limit: int = 2 << 20
+    samples: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def update(self, samples: Array) -> FirstSamples:
+        """Return these samples and as many of `samples` as still fit."""
+        fit = (self.limit - self.samples.nbytes) // max(1, samples[:1].nbytes)
+        fit = max(fit, 0 if self.samples.size else 1)
+        if fit == 0 or (self.samples.size and self.samples.shape[1:] != samples.shape[1:]):
+            return self
+        taken = samples[:fit].astype(np.float32)
+        return replace(self, samples=np.concatenate([self.samples, taken]) if self.samples.size else taken)
+
+    def merge(self, other: FirstSamples) -> FirstSamples:
+        """This one's samples first."""
+        return self.update(other.samples) if other.samples.size else self
+
+    @property
+    def range(self) -> Range:
+        """The extremes of what is kept."""
+        return hull([extent(self.samples)])

@@ -1,0 +1,161 @@
+"""A histogram on bins whose width is a power of two and whose edges are multiples of it.
+
+Bins of two such histograms always nest, so widening and merging move no value across an edge, and what is held at
+the end depends on the values alone, not on their order or grouping.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+from tflq.quantization.params import Range
+
+Array = NDArray[Any]
+Reals = NDArray[np.float64]
+
+#: Bits between a histogram's largest magnitude and its narrowest bins, for values that hardly differ.
+_FINEST = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Bin i counts the values in [(first + i) * 2^exponent, (first + i + 1) * 2^exponent) and holds their sum.
+
+    With `margin` None the bins widen until they hold everything. Else they are laid over the first batch's range,
+    widened on both sides by `margin` of its width, and stay: what falls beside counts as if it lay at their ends.
+
+    `relative` lets each value count 1 / (mean square of its sample), so that square errors add up to noise-to-signal
+    ratios of samples: large samples do not outweigh small ones. Then counts are no integers.
+    """
+
+    bins: int = 4096
+    margin: float | None = None
+    relative: bool = False
+    exponent: int = 0
+    first: int = 0
+    counts: Reals = field(default_factory=lambda: np.zeros(0))
+    sums: Reals = field(default_factory=lambda: np.zeros(0))
+    low: float = math.inf
+    high: float = -math.inf
+
+    @staticmethod
+    def within(span: Range, bins: int = 4096) -> Histogram:
+        """Return an empty histogram over a range; values beyond it will count as if they lay at its ends."""
+        exponent, first = _grid(float(span.low[0]), float(span.high[0]), bins)
+        return Histogram(bins, 0.0, False, exponent, first, np.zeros(bins), np.zeros(bins))
+
+    @property
+    def range(self) -> Range:
+        """From the least to the greatest value seen, as far as the bins reach."""
+        if self.low > self.high:
+            return Range.of(0.0, 0.0)
+        low, high = self._edges
+        return Range.of(max(self.low, low), min(self.high, high))
+
+    @property
+    def _edges(self) -> tuple[float, float]:
+        """Where the first bin begins and the last one ends."""
+        return math.ldexp(self.first, self.exponent), math.ldexp(self.first + self.bins, self.exponent)
+
+    def update(self, samples: Array) -> Histogram:
+        """Return the histogram with `samples` counted."""
+        low, high = float(samples.min()), float(samples.max())
+        return self._holding(low, high)._counting(samples.reshape(len(samples), -1).astype(np.float64))
+
+    def merge(self, other: Histogram) -> Histogram:
+        """Both counted together; histograms that stay as they are must have the same bins."""
+        if not len(other.counts):
+            return self
+        mine = self._holding(other.low, other.high) if len(self.counts) else other._emptied()
+        if mine.margin is not None and (mine.exponent, mine.first) != (other.exponent, other.first):
+            raise InputError("histograms whose bins stay must have the same bins to be merged")
+        counts, sums = other._placed(mine.exponent, mine.first)
+        return replace(
+            mine,
+            counts=mine.counts + counts,
+            sums=mine.sums + sums,
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+        )
+
+    def quantile(self, share: float) -> float:
+        """The value below which `share` of all values lie; within a bin they are taken as evenly spread."""
+        total = np.cumsum(self.counts)
+        rank = share * total[-1]
+        i = int(np.searchsorted(total, rank))
+        before = total[i] - self.counts[i]
+        inside = (rank - before) / self.counts[i] if self.counts[i] else 0.0
+        return float(np.clip(math.ldexp(self.first + i + inside, self.exponent), self.low, self.high))
+
+    def _holding(self, low: float, high: float) -> Histogram:
+        """Return the histogram with its bins widened to hold values from `low` to `high`."""
+        if not len(self.counts):
+            extra = (self.margin or 0.0) * (high - low)
+            exponent, first = _grid(low - extra, high + extra, self.bins)
+            empty = np.zeros(self.bins)
+            return replace(self, exponent=exponent, first=first, counts=empty, sums=empty, low=low, high=high)
+        low, high = min(self.low, low), max(self.high, high)
+        if self.margin is not None:
+            return replace(self, low=low, high=high)
+        exponent, first = _grid(low, high, self.bins)
+        counts, sums = self._placed(exponent, first)
+        return replace(self, exponent=exponent, first=first, counts=counts, sums=sums, low=low, high=high)
+
+    def _placed(self, exponent: int, first: int) -> tuple[Reals, Reals]:
+        """Counts and sums in bins as wide or wider, of a window that holds all that is counted."""
+        if (exponent, first) == (self.exponent, self.first):
+            return self.counts, self.sums
+        index = ((np.arange(self.bins) + self.first) >> (exponent - self.exponent)) - first
+        index = _clipped(index, self.bins)  # only empty bins lie beside the window
+        return _gathered(index, self.counts, self.bins), _gathered(index, self.sums, self.bins)
+
+    def _emptied(self) -> Histogram:
+        return replace(self, counts=np.zeros_like(self.counts), sums=np.zeros_like(self.sums))
+
+    def _counting(self, samples: Reals) -> Histogram:
+        samples = np.clip(samples, *self._edges)
+        index = np.floor(samples * math.ldexp(1.0, -self.exponent)) - self.first
+        index = _clipped(index, self.bins).astype(np.int64).ravel()
+        weights = _relative_weights(samples) if self.relative else None
+        values = samples if weights is None else samples * weights
+        each = None if weights is None else np.broadcast_to(weights, samples.shape).ravel()
+        return replace(
+            self,
+            counts=self.counts + np.bincount(index, each, self.bins),
+            sums=self.sums + _gathered(index, values.ravel(), self.bins),
+        )
+
+
+def _relative_weights(samples: Reals) -> Reals:
+    """1 / (mean square) of each row, [N, 1]; 0 for rows that are all zero, which every range keeps."""
+    power = np.square(samples).mean(axis=1, keepdims=True)
+    weights: Reals = np.divide(1.0, power, out=np.zeros_like(power), where=power > 0)
+    return weights
+
+
+def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
+    """The least exponent, and the first bin, of a window of `bins` bins that holds [low, high]."""
+    magnitude = max(abs(low), abs(high), 2.0**-149)
+    exponent = math.frexp(magnitude)[1] - _FINEST
+    width = high - low
+    if width > 0:
+        exponent = max(exponent, math.frexp(width / bins)[1] - 1)
+    while math.floor(math.ldexp(high, -exponent)) - math.floor(math.ldexp(low, -exponent)) >= bins:
+        exponent += 1
+    return exponent, math.floor(math.ldexp(low, -exponent))
+
+
+def _clipped(index: Array, bins: int) -> Array:
+    """Bin numbers, those beside the window moved to its ends."""
+    inside: Array = np.clip(index, 0, bins - 1)
+    return inside
+
+
+def _gathered(index: Array, weights: Array, bins: int) -> Reals:
+    return np.bincount(index, weights, bins).astype(np.float64)

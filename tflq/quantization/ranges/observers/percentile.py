@@ -1,0 +1,37 @@
+"""Ends that leave out a share of the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range
+from tflq.quantization.ranges.observers.histogram import Histogram
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Percentile:
+    """The quantiles that leave `outside` of all values beyond either end, taken from a histogram that holds them all.
+
+    Source: Wu et al. 2020 (arXiv:2004.09602).
+    """
+
+    outside: float = 1e-4
+    histogram: Histogram = field(default_factory=Histogram)
+
+    def update(self, samples: NDArray[Any]) -> Percentile:
+        """Return the percentile with `samples` counted."""
+        return replace(self, histogram=self.histogram.update(samples))
+
+    def merge(self, other: Percentile) -> Percentile:
+        """Both counted together."""
+        return replace(self, histogram=self.histogram.merge(other.histogram))
+
+    @property
+    def range(self) -> Range:
+        """Between the two quantiles."""
+        if not len(self.histogram.counts):
+            return self.histogram.range
+        return Range.of(self.histogram.quantile(self.outside), self.histogram.quantile(1 - self.outside))

@@ -1,0 +1,53 @@
+"""A uniform random choice of values, as many as memory allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservoir:
+    """At most `capacity` of the values seen: those whose random keys are the smallest.
+
+    Keys hang on `seed` and on how many values came before, so that the choice can be made again; parts that are to be
+    merged need seeds of their own. Source: Cohen and Kaplan 2007, "Summarizing data using bottom-k sketches".
+    """
+
+    capacity: int = 1 << 14
+    seed: int = 0
+    seen: int = 0
+    keys: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    values: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def update(self, samples: NDArray[Any]) -> Reservoir:
+        """Return a choice from the values seen before and those of `samples`."""
+        values = samples.ravel().astype(np.float32)
+        keys = np.random.default_rng((self.seed, self.seen)).random(values.size)
+        if len(self.keys) == self.capacity:  # most are beyond the largest key already
+            near = keys < self.keys.max()
+            keys, values = keys[near], values[near]
+        return replace(self._smallest(keys, values), seen=self.seen + samples.size)
+
+    def merge(self, other: Reservoir) -> Reservoir:
+        """A choice from the values of both."""
+        return replace(self._smallest(other.keys, other.values), seen=self.seen + other.seen)
+
+    @property
+    def range(self) -> Range:
+        """The extremes of the values held."""
+        if not self.values.size:
+            return Range.of(0.0, 0.0)
+        return Range.of(self.values.min(), self.values.max())
+
+    def _smallest(self, keys: NDArray[np.float64], values: NDArray[np.float32]) -> Reservoir:
+        keys, values = np.concatenate([self.keys, keys]), np.concatenate([self.values, values])
+        if len(keys) > self.capacity:
+            chosen = np.argpartition(keys, self.capacity - 1)[: self.capacity]
+            keys, values = keys[chosen], values[chosen]
+        return replace(self, keys=keys, values=values)

@@ -1,0 +1,52 @@
+"""Golden section: a minimum between two bounds, found by evaluations alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range
+from tflq.quantization.ranges.search.problem import Problem, best_of
+
+Reals = NDArray[np.float64]
+
+_SECTION = (math.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenSection:
+    """One factor for both ends, between `least` and 1 on a logarithmic scale, narrowed `evaluations` times.
+
+    Finds the minimum of a loss with a single valley; of one with several, some valley. The start is kept where nothing
+    better was found. Source: Kiefer 1953, "Sequential minimax search for a maximum".
+    """
+
+    evaluations: int = 24
+    least: float = 2.0**-8
+
+    def __call__(self, problem: Problem) -> Range:
+        """The range at the end of the search."""
+        rows = len(problem.start.low)
+        factor_log = narrowed(
+            lambda factor: problem.loss(problem.scaled(np.exp(factor), np.exp(factor))),
+            np.full(rows, math.log(self.least)), np.zeros(rows), self.evaluations,
+        )  # fmt: skip
+        return best_of(problem.loss, [problem.start, problem.scaled(np.exp(factor_log), np.exp(factor_log))])[0]
+
+
+def narrowed(loss: Callable[[Reals], Reals], low: Reals, high: Reals, evaluations: int) -> Reals:
+    """Where each row's loss is least between its bounds, up to what so many evaluations leave open."""
+    left, right = high - _SECTION * (high - low), low + _SECTION * (high - low)
+    at_left, at_right = loss(left), loss(right)
+    for _ in range(evaluations - 2):
+        go_left = at_left <= at_right
+        low, high = np.where(go_left, low, left), np.where(go_left, right, high)
+        fresh = np.where(go_left, high - _SECTION * (high - low), low + _SECTION * (high - low))
+        lost = loss(fresh)
+        left, right = np.where(go_left, fresh, right), np.where(go_left, left, fresh)
+        at_left, at_right = np.where(go_left, lost, at_right), np.where(go_left, at_left, lost)
+    return np.where(at_left <= at_right, left, right)

@@ -1,0 +1,75 @@
+"""A search for a range: what is lost by each, where to begin, and which ends may move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Range
+from tflq.quantization.ranges.search.objectives import Loss
+from tflq.quantization.ranges.search.points import Points
+from tflq.quantization.ranges.search.quantizer import Quantizer
+
+Reals = NDArray[np.float64]
+
+#: Candidates for a row of points that are tried at once: what they make stays in the caches.
+_TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Find the range [C] near `start` that loses least, each row for itself.
+
+    `points` are there where the loss looks at nothing but values; what hangs on an operator's output has none.
+    """
+
+    loss: Loss
+    start: Range
+    quantizer: Quantizer
+    points: Points | None = None
+
+    def best(self, candidates: Iterable[Range]) -> Range:
+        """The candidate that loses least, row by row, the earliest of equals."""
+        if self.points is None or len(self.points.values) > 1:
+            return best_of(self.loss, candidates)[0]
+        stream, best_of_each = iter(candidates), []
+        while several := list(islice(stream, _TOGETHER)):
+            best_of_each.append(self._best_of_row(several))
+        return self._best_of_row(best_of_each)
+
+    def _best_of_row(self, candidates: Sequence[Range]) -> Range:
+        """The best of candidates for a single row of points, tried all at once."""
+        ranges = Range(*(np.concatenate(ends) for ends in zip(*((c.low, c.high) for c in candidates), strict=True)))
+        return candidates[int(np.argmin(self.loss(ranges)))]
+
+    def scaled(self, low: Reals | float, high: Reals | float) -> Range:
+        """The start with its ends multiplied."""
+        return Range(self.start.low * low, self.start.high * high)
+
+
+def one_ended(problem: Problem) -> bool:
+    """Whether a single factor says it all: one magnitude counts, or one of the ends is 0 in every row."""
+    start = problem.start
+    return problem.quantizer.one_sided or bool(np.all((start.low == 0) | (start.high == 0)))
+
+
+#: A way to solve a problem.
+Solver = Callable[[Problem], Range]
+
+
+def best_of(loss: Loss, candidates: Iterable[Range]) -> tuple[Range, Reals]:
+    """The candidate that loses least, row by row, the earliest of equals; and what it loses."""
+    low, high, least = np.zeros(0), np.zeros(0), np.zeros(0)
+    for candidate in candidates:
+        lost = loss(candidate)
+        if not least.size:
+            low, high, least = candidate.low, candidate.high, lost
+            continue
+        better = lost < least
+        low, high = np.where(better, candidate.low, low), np.where(better, candidate.high, high)
+        least = np.where(better, lost, least)
+    return Range(low, high), least

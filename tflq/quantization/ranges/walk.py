@@ -1,0 +1,64 @@
+"""Run a graph with a hand on every tensor: what it makes may be replaced before anything reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.interpreter import Plan, State, make_plan
+from tflq.interpreter.evaluation import bound, evaluate
+from tflq.interpreter.state import variable
+from tflq.ir import Model
+from tflq.profiles import by_name
+
+Array = NDArray[Any]
+#: Called with a tensor and its value, in the order in which they are made; gives the value that is read from then on.
+Tap = Callable[[int, Array], Array]
+
+
+class Walker:
+    """The first subgraph of a model, run one sample at a time; variables begin anew with each sample."""
+
+    def __init__(self, model: Model, profile: str) -> None:
+        self._model, self._profile = model, by_name(profile)
+        self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
+
+    def walk(self, sample: Mapping[int, Array], tap: Tap, until: Collection[int]) -> None:
+        """Run a sample until the tensors of `until` are made; the tap sees all tensors that are made on the way."""
+        inputs = self._model.subgraphs[0].inputs
+        plan, state = self._bound(tuple(sample[t].shape for t in inputs))
+        values: list[Array | None] = list(plan.constants)
+        for tensor in plan.variables:
+            values[tensor] = variable(plan, state, tensor)
+        for tensor in inputs:
+            values[tensor] = tap(tensor, sample[tensor])
+        missing = set(until).difference(inputs)
+        with np.errstate(all="ignore"):
+            for step in plan.steps:
+                if not missing:
+                    break
+                arguments = [values[tensor] for tensor in step.inputs]
+                prepared = bound(plan, step, state, arguments)
+                results = evaluate(prepared, step, arguments)
+                for tensor, result in zip(step.outputs, results):  # noqa: B905 (updates follow the outputs)
+                    values[tensor] = tap(tensor, result)
+                for position, result in zip(prepared.updates, results[len(step.outputs) :], strict=True):
+                    values[step.inputs[position]] = result
+                for tensor in step.last_uses:
+                    values[tensor] = None
+                missing.difference_update(step.outputs)
+
+    def _bound(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Plan, State]:
+        if shapes not in self._plans:
+            inputs = dict(zip(self._model.subgraphs[0].inputs, shapes, strict=True))
+            plan = make_plan(self._model, self._profile, input_shapes=inputs)
+            for step in plan.steps:
+                if step.kernel.session:
+                    raise UnsupportedError(step.op, index=step.index, reason="reaches beyond its operands")
+            self._plans[shapes] = plan, State()
+        plan, state = self._plans[shapes]
+        return plan, State(bound=state.bound)

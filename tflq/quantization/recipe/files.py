@@ -1,0 +1,144 @@
+"""Recipes as documents: JSON or YAML, every field by its name, enumerations by their words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from difflib import SequenceMatcher
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from tflq.errors import OptionError, UnknownNameError
+from tflq.ir import TensorType
+from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe.recipe import Budget, Recipe
+from tflq.storage.documents import read_document
+
+SCHEMA = "tflq/recipe/1"
+
+
+def read_recipe(source: str | os.PathLike[str]) -> Recipe:
+    """A preset by its name, or the recipe in a JSON or YAML file.
+
+    Raises:
+        UnknownNameError: It is neither a preset nor a file, or a field is unknown: those that there are, nearest first.
+        OptionError: A value does not suit its field.
+    """
+    if isinstance(source, str) and source in PRESETS:
+        return PRESETS[source]
+    path = Path(source)
+    if not path.suffix and not os.path.exists(path):
+        raise UnknownNameError("preset", str(source), tuple(PRESETS))
+    return recipe_from(read_document(path))
+
+
+def read_budget(text: str) -> Budget:
+    """A budget in words: "sqnr>=35, agreement>=0.99, bytes<=200000, share<=0.1, spared=float", each at most once.
+
+    Raises:
+        UnknownNameError: There is no such bound.
+        OptionError: A value does not suit its bound.
+    """
+    bounds: dict[str, Any] = {}
+    for part in filter(None, (word.strip() for word in text.split(","))):
+        name = next((bound for bound in _BOUNDS if part.startswith(bound)), None)
+        if name is None:
+            raise UnknownNameError("bound", part, tuple(_BOUNDS))
+        value = part[len(name) :].strip()
+        try:
+            number = value if name == "spared=" else int(value) if name == "bytes<=" else float(value)
+        except ValueError:
+            raise OptionError(f"{name}: expected a number, got {value!r}") from None
+        bounds[_BOUNDS[name]] = number
+    budget: Budget = _value(Budget, bounds, "budget")
+    return budget
+
+
+#: How bounds are written -> their fields.
+_BOUNDS = {
+    "sqnr>=": "least_sqnr",
+    "agreement>=": "least_agreement",
+    "bytes<=": "most_bytes",
+    "share<=": "most_share",
+    "spared=": "spared",
+}
+
+
+def document_of(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as a document: `schemas/recipe.schema.json`. Fields that have their default are written, too."""
+    return {"schema": SCHEMA, **plain(recipe)}
+
+
+def recipe_from(document: Mapping[str, Any]) -> Recipe:
+    """The inverse of `document_of`; fields that are left out have their defaults."""
+    if not isinstance(document, Mapping):
+        raise OptionError("a recipe is a mapping of fields to values")
+    known = {name: value for name, value in document.items() if name != "schema"}
+    if document.get("schema", SCHEMA) != SCHEMA:
+        raise OptionError(f"schema {document['schema']!r}: this version reads {SCHEMA!r}")
+    recipe: Recipe = _value(Recipe, known, "recipe")
+    return recipe
+
+
+def digest(recipe: Recipe) -> str:
+    """SHA-256 of the recipe's document, in hexadecimal: equal for equal recipes."""
+    text = json.dumps(document_of(recipe), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """A recipe, or a part of one, in terms that JSON has."""
+    if isinstance(value, TensorType):
+        return value.label
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _value(kind: Any, value: Any, place: str) -> Any:
+    """Return `value`, read from a document, as a value of type `kind`."""
+    if get_origin(kind) in (Union, UnionType):
+        choices = [k for k in get_args(kind) if k is not NoneType]
+        return None if value is None else _value(choices[0], value, place)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise OptionError(f"{place}: expected a list, got {value!r}")
+        return tuple(_value(get_args(kind)[0], item, f"{place}[{i}]") for i, item in enumerate(value))
+    if is_dataclass(kind):
+        return _record(kind, value, place)
+    if kind is TensorType:
+        return _word({t.label: t for t in TensorType}, value, place)
+    if issubclass(kind, Enum):
+        return _word({member.value: member for member in kind}, value, place)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise OptionError(f"{place}: expected {kind.__name__}, got {value!r}")
+    return value
+
+
+def _record(kind: Any, value: Any, place: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{place}: expected fields and values, got {value!r}")
+    types = get_type_hints(kind)
+    for name in value:
+        if name not in types:
+            nearest = sorted(types, key=lambda known: -SequenceMatcher(None, name[:100], known).ratio())
+            raise UnknownNameError("field", f"{place}.{name}", tuple(f"{place}.{known}" for known in nearest))
+    missing = [f.name for f in fields(kind) if f.default is f.default_factory is MISSING and f.name not in value]
+    if missing:
+        raise OptionError(f"{place}: {missing[0]} is missing")
+    return kind(**{name: _value(types[name], item, f"{place}.{name}") for name, item in value.items()})
+
+
+def _word(words: Mapping[str, Any], given: Any, place: str) -> Any:
+    if not isinstance(given, str) or given not in words:
+        raise UnknownNameError(place, str(given), tuple(words))
+    return words[given]

@@ -1,0 +1,56 @@
+"""Recipes by name: what is tried, from a few seconds' work to all that helps on some model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from tflq.quantization.recipe.ranging import Objective, Ranging, Search, Solving, Target, Watch
+from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+
+_EQUAL = 0.5
+_EXTREMES = Ranging()
+_TYPICAL = Ranging(Watch.MOVING_AVERAGE)
+_RELATIVE = Ranging(Watch.RELATIVE, activations=Search(Objective.L2))
+_LEAST_NOISE = Ranging(Watch.HISTOGRAM, activations=Search(Objective.L2))
+_WEIGHTS_TOO = Search(Objective.L2, Solving.GOLDEN_SECTION, Target.OUTPUT)
+
+_ROUNDED = Refining(Rounding.GPTQ)
+_CORRECTED = Refining(bias=BiasCorrection.EMPIRICAL)
+_BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL)
+_MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True)
+_LEARNED = Refining(Rounding.ADAROUND, BiasCorrection.EMPIRICAL)
+
+#: Ranges that each rescue some model: heavy tails, one loud sample, channels of all sizes.
+_FAST = (
+    Methods(None, _EXTREMES),
+    *(Methods(_EQUAL, ranging) for ranging in (_EXTREMES, _TYPICAL, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, ranging, _CORRECTED) for ranging in (_EXTREMES, _RELATIVE)),
+)
+_BALANCED = (
+    *_FAST,
+    *(Methods(_EQUAL, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, ranging, _ROUNDED) for ranging in (_TYPICAL, _RELATIVE)),
+    Methods(_EQUAL, replace(_RELATIVE, weights=_WEIGHTS_TOO), _CORRECTED),
+)
+_BEST = (
+    *_BALANCED,
+    Methods(_EQUAL, _LEAST_NOISE, _CORRECTED),
+    Methods(_EQUAL, replace(_EXTREMES, weights=_WEIGHTS_TOO), _CORRECTED),
+    Methods(_EQUAL, replace(_LEAST_NOISE, weights=_WEIGHTS_TOO), _BOTH),
+    Methods(None, _LEAST_NOISE, _MATCHED),
+    *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(None, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE)),
+    Methods(None, _TYPICAL, _ROUNDED),
+    Methods(_EQUAL, _RELATIVE, _LEARNED),
+)
+
+PRESETS: Mapping[str, Recipe] = MappingProxyType(
+    {
+        "fast": Recipe(candidates=_FAST),
+        "balanced": Recipe(candidates=_BALANCED, turns=2),
+        "best": Recipe(candidates=_BEST, turns=4),
+    }
+)

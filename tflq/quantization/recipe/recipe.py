@@ -1,0 +1,156 @@
+"""What is asked for: one value from which a quantized model can be made again, bit by bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tflq.errors import OptionError, UnknownNameError
+from tflq.ir import TensorType
+from tflq.profiles import by_name
+from tflq.quantization.recipe.bounds import check_number
+from tflq.quantization.recipe.ranging import Ranging
+from tflq.quantization.recipe.refining import Refining
+
+
+class Mode(Enum):
+    """Which integers an operator computes with."""
+
+    INT8 = "int8"
+    INT16X8 = "int16x8"
+    UINT8 = "uint8"
+    DYNAMIC = "dynamic"
+    WEIGHTS = "weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """Element types of a mode: of activations (None: they stay float), weights and biases (None: it stays float)."""
+
+    data: TensorType | None
+    weights: TensorType
+    bias: TensorType | None
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether weights have a scale for each channel, and zero points of 0."""
+        return self.weights == TensorType.INT8
+
+
+TYPES: dict[Mode, Types] = {
+    Mode.INT8: Types(TensorType.INT8, TensorType.INT8, TensorType.INT32),
+    Mode.INT16X8: Types(TensorType.INT16, TensorType.INT8, TensorType.INT64),
+    Mode.UINT8: Types(TensorType.UINT8, TensorType.UINT8, TensorType.INT32),
+    Mode.DYNAMIC: Types(None, TensorType.INT8, None),
+    Mode.WEIGHTS: Types(None, TensorType.INT8, None),
+}
+
+
+_CODES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: Types that a recipe's fields may name.
+EDGES: dict[str, tuple[TensorType, ...]] = {
+    "input_type": _CODES,
+    "output_type": _CODES,
+    "weights_type": (TensorType.INT8, TensorType.FLOAT16),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """One configuration of all methods, in the order in which they act.
+
+    `equalize` is the strength of the equalization of channels, 0 to 1; None leaves them as they are.
+    """
+
+    equalize: float | None = None
+    ranging: Ranging = field(default_factory=Ranging)
+    refining: Refining = field(default_factory=Refining)
+
+    def __post_init__(self) -> None:
+        check_number("equalize", self.equalize, 0, 1)
+
+
+class Spared(Enum):
+    """What operators that a budget spares compute in."""
+
+    FLOAT = "float"
+    INT16X8 = "int16x8"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds within which operators, the most sensitive first, are spared the recipe's mode. None: no bound.
+
+    With a bound on accuracy as few operators as reach it are spared, else as many as the bounds on cost allow.
+    """
+
+    least_sqnr: float | None = None  # of the outputs on held-back samples, dB
+    least_agreement: float | None = None  # share of the same samples with the float model's top-1
+    most_bytes: int | None = None  # of the file
+    most_share: float | None = None  # of the multiply-accumulates, in spared operators: what latency hangs on
+    spared: Spared = Spared.INT16X8
+
+    def __post_init__(self) -> None:
+        check_number("least_sqnr", self.least_sqnr)
+        check_number("least_agreement", self.least_agreement, 0, 1)
+        check_number("most_bytes", self.most_bytes, 0)
+        check_number("most_share", self.most_share, 0, 1)
+
+    @property
+    def wants_accuracy(self) -> bool:
+        """Whether an accuracy is to be reached."""
+        return self.least_sqnr is not None or self.least_agreement is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A whole order. Modes and types may be given by their words.
+
+    `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None stands for the mode's own
+    type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
+    make, or ranges FIRST..LAST of these. `candidates` are tried one after another, each judged on a quarter of the
+    samples that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With
+    a `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
+    are refined and judged; where it does not take a model, `litert-ref` stands in.
+    """
+
+    mode: Mode = Mode.INT8
+    input_type: TensorType | None = None
+    output_type: TensorType | None = None
+    weights_type: TensorType = TensorType.INT8  # of mode WEIGHTS: INT8 or FLOAT16
+    keep_float: tuple[str, ...] = ()
+    budget: Budget | None = None
+    turns: int = 1
+    profile: str = "litert-xnnpack"
+    candidates: tuple[Methods, ...] = field(default_factory=lambda: (Methods(),))
+
+    @property
+    def executor(self) -> str:
+        """The profile that models run under: `litert-ref` where activations stay float, which it computes exactly."""
+        return self.profile if TYPES[self.mode].data is not None else "litert-ref"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", _mode(self.mode))
+        for name in ("input_type", "output_type", "weights_type"):
+            object.__setattr__(self, name, _type(name, getattr(self, name)))
+        by_name(self.profile)
+        check_number("turns", self.turns, 1, 4)
+        if not self.candidates:
+            raise OptionError("a recipe needs a candidate")
+
+
+def _mode(word: Mode | str) -> Mode:
+    words = {mode.value: mode for mode in Mode}
+    if isinstance(word, str) and word not in words:
+        raise UnknownNameError("mode", word, tuple(words))
+    return words[word] if isinstance(word, str) else word
+
+
+def _type(name: str, word: TensorType | str | None) -> TensorType | None:
+    words = {type_.label: type_ for type_ in EDGES[name]}
+    if isinstance(word, str) and word not in words:
+        raise UnknownNameError(name, word, tuple(words))
+    chosen = words[word] if isinstance(word, str) else word
+    if chosen is not None and chosen not in EDGES[name]:
+        raise UnknownNameError(name, chosen.label, tuple(words))
+    return chosen

@@ -1,0 +1,24 @@
+"""What a quantized model says of its making, in its metadata."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.metadata import version
+
+import numpy as np
+
+from tflq.ir import Buffer, Model
+from tflq.quantization.recipe.files import digest
+from tflq.quantization.recipe.recipe import Recipe
+
+#: Name of the metadata entry: JSON with the version of tflq and the recipe's SHA-256.
+ENTRY = "tflq_quantization"
+
+
+def stamped(model: Model, recipe: Recipe) -> Model:
+    """The model with the recipe's hash in its metadata."""
+    text = json.dumps({"tflq": version("tflq"), "recipe": digest(recipe)}, sort_keys=True)
+    data = np.frombuffer(text.encode(), np.uint8)
+    entries = tuple(entry for entry in model.metadata or () if entry[0] != ENTRY)
+    return replace(model, buffers=(*model.buffers, Buffer(data)), metadata=(*entries, (ENTRY, len(model.buffers))))

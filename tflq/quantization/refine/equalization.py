@@ -1,0 +1,94 @@
+"""Channels of activations made alike, at the cost of weights that absorb the factors: the float function stays.
+
+Per tensor, one scale serves all channels, and a channel with small values gets few codes. Channel c is divided by
+
+    s[c] = a[c] ** strength / w[c] ** (1 - strength), rescaled to a geometric mean of 1
+
+where a[c] is its largest magnitude over the calibration data and w[c] the largest weight that any consumer puts on it,
+each relative to its row's largest (rows have scales of their own). Where nothing sums over channels (depthwise only),
+nothing is lost by dividing by a[c] itself.
+
+Sources: Nagel et al. 2019, "Data-free quantization through weight equalization and bias correction" (strength 1/2, with
+ranges of the producer's weights for a); Xiao et al. 2023, "SmoothQuant" (folding into next weights and norm layers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.quantization.params import Array
+from tflq.quantization.refine.groups import Group, channel_groups
+from tflq.quantization.scheme.float_graph import FloatModel, with_constants
+
+Reals = NDArray[np.float64]
+#: Channels are brought nearer by at most this factor either way.
+LIMIT = 2.0**12
+#: Behind the names of tensors that were divided.
+EQUALIZED = "/equalized"
+
+
+def equalized(model: FloatModel, magnitudes: Mapping[int, Reals], strength: float = 0.5) -> FloatModel:
+    """The model with the channels of all free groups equalized.
+
+    `magnitudes` are the largest |values| of each channel of activations, by tensor; `strength` lies in 0 to 1.
+    """
+    return scaled(model, [(group, factors(model, group, magnitudes, strength)) for group in channel_groups(model)])
+
+
+def factors(model: FloatModel, group: Group, magnitudes: Mapping[int, Reals], strength: float) -> Reals:
+    """s[c] of one group; powers of two, which cost the float function no rounding."""
+    known = [magnitudes[t] for t in group.tensors if t in magnitudes]
+    if not known:
+        return np.ones(group.size)
+    activations = np.max(known, axis=0)
+    weights = _column_magnitudes(model, group)
+    if weights is None:
+        raw = _logs(activations)
+    else:
+        raw = strength * _logs(activations) - (1 - strength) * _logs(weights)
+    powers: Reals = np.exp2(np.clip(np.rint(raw), -np.log2(LIMIT), np.log2(LIMIT)))
+    return powers
+
+
+def _logs(values: Reals) -> Reals:
+    """log2 less its mean; channels that are all zero lie at the mean."""
+    logs = np.log2(values, where=values > 0, out=np.full(values.shape, np.nan))
+    return np.nan_to_num(logs - np.nanmean(logs)) if np.isfinite(logs).any() else np.zeros(values.shape)
+
+
+def _column_magnitudes(model: FloatModel, group: Group) -> Reals | None:
+    """The largest weight on each channel relative to its row's largest; None where nothing sums over channels."""
+    columns = []
+    for factor in group.factors:
+        if factor.reads:
+            rows = np.abs(np.moveaxis(model.constants[factor.constant].astype(np.float64), factor.axis, -1))
+            largest = rows.max(axis=tuple(range(1, rows.ndim)), keepdims=True)
+            columns.append((rows / np.where(largest > 0, largest, 1)).reshape(-1, rows.shape[-1]).max(axis=0))
+    return np.max(columns, axis=0) if columns else None
+
+
+def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
+    """The model with each group's tensors divided by its factors, and named so."""
+    changed: dict[int, Array] = {}
+    for group, s in groups:
+        for factor in group.factors:
+            values = changed.get(factor.constant, model.constants[factor.constant])
+            shape = [-1 if d == factor.axis else 1 for d in range(values.ndim)]
+            by = s[factor.channels] ** factor.sign
+            changed[factor.constant] = (values.astype(np.float64) * by.reshape(shape)).astype(np.float32)
+    tensors = {t for group, s in groups if np.any(s != 1) for t in group.tensors}
+    return _named(with_constants(model, changed), tensors)
+
+
+def _named(model: FloatModel, tensors: Collection[int]) -> FloatModel:
+    """The model with names for those tensors that say that they are other values than before."""
+    specs = tuple(
+        replace(spec, name=spec.name + EQUALIZED) if t in tensors and spec.name else spec
+        for t, spec in enumerate(model.graph.tensors)
+    )
+    graph = replace(model.graph, tensors=specs)
+    return replace(model, model=replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:])))

@@ -1,0 +1,231 @@
+"""Weights and biases refined operator by operator, in the order of execution.
+
+Every operator is refined on what it will really see: the integer model, with all operators before it refined, runs on
+the integer executor, and its codes are what the moments are taken of. Both models are walked once: each operator runs
+on all samples when those before it are done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import CARRIER, TensorType
+from tflq.quantization.frontier import Constant, Frontier, together
+from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.params import Array, Params, codes_of, limits
+from tflq.quantization.progress import Progress
+from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
+from tflq.quantization.recipe.recipe import TYPES
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.quantization.refine.adaround import adaround
+from tflq.quantization.refine.bit_split import bit_split
+from tflq.quantization.refine.gptq import gptq
+from tflq.quantization.refine.moments import Moments, Needed, matched, moments
+from tflq.quantization.refine.products import MatrixProduct, matrix_product
+from tflq.quantization.refine.statistics import bias_correction, variance_ratio
+from tflq.quantization.runner import Runner, Sample, executor
+from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+from tflq.quantization.store import Store
+
+Reals = NDArray[np.float64]
+Floats = NDArray[np.float32]
+#: Real codes [G, O, K] and second moments [G, K, K] to codes [G, O, K] within limits.
+Rounder = Callable[[Reals, Reals, int, int], Reals]
+#: Sums of the float model's rows, [G, K], by operator.
+FloatSums = Mapping[int, Reals]
+
+
+def _nearest(targets: Reals, square: Reals, low: int, high: int) -> Reals:
+    return np.clip(np.rint(targets), low, high)
+
+
+ROUNDERS: Mapping[Rounding, Rounder] = {
+    Rounding.NEAREST: _nearest,
+    Rounding.GPTQ: gptq,
+    Rounding.ADAROUND: adaround,
+    Rounding.BIT_SPLIT: bit_split,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refinements:
+    """What `assign` takes: parameters of all weights, and codes and float biases of those that were refined."""
+
+    weights: Mapping[Slot, Params]
+    codes: Mapping[Slot, Array] = field(default_factory=dict)
+    biases: Mapping[Slot, NDArray[np.float32]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """What is refined: a scheme with parameters for all activations and weights, and the integer model they give.
+
+    The integer model runs under `profile`.
+    """
+
+    scheme: Scheme
+    activations: Mapping[Form, Params]
+    weights: Mapping[Slot, Params]
+    integer: IntegerModel
+    profile: str
+
+
+def refinable(scheme: Scheme) -> list[MatrixProduct]:
+    """Return the matrix products whose weights and bias nothing else reads, in the order of execution."""
+    uses = Counter(t for o in scheme.model.graph.operators for t in o.inputs)
+    own = (m for m in scheme.multiplied if uses[m.tensor] == 1 and (m.bias is None or uses[m.bias] == 1))
+    return [product for m in own if (product := matrix_product(scheme.model, m)) is not None]
+
+
+def float_sums(model: FloatModel, products: Sequence[MatrixProduct], samples: Iterable[Sample]) -> FloatSums:
+    """Return the sum of the rows that each operator sees in the float model."""
+    sums: dict[int, Reals] = {}
+    tensors = {product.multiplied.data for product in products}
+    for values in Runner(model.model, tensors).run(samples):
+        for product in products:
+            m = product.multiplied
+            total = product.row_sum(values[m.data])
+            sums[m.operator] = sums[m.operator] + total if m.operator in sums else total
+    return sums
+
+
+def refined(
+    subject: Subject, methods: Refining, samples: Iterable[Sample], sums: FloatSums, progress: Progress | None = None
+) -> Refinements:  # fmt: skip
+    """Refine the weights and biases of all refinable operators.
+
+    `sums` are those of the float model over the same samples, at most `methods.samples` of which are looked at.
+    """
+    first = list(islice(samples, methods.samples))
+    products = refinable(subject.scheme)
+    needed = Needed(methods.match_variance, methods.match_inputs, methods.needs_squares)
+    refinements = Refinements(subject.weights)
+    with Store() as store:
+        walk = _Walk(subject, products, first, store, floats=needed.floats)
+        for done, product in enumerate(products):
+            unit, inputs = walk.inputs(product)
+            seen = moments(product, inputs, unit, sums[product.multiplied.operator], needed)
+            refinements = _with(subject.scheme, refinements, product, seen, methods)
+            walk.replace(product, refinements)
+            if progress is not None:
+                progress("refining", done + 1, len(products))
+    return refinements
+
+
+class _Walk:
+    """Both models on their way through the operators."""
+
+    def __init__(
+        self, subject: Subject, products: Sequence[MatrixProduct], samples: Sequence[Sample], store: Store, *,
+        floats: bool,
+    ) -> None:  # fmt: skip
+        self._subject, scheme, integer = subject, subject.scheme, subject.integer
+        self._operators = {o: index for index, o in enumerate(integer.operators) if o >= 0}
+        self._integer_graph = integer.model.subgraphs[0]
+        profile = executor(integer.model, subject.profile)
+        pairs = list(zip(scheme.model.graph.inputs, self._integer_graph.inputs, strict=True))
+        codes = [{n: codes_of(self._integer_graph.tensors[n], s[o]) for o, n in pairs} for s in samples]
+        float_stops = [product.multiplied.operator for product in products]
+        stops = [self._operators[stop] for stop in float_stops]
+        size = together(integer.model, codes, stops, profile)
+        self._floats: Frontier | None = None
+        if floats:
+            size = min(size, together(scheme.model.model, samples, float_stops, "litert-ref"))
+            self._floats = Frontier(scheme.model.model, samples, float_stops, "litert-ref", size, store)
+        self._integer = Frontier(integer.model, codes, stops, profile, size, store)
+
+    def inputs(self, product: MatrixProduct) -> tuple[float, Iterator[tuple[Floats, Floats | None]]]:
+        """Return the step of an operator's input codes, and its inputs in steps and as float values, by batch."""
+        m = product.multiplied
+        stop = self._operators[m.operator]
+        self._integer.advance(stop)
+        position = self._subject.scheme.model.graph.operators[m.operator].inputs.index(m.data)
+        tensor = self._integer_graph.operators[stop].inputs[position]
+        spec = self._integer_graph.tensors[tensor]
+        q = spec.quantization
+        unit, zero = (1.0, 0) if spec.type == TensorType.FLOAT32 or q is None else (q.scale[0], q.zero_point[0])
+        steps = (codes.astype(np.float32) - np.float32(zero) for codes in self._integer.values(tensor))
+        if self._floats is None:
+            return float(unit), zip(steps, repeat(None), strict=False)
+        self._floats.advance(m.operator)
+        return float(unit), zip(steps, self._floats.values(m.data), strict=True)
+
+    def replace(self, product: MatrixProduct, refinements: Refinements) -> None:
+        """Let the integer model's operator read what was refined."""
+        scheme, m = self._subject.scheme, product.multiplied
+        slot = (m.operator, m.position)
+        weights = refinements.weights[slot]
+        stop = self._operators[m.operator]
+        stored = self._integer_graph.tensors[self._integer_graph.operators[stop].inputs[m.position]].type
+        codes = refinements.codes[slot]
+        constants = {m.position: Constant(codes, weights.quantization)}
+        if stored == TensorType.FLOAT32:  # widened by DEQUANTIZE
+            constants = {m.position: Constant(weights.decode(codes), None)}
+        if m.bias is not None:
+            type_ = TYPES[mode_of(scheme, m)].bias or TensorType.INT32
+            unit = bias_params(weights, data_params(scheme, m, self._subject.activations), type_)
+            bias = refinements.biases[m.operator, m.bias_position]
+            constants[m.bias_position] = Constant(unit.encode(bias), unit.quantization)
+        self._integer.change(stop, constants)
+
+
+def _with(
+    scheme: Scheme, refinements: Refinements, product: MatrixProduct, seen: Moments, methods: Refining
+) -> Refinements:
+    """Return the refinements with one operator's added."""
+    m = product.multiplied
+    slot, bias_slot = (m.operator, m.position), (m.operator, m.bias_position)
+    params = refinements.weights[slot]
+    floats = product.matrix(scheme.model.constants[m.tensor]).astype(np.float64)
+    bias = None if m.bias is None else scheme.model.constants[m.bias]
+    corrects = bias is not None and methods.bias != BiasCorrection.NONE
+    codes = _rounded(product, floats, params, seen.centred() if corrects else seen, methods)
+    if methods.match_variance and params.scale.size > 1:
+        ratio = variance_ratio(floats, _values(product, codes, params), seen).reshape(-1)
+        params = replace(params, scale=(params.scale * ratio).astype(np.float32))
+    biases = dict(refinements.biases)
+    if bias is not None:
+        biases[bias_slot] = bias
+        if corrects:
+            missing = bias_correction(methods.bias, floats, _values(product, codes, params), seen)
+            biases[bias_slot] = (bias + missing.reshape(bias.shape)).astype(np.float32)
+    return Refinements(
+        {**refinements.weights, slot: params}, {**refinements.codes, slot: product.weights(codes)}, biases
+    )
+
+
+def _rounded(product: MatrixProduct, floats: Reals, params: Params, seen: Moments, methods: Refining) -> Array:
+    """Return codes [G, O, K] in the weights' type."""
+    scale, zero_point = _along(product, params)
+    low, high = limits(params.type)
+    square = seen.integer_integer
+    if square is None:
+        square = np.zeros((product.groups, 0, 0))  # rounding to nearest looks at none
+    targets = floats
+    if methods.match_inputs and seen.float_integer is not None:
+        targets = matched(floats, seen.float_integer, square)
+    codes = ROUNDERS[methods.rounding](targets / scale + zero_point, square, low + params.narrow, high)
+    return codes.astype(CARRIER[params.type])
+
+
+def _values(product: MatrixProduct, codes: Array, params: Params) -> Reals:
+    """Return what codes [G, O, K] stand for."""
+    scale, zero_point = _along(product, params)
+    return (codes - zero_point) * scale
+
+
+def _along(product: MatrixProduct, params: Params) -> tuple[Reals, Reals]:
+    """Return scale and zero point by group and output channel, [G, O, 1]."""
+    channels = product.shape[3] if product.depthwise else product.shape[0]
+    scale, zero_point = (
+        np.broadcast_to(v.astype(np.float64), channels).reshape(product.groups, -1, 1)
+        for v in (params.scale, params.zero_point)
+    )
+    return scale, zero_point

@@ -1,0 +1,215 @@
+"""The float graph prepared: constants are float32, ranges that the file prescribes stand beside it.
+
+Constants behind DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32 with their
+parameters kept, and FAKE_QUANT goes, with its range kept. Computed tensors between DEQUANTIZE or QUANTIZE and float
+operators keep the parameters of the other side. Only the first subgraph is looked at; tensors keep their indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from tflq.interpreter.constants import constant_of
+from tflq.ir import Buffer, Model, Operator, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.quantization.params import Array, Params, Range
+
+#: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
+NARROW = (TensorType.INT8, TensorType.UINT8)
+#: Types that scales of one number belong to.
+SCALED = (*NARROW, TensorType.INT16)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatModel:
+    """A prepared model, and by tensor index what its file prescribed.
+
+    `origins` are the operators' indices in the model as it was. `params` are those of float tensors that are, or were,
+    also there as integers; `ranges` are those of FAKE_QUANT. `codes` are the integer tensors that DEQUANTIZE widens to
+    computed float tensors.
+    """
+
+    model: Model
+    origins: tuple[int, ...]
+    params: Mapping[int, Params]
+    ranges: Mapping[int, Range]
+    codes: Mapping[int, int]
+    constants: Mapping[int, Array]  # every constant tensor, read-only
+
+    @property
+    def graph(self) -> Subgraph:
+        """The first subgraph."""
+        return self.model.subgraphs[0]
+
+    def op(self, index: int) -> str:
+        """An operator's name."""
+        code = self.model.operator_codes[self.graph.operators[index].opcode_index]
+        return code.custom_code or code.name if code.name == "CUSTOM" else code.name
+
+    def is_float(self, tensor: int) -> bool:
+        """Whether a tensor holds float32; False for an absent one."""
+        return tensor >= 0 and self.graph.tensors[tensor].type == TensorType.FLOAT32
+
+
+def prepared(model: Model) -> FloatModel:
+    """The model ready to be observed and rewritten."""
+    folding = _Folding(model)
+    for index, operator in enumerate(model.subgraphs[0].operators):
+        folding.take(index, operator)
+    return folding.result()
+
+
+def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel:
+    """The model with other values in some of its float constants."""
+    tensors, buffers = list(model.graph.tensors), list(model.model.buffers)
+    for tensor, array in values.items():
+        buffers.append(Buffer(np.ascontiguousarray(array, np.float32).reshape(-1).view(np.uint8)))
+        tensors[tensor] = replace(tensors[tensor], buffer=len(buffers) - 1)
+    graph = replace(model.graph, tensors=tuple(tensors))
+    changed = replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:]), buffers=tuple(buffers))
+    return replace(model, model=changed, constants={**model.constants, **values})
+
+
+class _Folding:
+    """A model while its operators are taken over, one by one."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._graph = model.subgraphs[0]
+        self._tensors = list(self._graph.tensors)
+        self._kept: list[tuple[int, Operator]] = []
+        self._params: dict[int, Params] = {}
+        self._ranges: dict[int, Range] = {}
+        self._codes: dict[int, int] = {}
+        self._instead: dict[int, int] = {}  # a tensor that is read -> the one that is read in its place
+        self._new: dict[int, Array] = {}  # new constants
+        self._constants = {
+            t: value
+            for t, spec in enumerate(self._graph.tensors)
+            if t not in self._graph.inputs and not spec.is_variable and (value := constant_of(model, spec)) is not None
+        }
+
+    def take(self, index: int, operator: Operator) -> None:
+        """The next operator: kept, or dissolved into constants and ranges."""
+        name = self._model.operator_codes[operator.opcode_index].name
+        inputs = tuple(self._instead.get(t, t) for t in operator.inputs)
+        if name == "DENSIFY" and inputs[0] in self._constants:
+            self._new_constant(operator.outputs[0], self._constants[inputs[0]])
+            return
+        if name == "DEQUANTIZE" and self._widen(inputs[0], operator.outputs[0]):
+            return
+        if name == "FAKE_QUANT" and self._take_range(operator, inputs[0]):
+            return
+        self._kept.append((index, replace(operator, inputs=inputs)))
+        if name in ("QUANTIZE", "DEQUANTIZE"):
+            self._keep_params(name, inputs[0], operator.outputs[0])
+        if any(t >= 0 and self._type(t) == TensorType.FLOAT32 for t in operator.outputs):
+            for tensor in _hybrid_weights(name, inputs, self._tensors):
+                self._widen(tensor, tensor)
+
+    def result(self) -> FloatModel:
+        """The model without what was dissolved."""
+        buffers = list(self._model.buffers)
+        for tensor, values in self._new.items():
+            buffers.append(Buffer(np.ascontiguousarray(values).reshape(-1).view(np.uint8)))
+            spec = self._float_spec(tensor) if values.dtype == np.float32 else self._tensors[tensor]
+            self._tensors[tensor] = replace(spec, buffer=len(buffers) - 1, sparsity=None)
+        graph = replace(
+            self._graph,
+            tensors=tuple(self._tensors),
+            operators=tuple(operator for _, operator in self._kept),
+        )
+        model = replace(
+            self._model,
+            subgraphs=(graph, *self._model.subgraphs[1:]),
+            buffers=tuple(buffers),
+        )
+        return FloatModel(
+            model=model,
+            origins=tuple(index for index, _ in self._kept),
+            params=MappingProxyType(self._params),
+            ranges=MappingProxyType(self._ranges),
+            codes=MappingProxyType(self._codes),
+            constants=MappingProxyType(self._constants),
+        )
+
+    def _keep_params(self, name: str, source: int, result: int) -> None:
+        """Let the float side of a conversion have the integer side's parameters, where one scale is all there is."""
+        wide, narrow = (source, result) if name == "QUANTIZE" else (result, source)
+        spec = self._tensors[narrow]
+        params = stored_params(spec.type, spec.quantization)
+        if self._type(wide) != TensorType.FLOAT32 or params is None or params.scale.size != 1:
+            return
+        self._params.setdefault(wide, params)
+        if name == "DEQUANTIZE":
+            self._codes[result] = source
+
+    def _type(self, tensor: int) -> TensorType | int:
+        return self._tensors[tensor].type
+
+    def _float_spec(self, tensor: int) -> TensorSpec:
+        return replace(self._tensors[tensor], type=TensorType.FLOAT32, quantization=None)
+
+    def _widen(self, tensor: int, result: int) -> bool:
+        """Make `result` a float32 constant with the values of the narrow constant `tensor`."""
+        spec, codes = self._tensors[tensor], self._constants.get(tensor)
+        if codes is None:
+            return False
+        if spec.type == TensorType.FLOAT16:
+            self._new_constant(result, codes.astype(np.float32))
+            return True
+        params = None if spec.type not in NARROW else stored_params(spec.type, spec.quantization)
+        if params is None:
+            return False
+        self._new_constant(result, params.decode(codes))
+        self._params[result] = params
+        if result == tensor:
+            self._tensors[tensor] = self._float_spec(tensor)
+        return True
+
+    def _new_constant(self, tensor: int, values: Array) -> None:
+        self._new[tensor] = self._constants[tensor] = values
+
+    def _take_range(self, operator: Operator, source: int) -> bool:
+        """Let FAKE_QUANT's range stand for its input, and let one of the two tensors stand for both."""
+        options, result = operator.options, operator.outputs[0]
+        if options is None or not options["min"] < options["max"]:
+            return False
+        kept, gone = (result, source) if result in self._graph.outputs else (source, result)
+        if gone in self._graph.outputs or gone in self._graph.inputs or gone in self._constants:
+            return False
+        self._ranges[kept] = Range.of(float(options["min"]), float(options["max"]))
+        self._instead[gone] = kept
+        self._kept = [(index, _renamed(other, gone, kept)) for index, other in self._kept]
+        return True
+
+
+def _renamed(operator: Operator, old: int, new: int) -> Operator:
+    def of(tensors: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(new if t == old else t for t in tensors)
+
+    return replace(operator, inputs=of(operator.inputs), outputs=of(operator.outputs))
+
+
+def _hybrid_weights(name: str, inputs: Iterable[int], tensors: list[TensorSpec]) -> Iterable[int]:
+    """Integer operands that a float operator scales: none where its data are integers, too, as DEQUANTIZE's are."""
+    present = [t for t in inputs if t >= 0]
+    if name in ("DEQUANTIZE", "CAST") or not any(tensors[t].type == TensorType.FLOAT32 for t in present):
+        return ()
+    return [t for t in present if tensors[t].type in NARROW and stored_params(tensors[t].type, tensors[t].quantization)]
+
+
+def stored_params(type_: TensorType | int, quantization: Quantization | None) -> Params | None:
+    """Parameters as a file holds them; None where they are missing or lie elsewhere."""
+    if quantization is None or type_ not in SCALED or not quantization.scale.size:
+        return None
+    if quantization.details is not None and quantization.details.table != "CustomQuantization":
+        return None
+    zero_point = quantization.zero_point if quantization.zero_point.size else np.zeros(1, np.int64)
+    return Params(
+        TensorType(type_), quantization.scale, np.broadcast_to(zero_point, quantization.scale.shape),
+        quantization.quantized_dimension,
+    )  # fmt: skip

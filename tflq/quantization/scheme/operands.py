@@ -1,0 +1,105 @@
+"""What each operand of an operator is: activation, weights, bias, or something that stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tflq.ir import TensorType
+from tflq.kernels.recurrent.lstm_operands import SINGLE
+from tflq.quantization.recipe.recipe import TYPES, Mode
+from tflq.quantization.scheme import cells, svdf
+from tflq.quantization.scheme.cells import CELLS
+from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.scheme.rules import RULES, TABLES, Weights
+from tflq.quantization.scheme.versions import HYBRID
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplied:
+    """The weights of one operator: their tensor, the dimension of their channels (None: one scale), their bias."""
+
+    operator: int
+    data: int  # tensor
+    tensor: int
+    axis: int | None
+    bias: int | None  # tensor; None where the operator has none or it stays float
+    position: int
+    bias_position: int
+
+
+def operand_types(
+    model: FloatModel, index: int, mode: Mode
+) -> tuple[list[TensorType | None], list[TensorType]]:  # fmt: skip
+    """Element types of an operator's inputs and outputs in that mode."""
+    operator = model.graph.operators[index]
+    specs = model.graph.tensors
+    inputs = [None if t < 0 else TensorType(specs[t].type) for t in operator.inputs]
+    outputs = [TensorType(specs[t].type) for t in operator.outputs if t >= 0]
+    types = TYPES[mode]
+    if types.data is not None:
+        inputs = [
+            own_type(model.op(index), position, mode) if kind == TensorType.FLOAT32 else kind
+            for position, kind in enumerate(inputs)
+        ]
+        outputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in outputs]
+    for position in stored_weights(model, index, mode):
+        inputs[position] = types.weights
+    weights = multiplied(model, index, mode)
+    if weights is not None:
+        inputs[weights.position] = types.weights
+        if weights.bias is not None:
+            inputs[weights.bias_position] = types.bias
+    return inputs, outputs
+
+
+def own_type(op: str, position: int, mode: Mode) -> TensorType | None:
+    """The element type of a float input that is neither weights nor bias; None where it stays float."""
+    data = TYPES[mode].data
+    if mode == Mode.INT8 and op in CELLS:
+        return cells.TYPES.get(position)
+    if mode == Mode.INT8 and op == "SVDF":
+        return svdf.TYPES.get(position)
+    return TensorType.INT8 if data == TensorType.INT16 and position in RULES[op].narrow else data
+
+
+def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int | None]:
+    """Constants that are stored in 8 bits in modes whose data stay float, by position: the dimension of their scales.
+
+    Tables have a scale for each row. Matrices of cells have one, and only hybrid kernels take them.
+    """
+    op, inputs = model.op(index), model.graph.operators[index].inputs
+    axes: dict[int, int | None] = {}
+    if op in TABLES and (mode == Mode.WEIGHTS or (mode == Mode.DYNAMIC and op in HYBRID)):
+        axes = {TABLES[op]: 0}
+    elif mode == Mode.DYNAMIC and op in CELLS:
+        axes = dict.fromkeys((*cells.MATRICES, *SINGLE.peepholes))
+    constant = {p: model.constants.get(inputs[p]) for p in axes if p < len(inputs) and model.is_float(inputs[p])}
+    return {p: axes[p] for p, value in constant.items() if value is not None and (op in CELLS or value.ndim > 1)}
+
+
+def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
+    """The constant weights of an operator; None where it has none."""
+    rule, inputs = RULES.get(model.op(index)), model.graph.operators[index].inputs
+    weights = None if rule is None else rule.weights
+    if weights is None or weights.weights >= len(inputs):
+        return None
+    tensor = inputs[weights.weights]
+    if not model.is_float(tensor) or tensor not in model.constants:
+        return None
+    return Multiplied(
+        operator=index,
+        data=inputs[weights.data],
+        tensor=tensor,
+        axis=weights.axis if TYPES[mode].per_channel else None,
+        bias=_bias(model, inputs, weights, mode),
+        position=weights.weights,
+        bias_position=-1 if weights.bias is None else weights.bias,
+    )
+
+
+def _bias(model: FloatModel, inputs: Sequence[int], weights: Weights, mode: Mode) -> int | None:
+    if weights.bias is None or weights.bias >= len(inputs) or TYPES[mode].bias is None:
+        return None
+    tensor = inputs[weights.bias]
+    return tensor if model.is_float(tensor) else None

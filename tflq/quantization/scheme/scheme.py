@@ -1,0 +1,292 @@
+"""Which operators become integer, which of their operands are what, and which tensors share scale and zero point.
+
+Nothing here knows a range: a scheme is the part of a quantization that the graph and the modes decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tflq.ir import TensorType
+from tflq.kernels.table import find
+from tflq.profiles import by_name
+from tflq.quantization.recipe.recipe import TYPES, Mode
+from tflq.quantization.scheme import cells, svdf
+from tflq.quantization.scheme.cells import CELLS
+from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.scheme.operands import Multiplied, multiplied, operand_types, own_type, stored_weights
+from tflq.quantization.scheme.rules import BROKEN, CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, tied_inputs
+from tflq.quantization.scheme.versions import needed
+
+#: An operand: (operator, input position).
+Slot = tuple[int, int]
+#: A tensor in one integer type: as it is made, or as QUANTIZE makes it for an operator that reads another type.
+Form = tuple[int, TensorType]
+
+#: The profile whose kernels decide which operators have an integer form.
+REFERENCE_PROFILE = "litert-ref"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheme:
+    """Modes of operators (None: float) and the groups of tensors that share scale and zero point.
+
+    A group is named by one of its forms. `made` gives the group of each tensor that an integer operator makes, or that
+    the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group must
+    hold; `fixed` scale and zero point of groups that an operator decides; groups of `centred` have zero point 0.
+    `constants` are slots of constants that are read as activations: with their group, or None where their own range
+    decides. `stored` are those that are weights, but searched for no better range, with the dimension of their
+    channels. `cells` are LSTMs on integer activations; `states` those of SVDFs, with the operator. `edges` are float
+    inputs and outputs of the graph that no integer operator reads or makes.
+    """
+
+    model: FloatModel
+    modes: tuple[Mode | None, ...]
+    made: Mapping[int, Form]
+    read: Mapping[Slot, Form]
+    members: Mapping[Form, tuple[int, ...]]
+    fixed: Mapping[Form, tuple[float, int]]
+    centred: frozenset[Form]
+    constants: Mapping[Slot, Form | None]
+    multiplied: tuple[Multiplied, ...]
+    stored: Mapping[Slot, int | None]
+    cells: tuple[int, ...]
+    states: Mapping[Form, int]
+    edges: Mapping[int, Form]
+
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """Tensors whose ranges are needed, in order."""
+        known = {*self.fixed, *self.states}
+        return tuple(sorted({t for group, members in self.members.items() if group not in known for t in members}))
+
+
+def modes_of(
+    model: FloatModel, mode: Mode, kept_float: Mapping[int, str]
+) -> tuple[tuple[Mode | None, ...], dict[int, str]]:  # fmt: skip
+    """What each operator computes with, and why those that hold float data do not become integer, by index."""
+    modes: list[Mode | None] = []
+    reasons = dict(kept_float)
+    for index in range(len(model.graph.operators)):
+        reason = reasons.get(index) or _refusal(model, index, mode)
+        if reason:
+            reasons[index] = reason
+        modes.append(None if reason is not None else mode)
+    return tuple(modes), {index: reason for index, reason in reasons.items() if reason}
+
+
+def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
+    """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
+    operator, op, types = model.graph.operators[index], model.op(index), TYPES[mode]
+    weights = multiplied(model, index, mode)
+    if op in READS_SHAPES | CONVERSIONS or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
+        return ""
+    if types.data is None and weights is None and not stored_weights(model, index, mode):
+        return ""
+    if op not in RULES:
+        return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
+    if weights is not None and weights.bias is not None and weights.bias not in model.constants:
+        return "its bias is computed"
+    if op in CELLS and mode == Mode.INT8 and (reason := cells.refusal(model, index)):
+        return reason
+    if op == "SVDF" and any(operator.inputs[p] not in model.constants for p in (svdf.FEATURES, svdf.TIME)):
+        return "its weights are computed"
+    if types.data == TensorType.UINT8 and RULES[op].fills:
+        return "its kernel writes code 0 for the value 0, which uint8 activations cannot all have"
+    if types.data is not None and (op, types.data) in BROKEN:
+        return BROKEN[op, types.data]
+    inputs, outputs = operand_types(model, index, mode)
+    kernels = by_name(REFERENCE_PROFILE).kernels
+    if mode == Mode.WEIGHTS or find(kernels, op, needed(op, inputs), inputs, outputs) is not None:
+        return None
+    return f"LiteRT has no {mode.value} kernel for its operands"
+
+
+def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
+    """The scheme of a graph whose operators compute in `modes`."""
+    return _Grouping(model, tuple(modes)).result()
+
+
+def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
+    """Positions of inputs that share the output's scale and are no constants."""
+    inputs, op = model.graph.operators[index].inputs, model.op(index)
+    tied = tied_inputs(op, len(inputs))
+    return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
+
+
+def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int]:
+    """Tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
+    graph, lost = model.graph, set(model.graph.outputs)
+    for index in reversed(range(len(modes))):
+        operator, tied = graph.operators[index], _tied_and_computed(model, index)
+        joins = len(tied) > 1 or not lost.intersection(operator.outputs)
+        kept = tied if modes[index] is not None and joins else ()
+        lost.update(t for p, t in enumerate(operator.inputs) if p not in kept)
+    return frozenset(range(len(graph.tensors))) - lost
+
+
+class _Grouping:
+    """Groups of forms while operators are taken in order."""
+
+    def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...]) -> None:
+        self._model, self._modes = model, modes
+        self._parent: dict[Form, Form] = {}
+        self._fixed: dict[Form, tuple[float, int]] = {}
+        self._centred: set[Form] = set()
+        self._made: dict[int, Form] = {}
+        self._read: dict[Slot, Form] = {}
+        self._constants: dict[Slot, Form | None] = {}
+        self._multiplied: list[Multiplied] = []
+        self._stored: dict[Slot, int | None] = {}
+        self._cells: list[int] = []
+        self._states: dict[Form, int] = {}
+        self._edges: dict[int, Form] = {}
+        self._passed_on = _passed_on(model, modes)
+        for index, mode in enumerate(modes):
+            if mode is not None:
+                self._take(index, mode)
+        self._give_inputs()
+        self._give_edges()
+
+    def result(self) -> Scheme:
+        members: dict[Form, list[int]] = {}
+        for form in self._parent:
+            members.setdefault(self._root(form), []).append(form[0])
+        return Scheme(
+            model=self._model,
+            modes=self._modes,
+            made={t: self._root(form) for t, form in self._made.items()},
+            read={slot: self._root(form) for slot, form in self._read.items()},
+            members={root: tuple(sorted(tensors)) for root, tensors in members.items()},
+            fixed=self._fixed,
+            centred=frozenset(map(self._root, self._centred)),
+            constants={slot: None if form is None else self._root(form) for slot, form in self._constants.items()},
+            multiplied=tuple(self._multiplied),
+            stored=self._stored,
+            cells=tuple(self._cells),
+            states=self._states,
+            edges=self._edges,
+        )
+
+    def _take(self, index: int, mode: Mode) -> None:
+        weights = multiplied(self._model, index, mode)
+        if weights is not None:
+            self._multiplied.append(weights)
+        for position, axis in stored_weights(self._model, index, mode).items():
+            self._stored[index, position] = axis
+        data = TYPES[mode].data
+        if data is None:
+            return
+        if self._model.op(index) in CELLS:
+            self._take_cell(index)
+            return
+        if self._model.op(index) == "SVDF":
+            self._take_svdf(index)
+            return
+        special = set() if weights is None else {weights.position}
+        if weights is not None and weights.bias is not None:
+            special.add(weights.bias_position)
+        operator, op = self._model.graph.operators[index], self._model.op(index)
+        outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
+        for form in outputs:
+            if (op, data) in FIXED:
+                self._fixed[form] = FIXED[op, data]
+            self._made[form[0]] = self._new(form)
+            if RULES[op].fills:
+                self._centred.add(form)
+        for first, second in pairwise(outputs):
+            self._union(first, second)
+        activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
+        tied = tied_inputs(op, len(operator.inputs)) if outputs else ()
+        computed = _tied_and_computed(self._model, index)
+        for position in activations:
+            tensor = operator.inputs[position]
+            form = (tensor, own_type(op, position, mode) or data)
+            if tensor in self._model.constants:
+                self._constants[index, position] = outputs[0] if position in tied else None
+            elif position not in tied:
+                self._read[index, position] = self._new(form)
+            elif self._compatible(form, outputs[0]) and (len(computed) == 1 or self._may_share(form)):
+                self._read[index, position] = form
+                self._union(form, outputs[0])
+            else:
+                self._read[index, position] = outputs[0]
+
+    def _take_cell(self, index: int) -> None:
+        """An LSTM: its output state is its output, its cell state has its own scale; other inputs are constants."""
+        operator = self._model.graph.operators[index]
+        x, state, cell = (operator.inputs[p] for p in (0, cells.OUTPUT_STATE, cells.CELL_STATE))
+        output, memory = (operator.outputs[0], TensorType.INT8), (cell, TensorType.INT16)
+        self._fixed[memory] = cells.cell_scale(self._model, index), 0
+        self._made[operator.outputs[0]] = self._made[state] = self._new(output)
+        self._made[cell] = self._new(memory)
+        self._read[index, 0] = self._new((x, TensorType.INT8))
+        self._read[index, cells.OUTPUT_STATE], self._read[index, cells.CELL_STATE] = output, memory
+        for position, tensor in enumerate(operator.inputs):
+            if tensor in self._model.constants and position not in cells.BIASES and position:
+                self._constants[index, position] = None
+        self._cells.append(index)
+
+    def _take_svdf(self, index: int) -> None:
+        """An SVDF: its state has a scale that follows from its input's."""
+        operator = self._model.graph.operators[index]
+        state = (operator.inputs[svdf.STATE], TensorType.INT16)
+        self._made[state[0]] = self._read[index, svdf.STATE] = self._new(state)
+        self._made[operator.outputs[0]] = self._new((operator.outputs[0], TensorType.INT8))
+        self._read[index, svdf.X] = self._new((operator.inputs[svdf.X], TensorType.INT8))
+        for position in (svdf.FEATURES, svdf.TIME):
+            if operator.inputs[position] in self._model.constants:
+                self._constants[index, position] = None
+        self._states[state] = index
+
+    def _give_edges(self) -> None:
+        """Let inputs and outputs that only float operators touch have a form for callers who want codes."""
+        data = next((TYPES[mode].data for mode in self._modes if mode is not None), None)
+        for tensor in (*self._model.graph.inputs, *self._model.graph.outputs):
+            touched = tensor in self._made or tensor in self._model.constants
+            if data is not None and not touched and self._model.is_float(tensor):
+                self._edges[tensor] = self._new((tensor, data))
+
+    def _may_share(self, form: Form) -> bool:
+        """Whether a group is only read by what joins it to others: then it loses nothing by a wider range."""
+        root = self._root(self._new(form))
+        members = (other[0] for other in self._parent if self._root(other) == root)
+        return root not in self._fixed and all(tensor in self._passed_on for tensor in members)
+
+    def _give_inputs(self) -> None:
+        """Let what the graph is given be made in a form of its own, else in the one that the first operator reads."""
+        read = [(self._model.graph.operators[i].inputs[p], form) for (i, p), form in sorted(self._read.items())]
+        for tensor, form in [(own[0], own) for own in self._parent] + read:
+            if tensor in self._model.graph.inputs:
+                self._made.setdefault(tensor, form)
+
+    def _compatible(self, one: Form, other: Form) -> bool:
+        roots = [self._root(self._new(form)) for form in (one, other)]
+        fixed = [self._fixed[root] for root in roots if root in self._fixed]
+        if self._centred.intersection((one, other)) and any(zero_point for _, zero_point in fixed):
+            return False
+        return len(fixed) < 2 or fixed[0] == fixed[1]
+
+    def _new(self, form: Form) -> Form:
+        """A form, with the parameters that the file prescribes for its tensor unless an operator fixes others."""
+        if form not in self._parent:
+            self._parent[form] = form
+            stored = self._model.params.get(form[0])
+            if stored is not None and stored.type == form[1] and form not in self._fixed:
+                self._fixed[form] = float(stored.scale[0]), int(stored.zero_point[0])
+        return form
+
+    def _root(self, form: Form) -> Form:
+        while self._parent[form] != form:
+            form = self._parent[form]
+        return form
+
+    def _union(self, one: Form, other: Form) -> None:
+        a, b = self._root(one), self._root(other)
+        if a == b:
+            return
+        self._parent[b] = a
+        if b in self._fixed:
+            self._fixed[a] = self._fixed.pop(b)

@@ -1,0 +1,143 @@
+"""A comparison of two models in lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from shlex import quote
+
+from tflq.api.subject import ModelFacts
+from tflq.quantization.judge.comparison import DAMAGED, Agreement, Comparison, Fidelity
+from tflq.report.layout import Line, table
+
+COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("largest error", ">"), ("mean error", ">"), ("tensor", "<"))
+
+
+#: Tensors that are listed where not all are asked for, and flips.
+WORST, FLIPS = 10, 5
+
+
+#: Characters of a tensor's name.
+NAME = 48
+
+
+def compare_lines(
+    first: ModelFacts, second: ModelFacts, found: Comparison, *, all_tensors: bool, next_command: str
+) -> Iterator[Line]:  # fmt: skip
+    """The outputs, the decisions, where noise begins and where it is worst, and a row a tensor."""
+    yield Line(f"{second.path} against {first.path}, {samples_text(found.samples)}: {quality_text(found)}", "strong")
+    for output in found.outputs:
+        yield Line(f"output {short_name(output.name)}: {decibels(output.sqnr)}, {error_text(output)}")
+    for text in agreement_texts(found.agreement):
+        yield Line(text)
+    for text in where_texts(found):
+        yield Line(text)
+    chosen = found.tensors if all_tensors else worst(found, WORST)
+    if chosen:
+        yield Line("")
+        yield from table(COLUMNS, map(tensor_row, chosen))
+    if len(chosen) < len(found.tensors):
+        yield Line(f"the worst {len(chosen)} of {len(found.tensors)} tensors; --all lists all", "faint")
+    if next_command:
+        yield Line(f"Next: {next_command}", "strong")
+
+
+def next_step(first: str, second: str, found: Comparison) -> str:
+    """What helps where operators are damaged; nothing where none is."""
+    return "" if found.first is None else f"tflq diff {quote(first)} {quote(second)}"
+
+
+def samples_text(count: int) -> str:
+    """How many samples."""
+    return f"{count:,} sample{'' if count == 1 else 's'}"
+
+
+def quality_text(found: Comparison) -> str:
+    """The outputs' signal-to-noise ratio."""
+    return f"outputs {decibels(found.sqnr)}" if math.isfinite(found.sqnr) else _infinite(found.sqnr)
+
+
+def _infinite(sqnr: float) -> str:
+    return "outputs are equal" if sqnr > 0 else "outputs are noise where the reference is 0"
+
+
+def decibels(ratio: float) -> str:
+    """A signal-to-noise ratio."""
+    return f"{ratio:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
+
+
+def error_text(tensor: Fidelity) -> str:
+    """Largest and mean error of a tensor, in its own units."""
+    return f"largest error {tensor.largest:.3g}, mean error {mean_error(tensor):+.2g}"
+
+
+def mean_error(tensor: Fidelity) -> float:
+    """Mean of other - reference over all elements."""
+    return tensor.bias / tensor.elements if tensor.elements else 0.0
+
+
+def agreement_texts(found: Agreement | None) -> Iterator[str]:
+    """Same decisions, accuracies where there are labels, and which samples flip."""
+    if found is None:
+        return
+    low, high = found.interval
+    same = found.samples - len(found.flips)
+    interval = f"95 % confidence {low:.1%} to {high:.1%}"
+    text = f"same top-1 in {same:,} of {samples_text(found.samples)}: {found.rate:.2%} ({interval})"
+    if not math.isnan(found.divergence):
+        text += f"; mean KL divergence {found.divergence / found.samples:.3g} nats"
+    yield text
+    if found.accuracies is not None:
+        before, after = found.accuracies
+        yield (
+            f"accuracy {before:.2%} before, {after:.2%} after: {after - before:+.2%}, standard error "
+            f"{found.standard_error:.2%} ({found.gained} only after, {found.lost} only before)"
+        )
+    if found.flips:
+        yield f"flips: {'; '.join(flip_texts(found)[:FLIPS])}{more_text(len(found.flips) - FLIPS)}"
+
+
+def flip_texts(found: Agreement) -> list[str]:
+    """Each sample whose decision changed, those first that were surest before."""
+    flips = sorted(found.flips, key=lambda flip: -flip.margin)
+    return [f"sample {f.sample}: {f.reference} to {f.other} (led by {f.margin:.3g})" for f in flips]
+
+
+def more_text(count: int) -> str:
+    """How many are not shown."""
+    return f"; and {count} more" if count > 0 else ""
+
+
+def where_texts(found: Comparison) -> Iterator[str]:
+    """The first damaged tensor, and the worst of all."""
+    if found.first is not None:
+        yield f"first tensor below {DAMAGED:g} dB: {tensor_text(found.first)}"
+    if found.worst is not None and found.worst is not found.first:
+        yield f"worst tensor: {tensor_text(found.worst)}"
+    if found.unmatched:
+        yield f"{found.unmatched} tensors have no counterpart of the same name and shape"
+
+
+def tensor_text(tensor: Fidelity) -> str:
+    """A tensor by its operator, with its ratio."""
+    return f"operator {tensor.index} {tensor.op}, {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
+
+
+def short_name(name: str) -> str:
+    """The first of the names that converters join, and only its end where it is long."""
+    first, joined, _ = name.partition(";")
+    return ("…" + first[-NAME:] if len(first) > NAME else first) + (";…" if joined else "")
+
+
+def worst(found: Comparison, count: int) -> list[Fidelity]:
+    """The tensors with the lowest ratios, the lowest first."""
+    return sorted((t for t in found.tensors if t.noise), key=lambda t: t.sqnr)[:count]
+
+
+def tensor_row(tensor: Fidelity) -> list[str]:
+    """Operator, ratio, errors, name."""
+    ratio = decibels(tensor.sqnr).removesuffix(" dB")
+    return [
+        str(tensor.index), tensor.op, ratio, f"{tensor.largest:.3g}", f"{mean_error(tensor):+.2g}",
+        short_name(tensor.name),
+    ]  # fmt: skip

@@ -1,0 +1,36 @@
+"""Parts that several documents have: the model, the runtime, constants, promises; and the names of schemas."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from tflq.api.subject import ModelFacts
+from tflq.inspection.constants import Constants
+from tflq.kernels.exactness import Exactness
+
+VERIFY, INSPECT, RECORD, RUN, ERROR = (
+    f"tflq/{kind}/1" for kind in ("verify", "inspect", "record", "run", "error")
+)  # fmt: skip
+
+
+def model_document(facts: ModelFacts) -> dict[str, Any]:
+    """Return where the model came from, its size in bytes and its SHA-256."""
+    return {"path": facts.path or None, "size": facts.size, "sha256": facts.sha256}
+
+
+def runtime_document(runtime: Any) -> dict[str, Any]:
+    """What ran: a description, or what a golden file holds of it."""
+    return dict(asdict(runtime) if is_dataclass(runtime) and not isinstance(runtime, type) else runtime)
+
+
+def promise_document(promise: Exactness | None) -> dict[str, Any] | None:
+    """Return what a result is promised to be; None where nothing was run."""
+    return None if promise is None else {"word": promise.word, "ulp": promise.ulp, "reason": promise.reason or None}
+
+
+def constants_document(constants: Constants | None) -> dict[str, Any] | None:
+    """Return the output stages, zero points and limits that an operator was prepared with."""
+    if constants is None:
+        return None
+    return {"stages": [asdict(stage) for stage in constants.stages], "scalars": dict(constants.scalars)}

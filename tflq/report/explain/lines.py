@@ -1,0 +1,167 @@
+"""What a dump was found to be: which operator, how far, which way, and why. Lines, and the texts they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+
+from tflq.diagnosis.discrimination import Discrimination
+from tflq.diagnosis.explanation import Explanation, Hypothesis
+from tflq.diagnosis.findings import Findings
+from tflq.diagnosis.localization import Located
+from tflq.inspection.difference import Difference, First
+from tflq.report.differences import histogram_text
+from tflq.report.explain.element_lines import element_lines
+from tflq.report.explain.growth_lines import growth_lines, outcome_lines
+from tflq.report.layout import Line, table
+
+#: Partial hypotheses and names of one cause that are shown.
+PARTIAL, NAMES = 5, 4
+STYLES = {"same": "good", "differs": "bad", "incomplete": "warning"}
+
+
+def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[Line]:
+    """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; a worked element; what
+    to type next; then how the difference grows, and what comes of the next ones; and all operators that differ.
+    """
+    yield Line(verdict_text(found), STYLES[found.verdict])
+    if found.first is not None:
+        yield Line(f"First divergent operator: {found.first.index} {found.first.op}")
+    if found.explained is not None and found.explanation is not None:
+        yield from map(Line, _difference_lines(found, found.explained))
+        yield from (Line(f"  {place}") for place in found.explanation.places)
+        if found.explained.assumed:
+            missing = list(found.explained.assumed)
+            text = f"computed, as the dump lacks them: input tensors {missing}; what makes them may be at fault instead"
+            yield Line(f"  {text}", "warning")
+        if found.first is not None:
+            yield from _cause_lines(found.explanation)
+    if found.discrimination is not None:
+        yield from (Line(f"  {text}") for text in discrimination_texts(found.discrimination))
+    if found.element is not None:
+        yield from element_lines(found.element, found.sample)
+    for position, command in enumerate(next_steps(model, dump, found, inputs)):
+        yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
+    if found.amplification is not None:
+        yield from growth_lines(found.amplification)
+    yield from outcome_lines(found.growths, len(found.differing))
+    if found.unknown:
+        yield Line(f"note: {len(found.unknown)} entries of {dump} name no tensor: {listed(found.unknown)}", "warning")
+    shown = [o for o in found.operators if o.differs or o.reason]
+    if shown:
+        columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("not compared because", "<"))
+        yield from table(columns, (operator_row(o) for o in shown))
+
+
+def verdict_text(found: Findings) -> str:
+    """The verdict in one line, its word first."""
+    differing = len(found.differing)
+    compared = sum(bool(o.differences) for o in found.operators)
+    how_many = f"in {differing} of" if differing else "in all" if found.verdict == "same" else "but the same in"
+    return f"{found.verdict.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
+
+
+def next_steps(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[str]:
+    """The command to type next, ready to be copied, and another one that may help."""
+    e = found.explanation
+    if e is None or e.verdict == "same":
+        return
+    cause = e.exact[0] if e.exact else None
+    given = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
+    command = f"tflq explain {given}"
+    if cause is None and found.explained is not None and found.explained.assumed:
+        yield f"tflq fit {given}"
+    elif cause is not None and cause.kind == "profile":
+        yield f"{command} --profile {quote(cause.name)}"
+    else:
+        yield f"tflq inspect {quote(model)} --op {e.index}"
+    if (len(e.exact) > 1 or any(h.also for h in e.exact)) and found.discrimination is None:
+        yield f"{command} --op {e.index} --discriminate apart.npz"
+
+
+def operator_row(o: Located) -> list[str]:
+    """Index, operator, differing elements of all, largest difference, and why nothing was compared."""
+    parts = list(o.differences.values())
+    counts = f"{sum(d.differing for d in parts):,} of {sum(d.elements for d in parts):,}" if parts else ""
+    worst = max(parts, key=lambda d: d.largest, default=None)
+    largest = f"{worst.largest:,} {worst.unit}" if worst is not None and worst.differing else ""
+    problem = next((d.problem for d in parts if d.problem), "")
+    return [str(o.index), o.op, counts, largest, o.reason or problem]
+
+
+def _difference_lines(found: Findings, where: Located) -> Iterator[str]:
+    for tensor, d in where.differences.items():
+        yield f"  operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
+        if d.histogram:
+            yield f"  dump - profile: {histogram_text(d)}"
+        if d.first is not None:
+            yield f"  {first_text(d.first, found.sample is not None)}"
+
+
+def first_text(first: First, several: bool) -> str:
+    """Where the first differing element is, in which of `several` samples, and what was expected and got."""
+    sample = f" of sample {first.sample}" if several else ""
+    return f"first at {list(first.index)}{sample}: profile {first.expected}, dump {first.got}"
+
+
+def how_far(d: Difference) -> str:
+    """How many elements differ, how far, and which way."""
+    text = f"{d.differing:,} of {d.elements:,} elements differ"
+    if d.above + d.below:
+        text += f", by up to {d.largest:,} {d.unit}: {d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
+    return text
+
+
+def cause_text(e: Explanation) -> str:
+    """What is known of the cause, in one line."""
+    return {
+        "same": "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
+        "explained": "Nothing else that was tried reproduces every bit:",
+        "ambiguous": f"{len(e.exact)} reproduce every bit, and this input does not tell them apart:",
+        "partial": "Undetermined: none reproduces every bit, though the best one most of them",
+        "undetermined": "Undetermined: no hypothesis reproduces every bit",
+    }[e.verdict]
+
+
+def partial_ones(e: Explanation) -> list[Hypothesis]:
+    """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
+    return [] if e.exact else [h for h in e.hypotheses if h.matching > e.matching][:PARTIAL]
+
+
+def hypothesis_text(h: Hypothesis) -> str:
+    """Kind, names and evidence."""
+    text = f"{h.kind}: {h.name}, {evidence_text(h)}"
+    return f"{text}; the same on these inputs: {listed(h.also)}" if h.also else text
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - NAMES
+    return "; ".join(names[:NAMES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def evidence_text(h: Hypothesis) -> str:
+    """How many of the elements it reproduces."""
+    return f"reproduces {h.matching:,} of {h.elements:,} elements"
+
+
+def _cause_lines(e: Explanation) -> Iterator[Line]:
+    yield Line(f"Cause. {cause_text(e)}", "strong" if e.exact else "warning")
+    for h in e.exact:
+        yield Line(f"  {hypothesis_text(h)}")
+    partial = partial_ones(e)
+    if partial:
+        yield Line(f"  best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):")
+        yield from (Line(f"  {hypothesis_text(h)}", "faint") for h in partial)
+
+
+def discrimination_texts(told: Discrimination) -> Iterator[str]:
+    """Which causes other inputs tell apart, and whose inputs those are."""
+    of = "the model" if told.of_model else f"operator {told.index} alone (tflq extract)"
+    samples = "sample" if len(told.trials) == 1 else "samples"
+    if told.trials:
+        yield f"told apart by {len(told.trials)} {samples} of inputs of {of}: run the device on them"
+    else:
+        yield "no inputs that were tried tell them apart; none are written"
+    for group in told.groups:
+        yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([told.causes[cause] for cause in group])}"

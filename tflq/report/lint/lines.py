@@ -1,0 +1,35 @@
+"""Findings about a model in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+
+from tflq.escaping import shown
+from tflq.lint import Finding, Level, Lint
+from tflq.report.layout import Line, table
+
+
+def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -> Iterator[Line]:
+    """The verdict, one row a finding, and the next command."""
+    path = found.facts.path or "model"
+    if not found.findings:
+        yield Line(f"{path}: nothing found", "good")
+        return
+    errors = sum(f.level is Level.ERROR for f in found.findings)
+    warnings = len(found.findings) - errors
+    yield Line(f"{path}: {errors} error(s), {warnings} warning(s)", "bad" if errors else "warning")
+    columns = [("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<")]
+    yield from table(columns, [_row(f) for f in found.findings])
+    for rule, summary in dict.fromkeys((f.rule, f.summary) for f in found.findings):
+        yield Line(f"{rule}: {summary}", "faint")
+    if fixed_file is not None:
+        yield Line(f"{fixed_file}: {corrected} of {len(found.findings)} corrected")
+    elif any(f.fixable for f in found.findings):
+        yield Line(f"Next: tflq lint {quote(path)} --fix fixed.tflite", "strong")
+
+
+def _row(f: Finding) -> tuple[str, ...]:
+    place = f"{f.operator} {f.op}" if not f.subgraph else f"{f.subgraph}:{f.operator} {f.op}"
+    tensor = "" if f.tensor is None else f"{f.tensor} {shown(f.name)}".rstrip()
+    return f.rule, f.level.value, place, f.required, f.found, tensor

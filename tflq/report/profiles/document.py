@@ -1,0 +1,46 @@
+"""Profiles, alone, in pairs and on a model as a document: `schemas/profiles.schema.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tflq.inspection.profile_effects import Effects
+from tflq.inspection.profile_pairs import PairDifference
+from tflq.profiles import Profile
+
+SCHEMA = "tflq/profiles/1"
+
+
+def list_document(profiles: Sequence[Profile]) -> dict[str, Any]:
+    """Return the known profiles as a document."""
+    return {"schema": SCHEMA, "profiles": [{"name": p.name, **asdict(p.source)} for p in profiles]}
+
+
+def pair_document(first: str, second: str, differences: Sequence[PairDifference]) -> dict[str, Any]:
+    """Return where two profiles differ as a document."""
+    rows = [
+        {
+            "op": d.op,
+            "types": list(d.types),
+            "primitives": [asdict(primitive) for primitive in d.primitives],
+            "notes": list(d.notes),
+        }
+        for d in differences
+    ]
+    return {"schema": SCHEMA, "compared": [first, second], "differences": rows}
+
+
+def effects_document(effects: Effects) -> dict[str, Any]:
+    """Return what profiles do to a model as a document, operators that none of them touches included."""
+    return {
+        "schema": SCHEMA,
+        "model": asdict(effects.model),
+        "base": effects.base,
+        "against": list(effects.profiles),
+        "operators": [
+            {"index": o.index, "op": o.op, "types": o.types, "effects": [asdict(effect) for effect in o.effects]}
+            for o in effects.operators
+        ],
+    }

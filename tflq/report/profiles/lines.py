@@ -1,0 +1,86 @@
+"""Profiles, alone, in pairs and on a model in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tflq.inspection.profile_effects import Effects, OperatorEffects
+from tflq.inspection.profile_pairs import PairDifference
+from tflq.profiles import Profile
+from tflq.report.layout import Line, table
+
+#: Operand types beyond this many are left out of tables.
+SHOWN_OPERANDS = 5
+
+
+def list_lines(profiles: Sequence[Profile]) -> Iterator[Line]:
+    """One line a profile."""
+    columns = [("profile", "<"), ("package", "<"), ("version", "<"), ("resolver", "<"), ("CPU", "<")]
+    rows = [(p.name, p.source.package, p.source.version, p.source.resolver, p.source.cpu) for p in profiles]
+    yield from table(columns, rows)
+    yield Line("Each also as NAME+single-rounding: every fixed-point rounding made once.", "faint")
+
+
+def pair_lines(first: str, second: str, differences: Sequence[PairDifference]) -> Iterator[Line]:
+    """One table of operators, types and what differs, then what other kernels say of themselves."""
+    if not differences:
+        yield Line(f"{first} and {second}: no difference", "good")
+        return
+    columns = [("operator", "<"), ("types", "<"), ("differs in", "<"), (first, "<"), (second, "<")]
+    yield from table(columns, [_pair_row(d) for d in differences])
+    notes = dict.fromkeys(note for d in differences for note in d.notes)
+    for note in notes:
+        yield Line(note, "faint")
+
+
+def _pair_row(d: PairDifference) -> tuple[str, str, str, str, str]:
+    types = "\n".join(dict.fromkeys(map(_short, d.types)))
+    names, first, second = zip(*((p.name, p.first, p.second) for p in d.primitives), strict=True)
+    return d.op, types, "\n".join(names), "\n".join(first), "\n".join(second)
+
+
+def _short(types: str) -> str:
+    """Operand types; the middle of many is left out."""
+    left, _, right = types.partition(" -> ")
+    words = left.split()
+    return types if len(words) <= SHOWN_OPERANDS else f"{' '.join(words[:2])} ... -> {right}"
+
+
+def effects_lines(effects: Effects) -> Iterator[Line]:
+    """Which profiles part from the base at which operator, alike operators with their first constant that differs."""
+    touched = [operator for operator in effects.operators if operator.effects]
+    against = ", ".join(effects.profiles)
+    count, path = len(effects.operators), effects.model.path or "model"
+    if not touched:
+        yield Line(f"{path}: the same bits under {effects.base}, {against}", "good")
+        return
+    yield Line(f"{path}: {len(touched)} of {count} operators can give other bits than under {effects.base}", "strong")
+    columns = [
+        ("#", ">"),
+        ("operator", "<"),
+        ("types", "<"),
+        ("profile", "<"),
+        ("differs in", "<"),
+        (effects.base, "<"),
+        ("there", "<"),
+    ]
+    yield from table(columns, [_effect_row(operator) for operator in touched])
+    same = [name for name in effects.profiles if not any(e.profile == name for o in touched for e in o.effects)]
+    if same:
+        yield Line(f"the same bits as {effects.base}: {', '.join(same)}", "good")
+
+
+def _effect_row(operator: OperatorEffects) -> tuple[str, ...]:
+    """One line for all profiles that do the same."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for effect in operator.effects:
+        groups.setdefault((effect.field, *_brief(effect.base, effect.here)), []).append(effect.profile)
+    columns = ["\n".join(column) for column in zip(*groups, strict=True)]
+    profiles = "\n".join(", ".join(names) for names in groups.values())
+    return str(operator.index), operator.op, _short(operator.types), profiles, *columns
+
+
+def _brief(base: str, there: str) -> tuple[str, str]:
+    """Two values of one constant: of different stages only the names."""
+    first, second = base.split(" ")[0], there.split(" ")[0]
+    return (first, second) if first != second and first.isidentifier() and second.isidentifier() else (base, there)

@@ -1,0 +1,66 @@
+"""How a model was quantized, as a document (`schemas/quantize.schema.json`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from tflq.quantization.judge.check import Check
+from tflq.quantization.judge.selection import Ranked
+from tflq.quantization.recipe.files import digest, document_of, plain
+from tflq.report.compare.document import comparison_document
+from tflq.report.documents import runtime_document
+from tflq.report.quantize.lines import Making, next_step
+
+
+def quantize_document(making: Making) -> dict[str, Any]:
+    """Everything that the lines say, and all figures behind it. `ranking[0]` was taken."""
+    report = making.report
+    return {
+        "schema": "tflq/quantize/1",
+        "model": asdict(making.source),
+        "output": asdict(making.made),
+        "calibration": making.calibration,
+        "recipe": document_of(report.recipe),
+        "recipe_digest": digest(report.recipe),
+        "ranking": [_ranked(candidate) for candidate in report.ranking],
+        "held_back": report.held_back,
+        "comparison": comparison_document(report.comparison),
+        "check": _check(report.check),
+        "kept_float": [asdict(remark) for remark in report.kept_float],
+        "notes": [asdict(remark) for remark in report.notes],
+        "spared": [asdict(remark) for remark in report.spared],
+        "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
+        "outlying": list(report.outlying),
+        "next": next_step(making),
+    }
+
+
+def _ranked(candidate: Ranked) -> dict[str, Any]:
+    return {
+        "methods": plain(candidate.methods),
+        "sqnr": None if candidate.score is None else candidate.sqnr,
+        "samples": None if candidate.score is None else candidate.score.samples,
+        "divergence": _known(candidate.divergence),
+        "agreement": _known(candidate.agreement),
+        "error": candidate.error or None,
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _check(check: Check) -> dict[str, Any]:
+    found = check.report
+    if found is None:
+        return {"verdict": None, "reason": str(check.error)}
+    return {
+        "verdict": found.verdict.value,
+        "reason": None,
+        "profile": found.profile,
+        "runtime": runtime_document(found.against),
+        "compared": found.compared,
+        "differing": found.differing,
+    }

@@ -1,0 +1,208 @@
+"""What `tflq quantize` did: what was taken and why, what it costs and what was verified. As lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from shlex import quote
+
+from tflq.api.subject import ModelFacts
+from tflq.errors import RuntimeMissing
+from tflq.ir import TensorSpec
+from tflq.quantization.calibration import Scaling
+from tflq.quantization.judge.check import Check
+from tflq.quantization.judge.comparison import DAMAGED, wilson
+from tflq.quantization.judge.selection import FEW, Ranked
+from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.pipeline import Remark, Report, Result
+from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe.recipe import Mode
+from tflq.report.compare.lines import COLUMNS as TENSOR_COLUMNS
+from tflq.report.compare.lines import (
+    agreement_texts,
+    decibels,
+    more_text,
+    quality_text,
+    samples_text,
+    tensor_row,
+    worst,
+)
+from tflq.report.layout import Line, table
+from tflq.report.quantize.methods import methods_text
+from tflq.report.runtimes import runtime_text
+from tflq.verification import Verdict
+
+COLUMNS = (("dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
+SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("same top-1", ">"))
+#: Tensors, and operators with something to say, that the first screen lists.
+WORST, REMARKS = 5, 5
+#: Operators whose own cost it lists.
+SENSITIVE = 10
+#: Configurations from which on more of them will not help.
+MANY = len(PRESETS["best"].candidates)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Making:
+    """What was made of what: the files, the path of the calibration data and how they were scaled, the result."""
+
+    source: ModelFacts
+    made: ModelFacts
+    calibration: str
+    scaling: Scaling | None
+    result: Result
+
+    @property
+    def report(self) -> Report:
+        """How it was made."""
+        return self.result.report
+
+
+def quantize_lines(making: Making) -> Iterator[Line]:
+    """The first screen."""
+    report = making.report
+    yield Line(f"{making.made.path}: {headline(making)}", "strong")
+    yield Line(check_text(report.check), check_style(report.check))
+    yield Line("")
+    yield Line(why_text(report))
+    yield from _indented(table(COLUMNS, map(ranking_row, report.ranking)))
+    yield from map(Line, estimate_texts(report))
+    yield Line("")
+    yield Line(fit_text(report))
+    yield from map(Line, agreement_texts(report.comparison.agreement))
+    found = worst(report.comparison, WORST)
+    if found:
+        yield Line("Where most is lost:")
+        yield from _indented(table(TENSOR_COLUMNS, map(tensor_row, found)))
+    if report.sensitivities:
+        yield Line("What each operator costs alone, all others in float:")
+        yield from _indented(table(SENSITIVITY_COLUMNS, map(sensitivity_row, report.sensitivities[:SENSITIVE])))
+    for text in remark_texts(report):
+        yield Line(text, "warning")
+    yield Line(f"Next: {next_step(making)}", "strong")
+
+
+def _indented(lines: Iterable[Line]) -> Iterator[Line]:
+    return (Line(f"  {text}", style) for text, style in lines)
+
+
+def headline(making: Making) -> str:
+    """Mode, types of inputs and outputs, size before and after."""
+    graph = making.result.model.subgraphs[0]
+    into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
+    before, after = making.source.size, making.made.size
+    mode = making.report.recipe.mode.value
+    return f"{mode}, {into} in, {out} out, {before:,} to {after:,} bytes ({after / before:.0%})"
+
+
+def why_text(report: Report) -> str:
+    """How the configuration was chosen."""
+    if len(report.ranking) == 1:
+        return "The only configuration of the recipe:"
+    by = "dB" if math.isnan(report.ranking[0].divergence) else "divergence, those that are even by dB"
+    few = report.comparison.samples < FEW and not report.held_back
+    judged = "on the samples that they were fitted to" if few else "on samples that they were not fitted to"
+    return f"The best of {len(report.ranking)} configurations by {by}, {judged}:"
+
+
+def estimate_texts(report: Report) -> Iterator[str]:
+    """What to expect of samples that nothing was fitted to."""
+    score = report.ranking[0].score
+    if score is None:
+        return
+    text = f"Expect of other samples: scores {decibels(report.ranking[0].sqnr)}"
+    if score.divergences is not None:
+        low, high = wilson(score.same, score.samples)
+        text += f", same top-1 in {score.same / score.samples:.1%} (95 % confidence {low:.1%} to {high:.1%})"
+    yield text
+
+
+def fit_text(report: Report) -> str:
+    """The outputs of the model as it was written."""
+    which = "held back" if report.held_back else "fitted to"
+    return f"As written: {quality_text(report.comparison)} over the {samples_text(report.comparison.samples)} {which}"
+
+
+def ranking_row(candidate: Ranked) -> list[str]:
+    """Figures of a configuration on the samples that judge it, and what it is."""
+    if candidate.score is None and not candidate.error:
+        return ["", "", "", methods_text(candidate.methods)]
+    if candidate.score is None:
+        return ["failed", "", "", f"{methods_text(candidate.methods)}: {candidate.error}"]
+    same = "" if math.isnan(candidate.agreement) else f"{candidate.agreement:.1%}"
+    divergence = "" if math.isnan(candidate.divergence) else f"{candidate.divergence:.2g}"
+    return [decibels(candidate.sqnr).removesuffix(" dB"), divergence, same, methods_text(candidate.methods)]
+
+
+def sensitivity_row(found: Sensitivity) -> list[str]:
+    """An operator and what the outputs lose by it."""
+    same = "" if found.agreement is None else f"{found.agreement:.1%}"
+    return [str(found.operator), found.op, decibels(found.sqnr).removesuffix(" dB"), same]
+
+
+def check_text(check: Check) -> str:
+    """What the real runtime says."""
+    found = check.report
+    if found is None:
+        return f"not verified: {check.error}"
+    where = (
+        f"{found.compared:,} elements of {len(found.operators)} operators, tflq against {runtime_text(found.against)}"
+    )
+    return {
+        Verdict.SAME: f"verified: the same bits, {where}",
+        Verdict.CLOSE: f"verified: float operators are close as promised, all else the same bits, {where}",
+        Verdict.DIFFERS: f"NOT the same bits: {found.differing:,} of {where}",
+        Verdict.INCOMPLETE: f"verified in part: nothing differs, {where}",
+    }[found.verdict]
+
+
+def check_style(check: Check) -> str:
+    """Good, bad or warning."""
+    if check.report is None:
+        return "warning" if isinstance(check.error, RuntimeMissing) else "bad"
+    return {Verdict.SAME: "good", Verdict.CLOSE: "good", Verdict.DIFFERS: "bad"}.get(check.report.verdict, "warning")
+
+
+def remark_texts(report: Report) -> Iterator[str]:
+    """Operators that stay in float, and what else users should know."""
+    yield from _told("stays in float", report.kept_float)
+    yield from _told("changed to fit", report.notes)
+    yield from _told("spared by the budget", report.spared)
+    if report.outlying:
+        listed = ", ".join(map(str, report.outlying[:REMARKS])) + more_text(len(report.outlying) - REMARKS)
+        yield f"calibration samples far beyond the others, more than ten times the median: {listed}"
+
+
+def _told(what: str, remarks: Sequence[Remark]) -> Iterator[str]:
+    """A line for each thing said: the operators of which it is."""
+    by_text: dict[str, list[Remark]] = {}
+    for remark in remarks:
+        by_text.setdefault(remark.text, []).append(remark)
+    for text, operators in by_text.items():
+        names = ", ".join(f"{o.index} {o.op}" for o in operators[:REMARKS]) + more_text(len(operators) - REMARKS)
+        yield f"{what}: {names} ({text})"
+
+
+def next_step(making: Making) -> str:
+    """The command that helps most now."""
+    report = making.report
+    source, made, data = (quote(p) for p in (making.source.path, making.made.path, making.calibration))
+    data += _scaling_options(making.scaling)
+    if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
+        return f"tflq verify {made}"
+    if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.UINT8):
+        again = f"tflq quantize {source} --calibration {data} -o {made} -f"
+        return f"{again} --recipe best" if len(report.ranking) < MANY else f"{again} --mode int16x8"
+    return f"tflq compare {source} {made} --data {data}"
+
+
+def _scaling_options(scaling: Scaling | None) -> str:
+    if scaling is None:
+        return ""
+    mean, std = (",".join(f"{number:.9g}" for number in numbers) for numbers in (scaling.mean, scaling.std))
+    return f" --mean {mean} --std {std}"
+
+
+def _type(spec: TensorSpec) -> str:
+    return getattr(spec.type, "label", str(spec.type))

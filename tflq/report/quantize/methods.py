@@ -1,0 +1,46 @@
+"""A configuration of methods in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflq.quantization.recipe.ranging import Order, RangeRule, Ranging, Search, Solving, Target
+from tflq.quantization.recipe.recipe import Methods
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+
+
+def methods_text(methods: Methods) -> str:
+    """What it does beside the observer, in the order of acting; what is as usual is left out."""
+    steps = [] if methods.equalize is None else [f"equalize {methods.equalize:g}"]
+    return ", ".join([*steps, *_ranging(methods.ranging), *_refining(methods.refining)])
+
+
+def _ranging(ranging: Ranging) -> Iterator[str]:
+    yield ranging.watch.value
+    if ranging.activations is not None:
+        yield f"activations {_search(ranging.activations)}"
+    if ranging.weights is not None:
+        yield f"weights {_search(ranging.weights)}"
+    if ranging.rule != RangeRule.NUDGE:
+        yield f"rule {ranging.rule.value}"
+    if ranging.order != Order.FLOAT:
+        yield ranging.order.value
+    if ranging.two_passes:
+        yield "two passes"
+
+
+def _search(search: Search) -> str:
+    text = search.objective.value
+    text += "" if search.target == Target.VALUES else " of outputs"
+    return text if search.solver == Solving.GRID else f"{text} by {search.solver.value}"
+
+
+def _refining(refining: Refining) -> Iterator[str]:
+    if refining.rounding != Rounding.NEAREST:
+        yield refining.rounding.value
+    if refining.bias != BiasCorrection.NONE:
+        yield f"{refining.bias.value} bias correction"
+    if refining.match_inputs:
+        yield "inputs matched"
+    if refining.match_variance:
+        yield "variance matched"

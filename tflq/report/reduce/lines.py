@@ -1,0 +1,27 @@
+"""A reduced difference in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflq.diagnosis.reduction import Reduced
+from tflq.inspection.difference import Difference, difference
+from tflq.report.extract.lines import extract_lines
+from tflq.report.layout import Line
+
+
+def reduce_lines(found: Reduced, output: str, next_command: str) -> Iterator[Line]:
+    """What is left, where the outputs differ if that is known, and the line that shows it again."""
+    yield from extract_lines(found.model, found.operators, f"{output}.tflite", "")
+    for d in differences_of(found):
+        if d.first is not None:
+            yield Line(
+                f"{d.differing:,} of {d.elements:,} elements differ, the first at {list(d.first.index)}: "
+                f"profile {d.first.expected}, dump {d.first.got}"
+            )
+    yield Line(f"Next: {next_command}", "strong")
+
+
+def differences_of(found: Reduced) -> list[Difference]:
+    """Return how each output of the reduced model differs."""
+    return [difference(e, g) for e, g in zip(found.expected, found.got or (), strict=False)]

@@ -1,0 +1,21 @@
+"""Runtimes as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tflq.report.layout import counted
+
+
+def runtime_text(runtime: Any) -> str:
+    """Exactly what ran, on one line."""
+    fact = runtime.get if isinstance(runtime, Mapping) else lambda name, default="": getattr(runtime, name, default)
+    if not fact("package", ""):
+        return "an unnamed runtime"
+    text = f"{fact('package', '')} {fact('version', '')} {fact('resolver', '')}, " + counted(
+        fact("threads", 1), "thread"
+    )
+    if fact("delegate", ""):
+        text += f", {fact('delegate', '')} in {counted(sum(fact('delegated', ())), 'partition')}"
+    return f"{text}, {fact('platform', '')}"

@@ -1,0 +1,168 @@
+"""A verification in lines: the verdict first, then where and what, then what to type next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from tflq.escaping import quoted
+from tflq.inspection.constants import Constants
+from tflq.kernels.exactness import EXACT
+from tflq.report.layout import Line, table
+from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
+
+if TYPE_CHECKING:
+    from tflq.inspection.difference import Difference
+from tflq.report.differences import histogram_text
+from tflq.report.layout import counted
+from tflq.report.runtimes import runtime_text
+from tflq.report.stages import stage_text
+
+#: Operators that a verification lists unless all are asked for.
+LISTED = 20
+
+
+_STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
+
+
+def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
+    """Verdict; first divergent operator; how many, how far, which way; expected and got with the stage; what next."""
+    yield Line(f"{report.verdict.value.upper()} {_summary(report)}", _STYLES[report.verdict])
+    yield from map(Line, _promise_lines(report))
+    first = report.first_divergent
+    if first is not None:
+        yield Line(f"First divergent operator: {first.index} {first.op} (version {first.version})")
+        yield from map(Line, _tensor_lines(first.worst, first.constants, _sides(report)))
+    elif report.verdict == Verdict.DIFFERS:
+        for tensor in report.outputs:
+            yield from map(Line, _tensor_lines(tensor, None, _sides(report)))
+    for text in next_steps(report):
+        yield Line(text, "strong")
+    for note in report.notes:
+        yield Line(f"note: {note}", "warning")
+    listed = [o for o in report.operators if all_operators or o.status != Status.EXACT]
+    shown = listed if all_operators else listed[:LISTED]
+    if shown:
+        yield from table(_OPERATOR_COLUMNS, map(_operator_row, shown))
+    if len(listed) > len(shown):
+        yield Line(f"... and {len(listed) - len(shown)} more (--all shows them)")
+    yield Line(_what_ran(report), "faint")
+
+
+def _summary(report: Report) -> str:
+    counts = {status: sum(o.status == status for o in report.operators) for status in Status}
+    what = [f"{report.model.path or 'the model'}: {report.differing:,} of {report.compared:,} elements differ"]
+    if report.operators:
+        parts = [f"{counts[Status.EXACT]} of {counted(len(report.operators), 'operator')} exact"]
+        parts += [f"{counts[s]} {s.value}" for s in (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
+        what.append(", ".join(parts))
+    return "; ".join(what) + f" ({report.mode}, {counted(report.inputs.samples, 'sample')})"
+
+
+def _promise_lines(report: Report) -> Iterator[str]:
+    """What the profile promises, where that is less than all bits; and how near it came."""
+    made = [r.promise for r in report.operators or report.outputs if r.promise is not None]
+    if all(promise == EXACT for promise in made):
+        return
+    counts = Counter(str(promise) for promise in made)
+    yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
+    near = [t for t in (*report.outputs, *(t for o in report.operators for t in o.tensors)) if t.status == Status.CLOSE]
+    if near:
+        largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
+        yield (
+            f"{counted(len(near), 'tensor')} not the same bits, but within what was measured: "
+            f"by up to {largest:,} ULP of the largest magnitude"
+        )
+
+
+def _sides(report: Report) -> tuple[str, str]:
+    """Who is expected, and who is held against it."""
+    runtime = report.against
+    name = runtime.get("name") if isinstance(runtime, Mapping) else runtime.name
+    return str(name or "golden"), f"profile {report.profile}"
+
+
+def _tensor_lines(
+    tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]
+) -> Iterator[str]:  # fmt: skip
+    found = tensor.difference if tensor else None
+    if tensor is None or found is None or found.same:
+        return
+    yield f"  tensor {tensor.index} {quoted(tensor.name)} {tensor.type} {list(tensor.shape)}"
+    if found.problem:
+        yield f"  {found.problem}"
+    if found.differing:
+        yield f"  {found.differing:,} of {found.elements:,} elements differ{_distance(found)}"
+    if found.histogram:
+        yield f"  got - expected: {histogram_text(found)}"
+    if found.first is not None:
+        sample = f" of sample {found.first.sample}" if found.first.sample else ""
+        yield (
+            f"  first at {list(found.first.index)}{sample}: expected {found.first.expected} ({sides[0]}), "
+            f"got {found.first.got} ({sides[1]})"
+        )
+        channel = found.first.index[-1] if found.first.index else 0
+        for stage in constants.stages if constants else ():
+            yield f"  stage {stage_text(stage, channel)}"
+
+
+def _distance(found: Difference) -> str:
+    if not found.unit or not found.above + found.below:
+        return ""
+    return (
+        f", by up to {found.largest:,} {found.unit}: {found.above:,} above, {found.below:,} below, "
+        f"{found.bias:+.3f} on average"
+    )
+
+
+def next_steps(report: Report) -> Iterator[str]:
+    """The command to type next, ready to be copied."""
+    model = quote(report.model.path) if report.model.path else "MODEL"
+    first = report.first_divergent
+    if report.golden and report.verdict == Verdict.DIFFERS:
+        profile = "" if report.profile == "litert-ref" else f" --profile {quote(report.profile)}"
+        yield f"Next: tflq explain {model} --dump {quote(report.golden)}{profile}"
+    elif first is not None:
+        yield f"Next: tflq inspect {model} --op {first.index}"
+    elif report.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and report.mode == "cumulative":
+        yield f"Next: tflq verify {model} --mode isolated"
+    elif report.verdict == Verdict.INCOMPLETE:
+        yield f"Next: tflq inspect {model}"
+
+
+_OPERATOR_COLUMNS = (
+    ("#", ">"), ("operator", "<"), ("status", "<"), ("differing", ">"), ("largest", ">"), ("bias", ">"),
+    ("promise", "<"), ("tensor", "<"),
+)  # fmt: skip
+
+
+def _operator_row(operator: OperatorResult) -> list[str]:
+    tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
+    found = tensor.difference if tensor else None
+    return [
+        str(operator.index),
+        operator.op,
+        operator.status.value,
+        f"{found.differing:,} of {found.elements:,}" if found else "",
+        f"{found.largest:,} {found.unit}" if found and found.differing else "",
+        f"{found.bias:+.3f}" if found and found.differing else "",
+        str(operator.promise or ""),
+        operator.reason or _place(tensor),
+    ]
+
+
+def _place(tensor: TensorResult | None) -> str:
+    if tensor is None:
+        return ""
+    return tensor.reason or f"{tensor.index} {tensor.type} {list(tensor.shape)}"
+
+
+def _what_ran(report: Report) -> str:
+    return (
+        f"profile {report.profile} against {runtime_text(report.against)}"
+        + (f" (golden {report.golden})" if report.golden else "")
+        + f"; inputs {report.inputs.source}"
+        + (f", seed {report.inputs.seed}" if report.inputs.seed is not None else "")
+    )

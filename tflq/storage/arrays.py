@@ -1,0 +1,132 @@
+"""Arrays in NumPy's format, read without trust: type and shape first, memory only for what the file can hold.
+
+Source: NumPy's documentation of its format (NEP 1), versions 1.0 and 2.0.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import FileAccessError, InputError
+from tflq.storage.output import PathLike
+
+Array = NDArray[Any]
+_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_CHUNK = 1 << 20
+#: An array without elements takes no bytes, however many rows it says to have.
+_EMPTY_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file says of its array; `by_columns` is Fortran's order."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_columns: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of all elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def load_array(path: PathLike) -> Array:
+    """The array in an `.npy` file.
+
+    Raises:
+        FileAccessError: The path cannot be read.
+        InputError: It holds no array.
+    """
+    with _opened(path) as (file, header):
+        return read_elements(file, header)
+
+
+def load_rows(path: PathLike) -> Iterator[Array]:
+    """The rows, along axis 0, of the array in an `.npy` file, one after another. Raises as `load_array`."""
+    with _opened(path) as (file, header):
+        yield from read_rows(file, header)
+
+
+@contextmanager
+def _opened(path: PathLike) -> Iterator[tuple[IO[bytes], Header]]:
+    try:
+        with open(path, "rb") as file:
+            header = read_header(file)
+            if header.size > os.fstat(file.fileno()).st_size - file.tell():
+                raise ValueError(f"is too short for {header.dtype} {list(header.shape)}")
+            yield file, header
+    except OSError as error:
+        raise FileAccessError(path, error.strerror or str(error)) from error
+    except (ValueError, EOFError) as error:
+        raise InputError(f"is no readable .npy file ({error})", name=os.fspath(path)) from error
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """Read as far as the first element.
+
+    Raises:
+        ValueError: This is no array, or one of Python objects.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in _READERS:
+        raise ValueError(f"is of version {version} of NumPy's format, which is not read")
+    try:
+        shape, by_columns, dtype = _READERS[version](file)
+    except Exception as error:  # it is a Python expression, of which NumPy and Python's tokenizer raise many kinds
+        raise ValueError(f"cannot parse its header: {error}") from error
+    if dtype.hasobject:
+        raise ValueError("holds Python objects, which are never unpickled")
+    header = Header(tuple(map(int, shape)), dtype, bool(by_columns))
+    empty = header.size == 0 and max(header.shape, default=0) > _EMPTY_ROWS
+    if any(extent < 0 for extent in header.shape) or dtype.itemsize == 0 or empty:
+        raise ValueError(f"is no array: {dtype} {list(shape)}")
+    return header
+
+
+def read_elements(file: IO[bytes], header: Header) -> Array:
+    """The array whose header has just been read, from a file that is known to hold as many bytes.
+
+    Raises:
+        EOFError: It does not.
+    """
+    flat = np.empty(math.prod(header.shape), header.dtype)
+    _fill(file, flat)
+    return flat.reshape(header.shape[::-1]).T if header.by_columns else flat.reshape(header.shape)
+
+
+def row_size(header: Header) -> int:
+    """Bytes that reading an array row by row takes at once; by columns, those of all."""
+    return header.size if header.by_columns or not header.shape else header.size // max(header.shape[0], 1)
+
+
+def read_rows(file: IO[bytes], header: Header) -> Iterator[Array]:
+    """The rows of the array whose header was just read. Raises as `read_elements`, or ValueError for one number."""
+    if not header.shape:
+        raise ValueError("has no rows: a single number")
+    if header.by_columns:
+        yield from read_elements(file, header)
+        return
+    row = replace(header, shape=header.shape[1:])
+    for _ in range(header.shape[0]):
+        yield read_elements(file, row)
+
+
+def _fill(file: IO[bytes], flat: Array) -> None:
+    """Read all elements of a flat array. Raises EOFError where the file ends before."""
+    data = flat.view(np.uint8).data
+    at = 0
+    while at < len(data):
+        piece = file.read(min(_CHUNK, len(data) - at))
+        if not piece:
+            raise EOFError(f"ends after {at} of {len(data)} bytes")
+        data[at : at + len(piece)] = piece
+        at += len(piece)

@@ -1,0 +1,95 @@
+"""JSON and YAML that others wrote: read into plain values, bounded in size, depth and kind before anyone uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from typing import Any
+
+from tflq.errors import FileAccessError, InputError
+from tflq.storage.output import PathLike
+
+#: Bytes of a document, levels of lists and mappings in it, and values, those that YAML repeats counted each time.
+BYTES, DEPTH, VALUES = 16 << 20, 32, 1_000_000
+#: Bytes of a YAML document, which takes much longer to read.
+YAML_BYTES = 256 << 10
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+def read_document(path: PathLike) -> Any:
+    """The value of a file: JSON where its name ends in .json, else YAML.
+
+    Raises:
+        FileAccessError: The path cannot be read.
+        InputError: As `read_json` and `read_yaml`.
+    """
+    source = os.fspath(path)
+    try:
+        with open(source, "rb") as file:
+            data = file.read(BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise FileAccessError(source, getattr(error, "strerror", None) or str(error)) from error
+    return read_json(data, source) if source.endswith(".json") else read_yaml(data, source)
+
+
+def read_json(data: bytes, source: str) -> Any:
+    """The value of a JSON document. `source` says in errors where it comes from.
+
+    Raises:
+        InputError: It is no JSON, or beyond a bound.
+    """
+    check_size(len(data), BYTES, source)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:  # what it says of broken text, numbers and depth
+        raise InputError(f"is no JSON that can be read: {error}", name=source) from error
+    return _checked(found, source)
+
+
+def read_yaml(data: bytes, source: str) -> Any:
+    """The value of a YAML document, as `read_json`. Only what JSON has, too, is accepted: no dates, no tags."""
+    import yaml
+
+    check_size(len(data), YAML_BYTES, source)
+    try:
+        found = yaml.safe_load(data.decode())
+    except Exception as error:  # its constructors raise many kinds: for dates, numbers, keys, depth
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"is no YAML that can be read: {words}", name=source) from error
+    return _checked(found, source)
+
+
+def check_size(size: int, most: int, source: str) -> None:
+    """Refuse a document of more than `most` bytes."""
+    if size > most:
+        raise InputError("is too large for a document", name=source, expected=f"at most {most:,} bytes", got=size)
+
+
+def _checked(document: Any, source: str) -> Any:
+    """The document, if it is made of text, numbers, lists and mappings of text within the bounds."""
+    left, level = VALUES, [document]
+    for _ in range(DEPTH):
+        held = [_items(value, source) for value in level]
+        left -= sum(map(len, held))
+        if left < 0:
+            raise InputError("holds too many values", name=source, expected=f"at most {VALUES:,}")
+        level = [item for items in held for item in items]
+        if not level:
+            return document
+    raise InputError("is nested too deeply", name=source, expected=f"at most {DEPTH} levels")
+
+
+def _items(value: Any, source: str) -> Collection[Any]:
+    """What a value holds; nothing for text and numbers."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise InputError("has a key that is no text", name=source)
+        return value.values()
+    if value is not None and not isinstance(value, (str, bool, int, float)):
+        raise InputError(f"holds a {type(value).__name__}, which is neither text nor number", name=source)
+    if isinstance(value, int) and not _LEAST <= value <= _MOST:
+        raise InputError("holds a whole number beyond 64 bits", name=source)
+    return ()

@@ -1,0 +1,1 @@
+"""From model to model: parts cut out, tensors tapped, operators edited and cropped."""

@@ -1,0 +1,137 @@
+"""One operator narrowed to a box of its output: smaller shapes, the same arithmetic inside the box.
+
+Windows that reach over an edge keep it, since what an implementation does there may be what is looked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.interpreter.constants import constant_of
+from tflq.ir import Model, Operator
+from tflq.surgery.channel_crop import (
+    PLACES,
+    Narrowed,
+    Sample,
+    Selection,
+    channel_narrowings,
+    edge_of,
+    window_of,
+    with_shape,
+    without_padding,
+)
+from tflq.surgery.edit import with_constant
+
+Array = NDArray[Any]
+_POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+_RESIZES = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+_ROWWISE = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
+_REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
+
+
+def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+    """Ways to narrow a model of one operator to a box of one channel, strongest first. They have to be checked."""
+    operator = model.subgraphs[0].operators[0]
+    name = model.operator_codes[operator.opcode_index].name
+    if name in PLACES:
+        yield from channel_narrowings(model, sample, box, name)
+    elif name in _POOLS:
+        yield from _pool(model, operator, sample, box)
+    elif name in _RESIZES:
+        yield from _resized(model, operator, sample, box)
+    elif name in _ROWWISE:
+        yield from _part(model, operator, sample, (*box[:-1], slice(None)), (*box[:-1], slice(None)))
+    elif name in _REDUCTIONS:
+        yield from _reduction(model, operator, sample, box)
+    else:
+        yield from _elementwise(model, operator, sample, box)
+
+
+def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+    """The box's window, without padding; else one channel."""
+    options = operator.options
+    if options is None or len(box) != 4:
+        return
+    kernel = int(options["filter_height"]), int(options["filter_width"])
+    window = window_of(model, operator, sample[0], box, kernel)
+    if window is not None:
+        yield from _part(without_padding(model), operator, sample, (box[0], *window, box[3]), box)
+    for read, made in edge_of(model, operator, sample[0], box, kernel):
+        yield from _part(model, operator, sample, (box[0], *read, box[3]), (box[0], *made, box[3]))
+    whole = (box[0], slice(None), slice(None), box[3])
+    yield from _part(model, operator, sample, whole, whole)
+
+
+def _resized(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+    """One channel; of it, where the sizes are constant, the part around the box at which the ratio is the same."""
+    if len(box) != 4 or len(sample) != 1 or operator.options is None:
+        return
+    whole = (box[0], slice(None), slice(None), box[3])
+    sizes = model.subgraphs[0].tensors[operator.outputs[0]].shape
+    ends = 1 if operator.options.get("align_corners") else 0
+    parts = [_same_ratio(sample[0].shape[axis], sizes[axis], box[axis], ends) for axis in (1, 2)]
+    read, made = (tuple(p[side] for p in parts) for side in (0, 1))
+    edited = with_constant(model, operator.inputs[1], np.array([s.stop - s.start for s in made], np.int32))
+    yield from _part(edited, operator, sample, (box[0], *read, box[3]), (box[0], *made, box[3]))
+    yield from _part(model, operator, sample, whole, whole)
+
+
+def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, slice]:
+    """Input and output range around the box and one step of their ratio more; `ends` is 1 where corners are aligned."""
+    steps = math.gcd(extent - ends, size - ends)
+    if steps <= 0:
+        return slice(0, extent), slice(0, size)
+    read, made = (extent - ends) // steps, (size - ends) // steps
+    first, last = max(box.start // made - 1, 0), min((box.stop - 1) // made + 2, steps)
+    return slice(first * read, last * read + ends), slice(first * made, last * made + ends)
+
+
+def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+    """The elements that are reduced to the box."""
+    axes = constant_of(model, model.subgraphs[0].tensors[operator.inputs[1]])
+    if axes is None or not sample:
+        return
+    rank = sample[0].ndim
+    reduced = {int(axis) % rank for axis in axes.reshape(-1)}
+    if len(box) == rank:
+        read = tuple(slice(None) if i in reduced else box[i] for i in range(rank))
+    elif len(box) == rank - len(reduced):
+        kept = iter(box)
+        read = tuple(slice(None) if i in reduced else next(kept) for i in range(rank))
+    else:
+        return
+    yield from _part(model, operator, sample, read, box)
+
+
+def _part(model: Model, operator: Operator, sample: Sample, read: Selection, made: Selection) -> Iterator[Narrowed]:
+    """An operator of one input, given and giving less."""
+    if len(sample) != 1:
+        return
+    narrow = np.asarray(sample[0][read], order="C")
+    shape = np.empty(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.bool_)[made].shape
+    edited = with_shape(with_shape(model, operator.inputs[0], narrow.shape), operator.outputs[0], shape)
+    yield edited, (narrow,), made
+
+
+def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+    """The box of every operand; along axes where an operand has one element for all, that one."""
+    graph = model.subgraphs[0]
+    narrow = tuple(np.asarray(value[_broadcast(value.shape, box)], order="C") for value in sample)
+    edited = with_shape(model, operator.outputs[0], tuple(s.stop - s.start for s in box))
+    for tensor, value in zip(graph.inputs, narrow, strict=True):
+        edited = with_shape(edited, tensor, value.shape)
+    for tensor in operator.inputs:
+        stored = constant_of(model, graph.tensors[tensor]) if tensor >= 0 and tensor not in graph.inputs else None
+        if stored is not None and stored.size > 1:
+            edited = with_constant(edited, tensor, stored[_broadcast(stored.shape, box)])
+    yield edited, narrow, box
+
+
+def _broadcast(shape: tuple[int, ...], box: Selection) -> Selection:
+    aligned = box[len(box) - len(shape) :] if len(shape) <= len(box) else ()
+    return tuple(slice(0, 1) if extent == 1 else part for extent, part in zip(shape, aligned, strict=False))

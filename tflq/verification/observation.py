@@ -1,0 +1,53 @@
+"""Let a runtime run a model, with every tensor that its operators make read back as an output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from tflq.api.files import save
+from tflq.api.subject import Subject
+from tflq.inspection.difference import difference
+from tflq.runtimes import Runtime
+from tflq.surgery.tap import all_outputs
+from tflq.verification.golden import Golden, Observation
+from tflq.verification.inputs import Inputs
+
+
+def observe(subject: Subject, runtime: Runtime, inputs: Inputs, *, all_tensors: bool) -> Golden:
+    """What `runtime` makes of the model. Its outputs are always those of the file as it is.
+
+    With `all_tensors` a second model runs beside it, whose outputs are all tensors; a note says so where observing
+    changed a result.
+    """
+    models = [subject.data]
+    tensors: tuple[int, ...] = ()
+    if all_tensors:
+        tapped, tensors = all_outputs(subject.model)
+        models.append(save(tapped))
+    execution = runtime.run(models, inputs.samples)
+    observations = []
+    for k, sample in enumerate(inputs.samples):
+        seen = dict(zip(tensors, execution.outputs[1][k] if all_tensors else (), strict=True))
+        observations.append(Observation(sample, execution.outputs[0][k], MappingProxyType(seen)))
+    golden = Golden(
+        tuple(observations), all_tensors, inputs.facts, execution.description, model_sha256=subject.facts.sha256
+    )  # fmt: skip
+    return golden if not all_tensors else _with_notes(subject, golden)
+
+
+def _with_notes(subject: Subject, golden: Golden) -> Golden:
+    """Say where an output of the model differs between the run as it is and the observed one."""
+    changed = 0
+    for observation in golden.observations:
+        for tensor, plain in zip(subject.model.subgraphs[0].outputs, observation.outputs, strict=True):
+            seen = observation.tensors.get(tensor)
+            if plain is not None and seen is not None and not difference(plain, seen).same:
+                changed += 1
+    if not changed:
+        return golden
+    note = (
+        f"reading all tensors changed {changed} output(s) of this runtime: the tensors compared here are those of the "
+        "observed run, not of the plain one"
+    )
+    return replace(golden, notes=(*golden.notes, note))
