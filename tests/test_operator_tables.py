@@ -28,25 +28,76 @@ INTEGERS = frozenset({"INT8", "UINT8", "INT16"})
 #: tests that build models by hand.
 BUILT_BY_HAND = frozenset(
     {
-        "ASSIGN_VARIABLE", "AudioSpectrogram", "BIDIRECTIONAL_SEQUENCE_LSTM", "CALL_ONCE", "DENSIFY", "HASHTABLE",
-        "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE", "IF", "LSH_PROJECTION", "Mfcc", "NumericVerify",
-        "READ_VARIABLE", "SKIP_GRAM", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_GATHER",
-        "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SCATTER", "TFLite_Detection_PostProcess", "VAR_HANDLE", "WHILE",
+        "ASSIGN_VARIABLE",
+        "AudioSpectrogram",
+        "BIDIRECTIONAL_SEQUENCE_LSTM",
+        "CALL_ONCE",
+        "DENSIFY",
+        "HASHTABLE",
+        "HASHTABLE_FIND",
+        "HASHTABLE_IMPORT",
+        "HASHTABLE_SIZE",
+        "IF",
+        "LSH_PROJECTION",
+        "Mfcc",
+        "NumericVerify",
+        "READ_VARIABLE",
+        "SKIP_GRAM",
+        "STABLEHLO_CASE",
+        "STABLEHLO_COMPOSITE",
+        "STABLEHLO_GATHER",
+        "STABLEHLO_REDUCE_WINDOW",
+        "STABLEHLO_SCATTER",
+        "TFLite_Detection_PostProcess",
+        "VAR_HANDLE",
+        "WHILE",
     }
-)  # fmt: skip
+)
 
 
 #: 8-bit operators of which the trace of an element shows the result alone.
 RESULT_ONLY = frozenset(
     {
-        "CAST", "EMBEDDING_LOOKUP", "FILL", "HASHTABLE_LOOKUP", "LSTM", "ONE_HOT", "SCATTER_ND", "SPARSE_TO_DENSE",
-        "STRIDED_SLICE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIQUE",
-        "BITCAST", "BITWISE_XOR", "DILATE", "DIV", "L2_NORMALIZATION", "LOG_SOFTMAX", "MATRIX_DIAG", "MATRIX_SET_DIAG",
-        "NEG", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_WINDOW", "RESIZE_BILINEAR", "RIGHT_SHIFT", "RSQRT",
-        "SQRT", "SQUARED_DIFFERENCE", "STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM",
-        "STABLEHLO_MULTIPLY", "STABLEHLO_PAD", "STABLEHLO_SHIFT_LEFT", "SVDF", "TOPK_V2",
+        "CAST",
+        "EMBEDDING_LOOKUP",
+        "FILL",
+        "HASHTABLE_LOOKUP",
+        "LSTM",
+        "ONE_HOT",
+        "SCATTER_ND",
+        "SPARSE_TO_DENSE",
+        "STRIDED_SLICE",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "UNIQUE",
+        "BITCAST",
+        "BITWISE_XOR",
+        "DILATE",
+        "DIV",
+        "L2_NORMALIZATION",
+        "LOG_SOFTMAX",
+        "MATRIX_DIAG",
+        "MATRIX_SET_DIAG",
+        "NEG",
+        "REDUCE_MAX",
+        "REDUCE_MIN",
+        "REDUCE_PROD",
+        "REDUCE_WINDOW",
+        "RESIZE_BILINEAR",
+        "RIGHT_SHIFT",
+        "RSQRT",
+        "SQRT",
+        "SQUARED_DIFFERENCE",
+        "STABLEHLO_ADD",
+        "STABLEHLO_AND",
+        "STABLEHLO_MAXIMUM",
+        "STABLEHLO_MINIMUM",
+        "STABLEHLO_MULTIPLY",
+        "STABLEHLO_PAD",
+        "STABLEHLO_SHIFT_LEFT",
+        "SVDF",
+        "TOPK_V2",
     }
-)  # fmt: skip
+)
 #: Drawn models that are looked at for one with 8-bit data.
 DRAWN = 60
 

@@ -24,9 +24,12 @@ HOW_TO = suites.ROOT / "docs" / "how-to"
 PAGES = [suites.ROOT / "docs" / "tour.md", *sorted(HOW_TO.glob("*.md"))]
 #: Pages about one difference each: they end in the one line that its reader needs.
 ANSWERS = (
-    "fully-connected-2.14-and-2.3", "conv-reference-and-optimized", "laptop-and-raspberry-pi", "mul-and-fc-on-cmsis-nn",
+    "fully-connected-2.14-and-2.3",
+    "conv-reference-and-optimized",
+    "laptop-and-raspberry-pi",
+    "mul-and-fc-on-cmsis-nn",
     "sum-int8",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class FormatError(TflqError, ValueError):
 
     def __init__(
         self, reason: str, *, offset: int | None = None, table: str = "", field: str = "", path: str = ""
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.reason, self.offset, self.table, self.field, self.path = reason, offset, table, field, path
         place = ".".join(part for part in (table, field) if part)
         where = ", ".join(part for part in (f"byte {offset}" if offset is not None else "", place) if part)
@@ -73,9 +73,15 @@ class ModelError(TflqError, ValueError):
     """A well-formed model that the operator's kernel cannot accept."""
 
     def __init__(
-        self, reason: str, *, op: str = "", index: int | None = None, tensor: str = "", expected: object = None,
+        self,
+        reason: str,
+        *,
+        op: str = "",
+        index: int | None = None,
+        tensor: str = "",
+        expected: object = None,
         got: object = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.reason, self.op, self.index, self.tensor = reason, op, index, tensor
         self.expected, self.got = expected, got
         text = _place(op, index) + reason
@@ -90,9 +96,16 @@ class UnsupportedError(TflqError, NotImplementedError):
     """No kernel of the profile takes this operator in this form."""
 
     def __init__(
-        self, op: str, *, version: int | None = None, types: str = "", reason: str = "", nearest: str = "",
-        index: int | None = None, profile: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        op: str,
+        *,
+        version: int | None = None,
+        types: str = "",
+        reason: str = "",
+        nearest: str = "",
+        index: int | None = None,
+        profile: str = "",
+    ) -> None:
         self.op, self.version, self.types, self.reason = op, version, types, reason
         self.nearest, self.index, self.profile = nearest, index, profile
         text = f"{_place(op, index)}unsupported"
@@ -154,7 +167,7 @@ class CalibrationError(InputError):
 
     def __init__(
         self, reason: str, *, sample: int | None = None, name: str = "", expected: object = None, got: object = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.sample = sample
         place = "calibration data" if sample is None else f"calibration sample {sample}"
         super().__init__(reason, name=f"{place}, {name}" if name else place, expected=expected, got=got)

@@ -73,10 +73,19 @@ def main() -> int:
 def facts(case: Case) -> dict[str, Any]:
     """What was planted where."""
     return {
-        "case": case.number, "seed": case.seed, "kind": case.kind, "mistake": case.mistake, "model": str(case.model),
-        "profile": case.profile, "operator": case.site.index, "op": case.site.op, "type": case.site.type,
-        "changed": case.changed, "samples": len(case.samples), "partial": case.partial,
-    }  # fmt: skip
+        "case": case.number,
+        "seed": case.seed,
+        "kind": case.kind,
+        "mistake": case.mistake,
+        "model": str(case.model),
+        "profile": case.profile,
+        "operator": case.site.index,
+        "op": case.site.op,
+        "type": case.site.type,
+        "changed": case.changed,
+        "samples": len(case.samples),
+        "partial": case.partial,
+    }
 
 
 def saved(drawn: Iterator[Case], folder: Path) -> Iterator[Case]:

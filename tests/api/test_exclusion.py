@@ -111,8 +111,9 @@ def test_a_whole_call_of_a_signature_excludes_others() -> None:
 
 
 def test_threads_may_take_turns() -> None:
-    interpreter = tflq.Interpreter(model_content=graph([tensor(), tensor()], [("DOUBLE", [0], [1])], [0], [1]),
-                                   profile=PROFILE)  # fmt: skip
+    interpreter = tflq.Interpreter(
+        model_content=graph([tensor(), tensor()], [("DOUBLE", [0], [1])], [0], [1]), profile=PROFILE
+    )
     for number in range(3):
         with ThreadPoolExecutor(1) as thread:
             thread.submit(interpreter.allocate_tensors).result()
@@ -122,8 +123,9 @@ def test_threads_may_take_turns() -> None:
 
 
 def test_a_failed_call_excludes_nobody() -> None:
-    interpreter = tflq.Interpreter(model_content=graph([tensor(), tensor()], [("DOUBLE", [0], [1])], [0], [1]),
-                                   profile=PROFILE)  # fmt: skip
+    interpreter = tflq.Interpreter(
+        model_content=graph([tensor(), tensor()], [("DOUBLE", [0], [1])], [0], [1]), profile=PROFILE
+    )
     with pytest.raises(tflq.errors.StateError, match="allocate_tensors"):
         interpreter.invoke()
     with ThreadPoolExecutor(1) as thread:

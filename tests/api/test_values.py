@@ -31,8 +31,7 @@ def through(type_: TensorType, value: Any, shape: tuple[int, ...] | None = None)
 
 
 @pytest.mark.parametrize(
-    ("type_", "dtype"),
-    [(t, t.label) for t in TensorType if t.label in np.sctypeDict] + [(TensorType.BOOL, "bool")],
+    ("type_", "dtype"), [(t, t.label) for t in TensorType if t.label in np.sctypeDict] + [(TensorType.BOOL, "bool")]
 )
 def test_plain_types_come_back_as_they_went_in(type_: TensorType, dtype: str) -> None:
     value = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype)

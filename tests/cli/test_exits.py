@@ -76,10 +76,14 @@ def test_every_verb_knows_debug(verb: str) -> None:
 
 def test_arguments_are_shown_escaped() -> None:
     for words in (
-        ["\x1b]0;x\x07"], ["inspect", "\x1b[31m"], ["inspect", MODEL, "--op", "\x1b[31m"], ["inspect", MODEL, "-\x1b"],
-        ["run", MODEL, "--profile", "\x1b[31m"], ["verify", MODEL, "--mode", "\x07"],
+        ["\x1b]0;x\x07"],
+        ["inspect", "\x1b[31m"],
+        ["inspect", MODEL, "--op", "\x1b[31m"],
+        ["inspect", MODEL, "-\x1b"],
+        ["run", MODEL, "--profile", "\x1b[31m"],
+        ["verify", MODEL, "--mode", "\x07"],
         ["run", MODEL, "--inputs", "a\0b"],
-    ):  # fmt: skip
+    ):
         result = tflq(*words)
         assert (result.exit_code, "\x1b" in result.output, "\x07" in result.output) == (2, False, False)
 
@@ -92,9 +96,10 @@ def start(*words: object, **streams: object) -> subprocess.Popen[bytes]:
 
 @posix
 @pytest.mark.parametrize(
-    ("words", "code"), [(DIFFERS, 1), (("inspect", MODEL), 0), (("--help",), 0), (("inspect", "--help"), 0)],
+    ("words", "code"),
+    [(DIFFERS, 1), (("inspect", MODEL), 0), (("--help",), 0), (("inspect", "--help"), 0)],
     ids=("differs", "same", "help", "verb"),
-)  # fmt: skip
+)
 def test_a_reader_that_leaves_changes_no_exit_code(words: tuple[object, ...], code: int) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -121,8 +126,9 @@ def test_closed_streams_are_no_fault(json_wanted: tuple[str, ...], tmp_path: Pat
     command = ["bash", "-c", f'exec "$@" {">&-" if not json_wanted else ">&- 2>&-"}', "-"]
     with subprocess.Popen(
         [*command, sys.executable, "-m", "tflq.cli.main", "inspect", str(MODEL), *json_wanted],
-        stderr=subprocess.PIPE, cwd=suites.ROOT,
-    ) as child:  # fmt: skip
+        stderr=subprocess.PIPE,
+        cwd=suites.ROOT,
+    ) as child:
         _, said = child.communicate()
     assert child.returncode == 2
     assert said.count(b"\n") == (0 if json_wanted else 1), said

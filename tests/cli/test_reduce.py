@@ -46,9 +46,16 @@ def test_the_document_follows_its_schema(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     recorded = suites.ROOT / "golden/singleop/recorded"
     result = tflq(
-        "reduce", suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite", "-o", tmp_path / "small", "--json",
-        "--dump", recorded / "tie_conv_i8_0@litert-opt.npz", "--inputs", recorded / "tie_conv_i8_0.npz",
-    )  # fmt: skip
+        "reduce",
+        suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite",
+        "-o",
+        tmp_path / "small",
+        "--json",
+        "--dump",
+        recorded / "tie_conv_i8_0@litert-opt.npz",
+        "--inputs",
+        recorded / "tie_conv_i8_0.npz",
+    )
     found = json.loads(result.stdout)
     jsonschema.validate(found, json.loads(data_text("reduce.schema.json")))
     assert (found["operators"], found["differing"]) == ([0], 1)

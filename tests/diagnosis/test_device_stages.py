@@ -75,9 +75,7 @@ def test_two_divisions_are_made_one_after_the_other(first: str, last: str) -> No
     real, totals = 0.0037, list(range(-5000, 5000, 37))
     mantissa, shift = mantissa_and_shift(real, 31, cut=False)
     stage = FixedRounding.of(DIVISIONS[first], DIVISIONS[last])(real)
-    expected = [
-        rounded(Fraction(rounded(Fraction(t * mantissa, 2**31), first), 2**-shift), last) for t in totals
-    ]  # fmt: skip
+    expected = [rounded(Fraction(rounded(Fraction(t * mantissa, 2**31), first), 2**-shift), last) for t in totals]
     assert stage(np.array(totals, np.int32)).tolist() == expected
 
 

@@ -80,7 +80,7 @@ def c_array(text: str, dtype: type, size: int) -> list[Any]:
         ("int8_t x[3] = {1, -2, 127};", np.int8, [1, -2, 127]),
         ("const int8_t x[] PROGMEM = { 0x01, 0xFE, 0x7f, };", np.int8, [1, -2, 127]),
         ("alignas(16) static const int8_t x[1][3] = {{1, -2,\n 127}};", np.int8, [1, -2, 127]),
-        ("int8_t x[3] __attribute__((aligned(16), section(\".data\"))) = {1,-2,127};", np.int8, [1, -2, 127]),
+        ('int8_t x[3] __attribute__((aligned(16), section(".data"))) = {1,-2,127};', np.int8, [1, -2, 127]),
         ("/* = { 9 }; */ int8_t x[3] = {1, // { 5 };\n -2 /* , 3 */, 127};", np.int8, [1, -2, 127]),
         ("std::array<int8_t, 3> x = {{ 1, -2, 127 }};", np.int8, [1, -2, 127]),
         ("namespace a { struct S { int b; }; const int8_t x[N] = {(int8_t)0xff, 0b11, 010}; }", np.int8, [-1, 3, 8]),
@@ -92,7 +92,7 @@ def c_array(text: str, dtype: type, size: int) -> list[Any]:
         ("unsigned char x[] = {\n 0xfe, 0xff, 0xff, 0xff, 0x01, 0, 0, 0};\nunsigned x_len = 8;", np.int32, [-2, 1]),
         ("unsigned char x[] = { 0x00, 0x00, 0xc0, 0x3f };", np.float32, [1.5]),
     ],
-)  # fmt: skip
+)
 def test_arrays_in_c_are_read_as_a_compiler_would(text: str, dtype: type, expected: list[Any]) -> None:
     assert c_array(text, dtype, len(expected)) == expected
 

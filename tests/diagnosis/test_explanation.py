@@ -76,9 +76,7 @@ def test_a_planted_mistake_is_found_and_named(
     assert any(name.startswith(cause) for name in names), explanation
 
 
-def test_a_mistake_beyond_the_library_stays_undetermined(
-    model: Model, clean: dict[int, Array], tmp_path: Path
-) -> None:  # fmt: skip
+def test_a_mistake_beyond_the_library_stays_undetermined(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
     path, index = planted(model, clean, tmp_path, lambda v: half_away(v) ^ (half_away(v) & 4))
     explanation = explain_operator(model, load_dump(model, path), index, PROFILES["litert-ref"])
     assert explanation.verdict == "undetermined"

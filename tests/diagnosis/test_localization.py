@@ -47,7 +47,7 @@ def with_custom(plain: Model) -> Model:
     operators = (*graph.operators[:STRANGE], operator, *graph.operators[STRANGE + 1 :])
     return replace(
         plain, operator_codes=(*plain.operator_codes, custom), subgraphs=(replace(graph, operators=operators),)
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("mode", ["isolated", "cumulative"])

@@ -68,12 +68,24 @@ def test_a_dump_comes_down_to_one_element_that_litert_confirms(index: int) -> No
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("average_pool_2d_i8_0", 1), ("max_pool_2d_i8_1", 1), ("softmax_i8_1", 256), ("log_softmax_u8_0", 64),
-        ("l2norm_i8_0", 64), ("resize_bilinear_i8_0", 64), ("resize_bilinear_u8_2", 143),
-        ("resize_nearest_neighbor_u8_1", 143), ("transpose_conv_u8_0", 256), ("mean_i8_0", 1), ("mul_i8_3", 1),
-        ("add_i8_1", 1), ("hard_swish_u8_1", 1), ("leaky_relu_04", 1), ("depthwise_u8_0", 1), ("fc_i8_0", 1),
+        ("average_pool_2d_i8_0", 1),
+        ("max_pool_2d_i8_1", 1),
+        ("softmax_i8_1", 256),
+        ("log_softmax_u8_0", 64),
+        ("l2norm_i8_0", 64),
+        ("resize_bilinear_i8_0", 64),
+        ("resize_bilinear_u8_2", 143),
+        ("resize_nearest_neighbor_u8_1", 143),
+        ("transpose_conv_u8_0", 256),
+        ("mean_i8_0", 1),
+        ("mul_i8_3", 1),
+        ("add_i8_1", 1),
+        ("hard_swish_u8_1", 1),
+        ("leaky_relu_04", 1),
+        ("depthwise_u8_0", 1),
+        ("fc_i8_0", 1),
     ],
-)  # fmt: skip
+)
 def test_operators_of_all_kinds_are_narrowed(name: str, most: int) -> None:
     model = load(suites.ROOT / f"golden/singleop/models/{name}.tflite")
     found = reduce_dump(model, REFERENCE, dump_with_fault(model, 0))

@@ -74,9 +74,11 @@ VERBS: dict[str, tuple[list[str], str, Callable[[Path], None]]] = {
     "record": (["record", INTEGER, "--all-tensors", "-o"], "golden.npz", load_golden),
     "verify": (["verify", INTEGER, "--against", "litert-ref", "--junit"], "report.xml", load_page),
     "quantize": (
-        ["quantize", FLOAT, "--calibration", "{samples}", "--recipe", "fast", "-o"], "integer.tflite", load_model
+        ["quantize", FLOAT, "--calibration", "{samples}", "--recipe", "fast", "-o"],
+        "integer.tflite",
+        load_model,
     ),
-}  # fmt: skip
+}
 
 
 class Command:
@@ -97,8 +99,11 @@ class Command:
         self._output.unlink(missing_ok=True)
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(number), str(moment), *self._words],
-            env=self._family.environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=self._family.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return done.returncode, done.stderr
 
     def leaves_nothing(self) -> None:

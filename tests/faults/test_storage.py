@@ -128,8 +128,9 @@ def test_a_full_disk_below_an_output(full_disk: Callable[[], Path], tmp_path: Pa
         assert done.stderr.count("\n") == 1
         assert "No space left" in done.stderr
     assert {path.name: path.stat().st_size for path in place.iterdir() if path.name != "filling"} == {
-        "out.npz": 3, "golden.npz": 3
-    }  # fmt: skip
+        "out.npz": 3,
+        "golden.npz": 3,
+    }
 
 
 def test_a_full_disk_below_temporary_files(full_disk: Callable[[], Path], tmp_path: Path) -> None:

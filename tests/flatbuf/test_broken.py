@@ -241,8 +241,7 @@ def test_an_error_says_byte_table_and_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [Limits(file_size=100), Limits(tables=3), Limits(elements=2), Limits(depth=2), Limits(memory=2_000)],
+    "limits", [Limits(file_size=100), Limits(tables=3), Limits(elements=2), Limits(depth=2), Limits(memory=2_000)]
 )
 def test_limits_are_kept(limits: Limits) -> None:
     content = write(models.convolution())

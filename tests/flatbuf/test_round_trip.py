@@ -142,7 +142,7 @@ def _with_options(options: Record) -> Model:
         (_with_options(Record("AddOptions", {"pot_scale_int16": 2})), "AddOptions.pot_scale_int16"),
         (_with_options(Record("Buffer")), "builtin_options"),
     ],
-)  # fmt: skip
+)
 def test_a_value_that_does_not_fit_its_field_is_refused(broken: Model, place: str) -> None:
     with pytest.raises(FormatError, match=place):
         write(broken)

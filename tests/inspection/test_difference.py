@@ -25,8 +25,10 @@ def test_integers_are_counted_in_lsb(dtype: type) -> None:
     deltas = [b - a for a, b in pairs if a != b]
     assert (found.elements, found.differing, found.unit) == (105, len(deltas), "LSB")
     assert (found.largest, found.above, found.below) == (
-        max(map(abs, deltas)), sum(d > 0 for d in deltas), sum(d < 0 for d in deltas),
-    )  # fmt: skip
+        max(map(abs, deltas)),
+        sum(d > 0 for d in deltas),
+        sum(d < 0 for d in deltas),
+    )
     assert found.bias == pytest.approx(sum(deltas) / len(deltas))
     assert sum(count for _, count in found.histogram) == len(deltas)
     assert all(abs(distance) <= HISTOGRAM_REACH for distance, _ in found.histogram)

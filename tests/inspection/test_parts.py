@@ -42,21 +42,62 @@ CASES = 4
 #: Operands (outputs after inputs) whose zero points the reference kernels take off or add where they are run; those of
 #: all others are part of tables that are made when the operator is prepared, or move along with the codes.
 CENTRED: Mapping[str, tuple[int, ...]] = {
-    "ABS": (0, 1), "ADD": (2,), "CONV_2D": (0, 3), "DEPTHWISE_CONV_2D": (0, 3), "DEQUANTIZE": (0,), "DIV": (0, 1, 2),
-    "FULLY_CONNECTED": (0, 3), "HARD_SWISH": (0, 1), "L2_NORMALIZATION": (0,), "LEAKY_RELU": (0, 1), "MEAN": (0, 2),
-    "MUL": (0, 1, 2), "PRELU": (0, 1, 2), "REDUCE_PROD": (0, 2), "RELU": (0, 1), "RELU_N1_TO_1": (0, 1),
-    "RSQRT": (0,), "SQRT": (0, 1), "SQUARED_DIFFERENCE": (2,), "SUB": (2,), "SVDF": (0, 5), "TRANSPOSE_CONV": (2, 4),
-}  # fmt: skip
+    "ABS": (0, 1),
+    "ADD": (2,),
+    "CONV_2D": (0, 3),
+    "DEPTHWISE_CONV_2D": (0, 3),
+    "DEQUANTIZE": (0,),
+    "DIV": (0, 1, 2),
+    "FULLY_CONNECTED": (0, 3),
+    "HARD_SWISH": (0, 1),
+    "L2_NORMALIZATION": (0,),
+    "LEAKY_RELU": (0, 1),
+    "MEAN": (0, 2),
+    "MUL": (0, 1, 2),
+    "PRELU": (0, 1, 2),
+    "REDUCE_PROD": (0, 2),
+    "RELU": (0, 1),
+    "RELU_N1_TO_1": (0, 1),
+    "RSQRT": (0,),
+    "SQRT": (0, 1),
+    "SQUARED_DIFFERENCE": (2,),
+    "SUB": (2,),
+    "SVDF": (0, 5),
+    "TRANSPOSE_CONV": (2, 4),
+}
 #: Operators with a fused activation.
 FUSED = (
-    "ADD", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "DIV", "FULLY_CONNECTED", "MAX_POOL_2D", "MUL", "SUB",
-)  # fmt: skip
+    "ADD",
+    "AVERAGE_POOL_2D",
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "DIV",
+    "FULLY_CONNECTED",
+    "MAX_POOL_2D",
+    "MUL",
+    "SUB",
+)
 #: Operators whose codes are scaled by fixed-point multipliers where they are run.
 SCALED = (
-    "ADD", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "DIV", "FULLY_CONNECTED", "HARD_SWISH", "LEAKY_RELU",
-    "LOG_SOFTMAX", "MEAN", "MUL", "PRELU", "REDUCE_PROD", "RELU", "SQUARED_DIFFERENCE", "SUB", "SVDF",
+    "ADD",
+    "BATCH_MATMUL",
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "DIV",
+    "FULLY_CONNECTED",
+    "HARD_SWISH",
+    "LEAKY_RELU",
+    "LOG_SOFTMAX",
+    "MEAN",
+    "MUL",
+    "PRELU",
+    "REDUCE_PROD",
+    "RELU",
+    "SQUARED_DIFFERENCE",
+    "SUB",
+    "SVDF",
     "TRANSPOSE_CONV",
-)  # fmt: skip
+)
 MULTIPLIERS = (OutputStage, Multiplier, ShortMultiplier, FixedMultiplier)
 
 

@@ -20,10 +20,17 @@ CODES = np.arange(12, dtype=np.int8).reshape(3, 4)
 @pytest.mark.parametrize(
     "value",
     [
-        CODES[::-1], CODES[:, ::2], CODES.T, np.broadcast_to(CODES[:1], (3, 4)), np.asfortranarray(CODES),
-        CODES.astype(object).astype(np.int8), np.ma.masked_array(CODES), CODES[0, 0], CODES[:0],
+        CODES[::-1],
+        CODES[:, ::2],
+        CODES.T,
+        np.broadcast_to(CODES[:1], (3, 4)),
+        np.asfortranarray(CODES),
+        CODES.astype(object).astype(np.int8),
+        np.ma.masked_array(CODES),
+        CODES[0, 0],
+        CODES[:0],
     ],
-)  # fmt: skip
+)
 def test_any_layout_becomes_contiguous(value: Any) -> None:
     got = admit(value, TensorType.INT8, value.shape, "x")
     assert type(got) is np.ndarray

@@ -87,8 +87,10 @@ def test_shapes_that_change_within_an_entry() -> None:
 
 def test_a_called_subgraph_counts_towards_the_limit() -> None:
     large = tensor(shape=(1000,))
-    model = with_callee(graph([large, large], [("CALL", [0], [1])], [0], [1]),
-                        graph([large] * 3, [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2])], [0], [2]))  # fmt: skip
+    model = with_callee(
+        graph([large, large], [("CALL", [0], [1])], [0], [1]),
+        graph([large] * 3, [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2])], [0], [2]),
+    )
     peak = make_plan(model, CALLING).peak_memory
     assert peak == 3 * 4000  # the caller's input, and two tensors inside
     make_plan(model, CALLING, memory_limit=peak)

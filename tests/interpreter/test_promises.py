@@ -40,9 +40,7 @@ def promising(**promises: Exactness) -> Profile:
 
 
 def test_promises_follow_the_graph() -> None:
-    model = graph(
-        [tensor()] * 5, [("COPY", [0], [1]), ("ADD", [1, 2], [3]), ("COPY", [3], [4])], [0, 2], [1, 4]
-    )  # fmt: skip
+    model = graph([tensor()] * 5, [("COPY", [0], [1]), ("ADD", [1, 2], [3]), ("COPY", [3], [4])], [0, 2], [1, 4])
     plan = make_plan(model, promising(ADD=MEASURED))
     assert dict(plan.promises) == {1: EXACT, 3: MEASURED, 4: UNMEASURED}
     assert [step.promise for step in plan.steps] == [EXACT, MEASURED, EXACT]

@@ -19,9 +19,7 @@ def _live(model: bytes, x: Array) -> Array:
 
 def _dense(weights: Array, x: Array) -> bytes:
     inputs = [T("float32", x.shape), T("float32", weights.shape, value=weights), None]
-    return build(
-        "FULLY_CONNECTED", inputs, [T("float32", (len(x), len(weights)))], ("FullyConnectedOptions", {})
-    )  # fmt: skip
+    return build("FULLY_CONNECTED", inputs, [T("float32", (len(x), len(weights)))], ("FullyConnectedOptions", {}))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4, 7, 9])

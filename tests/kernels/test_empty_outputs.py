@@ -38,9 +38,11 @@ def test_fully_connected(type_: str, rows: int, units: int) -> None:
     q = {} if type_ == "float32" else {"scale": 0.1}
     w = T(type_, (units, 5), **q, value=np.ones((units, 5)))
     model = build(
-        "FULLY_CONNECTED", [T(type_, (rows, 5), **q), w, None], [T(type_, (rows, units), **q)],
+        "FULLY_CONNECTED",
+        [T(type_, (rows, 5), **q), w, None],
+        [T(type_, (rows, units), **q)],
         ("FullyConnectedOptions", {}),
-    )  # fmt: skip
+    )
     assert tflq(model, [np.zeros((rows, 5), type_)])[0].shape == (rows, units)
 
 

@@ -15,9 +15,14 @@ def test_l2_pool(seed):
     rng = np.random.default_rng(seed)
     shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 9, 2)), int(rng.integers(1, 5)))
     window = rng.integers(1, 5, 2)
-    options = {"padding": seed % 2, "filter_height": int(window[0]), "filter_width": int(window[1]),
-               "stride_h": int(rng.integers(1, 4)), "stride_w": int(rng.integers(1, 4)),
-               "fused_activation_function": int(rng.choice([0, 1, 3]))}  # fmt: skip
+    options = {
+        "padding": seed % 2,
+        "filter_height": int(window[0]),
+        "filter_width": int(window[1]),
+        "stride_h": int(rng.integers(1, 4)),
+        "stride_w": int(rng.integers(1, 4)),
+        "fused_activation_function": int(rng.choice([0, 1, 3])),
+    }
     if seed % 2 and (window[0] > shape[1] or window[1] > shape[2]):
         options["padding"] = 0
     model = build("L2_POOL_2D", [T("float32", shape)], [T("float32", shape)], ("Pool2DOptions", options))
@@ -28,10 +33,18 @@ def test_l2_pool(seed):
 def test_local_response_normalization(seed):
     rng = np.random.default_rng(seed)
     shape = (2, 3, 2, int(rng.integers(1, 12)))
-    options = {"radius": int(rng.integers(-1, 9)), "bias": float(rng.uniform(0.5, 2)),
-               "alpha": float(rng.uniform(0, 2)), "beta": float(rng.choice([0.5, 1, 0.75]))}  # fmt: skip
-    model = build("LOCAL_RESPONSE_NORMALIZATION", [T("float32", shape)], [T("float32", shape)],
-                  ("LocalResponseNormalizationOptions", options))  # fmt: skip
+    options = {
+        "radius": int(rng.integers(-1, 9)),
+        "bias": float(rng.uniform(0.5, 2)),
+        "alpha": float(rng.uniform(0, 2)),
+        "beta": float(rng.choice([0.5, 1, 0.75])),
+    }
+    model = build(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        [T("float32", shape)],
+        [T("float32", shape)],
+        ("LocalResponseNormalizationOptions", options),
+    )
     assert_same(model, [rng.normal(size=shape).astype(np.float32)], (shape, options))
 
 

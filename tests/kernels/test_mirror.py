@@ -11,39 +11,75 @@ from support import suites
 from tflq import kernels
 
 FOLDERS = (
-    "arm64", "cmsis_nn", "earlier", "families", "geometry", "micro", "optimized", "recurrent", "reference", "tf1",
+    "arm64",
+    "cmsis_nn",
+    "earlier",
+    "families",
+    "geometry",
+    "micro",
+    "optimized",
+    "recurrent",
+    "reference",
+    "tf1",
     "xnnpack",
-)  # fmt: skip
+)
 TESTS = suites.ROOT / "tests"
 #: Kernel file -> the tests that cover it together with others.
 TOGETHER = {
     **dict.fromkeys(
         (
-            "earlier.fully_connected_2_7", "earlier.fully_connected_2_9", "earlier.mean_2_12",
-            "earlier.mean_2_9", "earlier.pad_2_13", "earlier.random_standard_normal_2_7", "earlier.releases",
-            "earlier.sum_2_12", "earlier.sum_2_13", "earlier.transpose_conv_2_11", "earlier.transpose_conv_2_8",
-            "optimized.batch_matmul_1_2", "optimized.batch_matmul_1_4", "optimized.fully_connected_2_9",
-            "optimized.matrix_vector_2_12", "optimized.mean_2_12", "optimized.transpose_conv_2_12",
-            "xnnpack.batch_matmul_2_0", "xnnpack.mean_1_0", "xnnpack.mean_2_0",
+            "earlier.fully_connected_2_7",
+            "earlier.fully_connected_2_9",
+            "earlier.mean_2_12",
+            "earlier.mean_2_9",
+            "earlier.pad_2_13",
+            "earlier.random_standard_normal_2_7",
+            "earlier.releases",
+            "earlier.sum_2_12",
+            "earlier.sum_2_13",
+            "earlier.transpose_conv_2_11",
+            "earlier.transpose_conv_2_8",
+            "optimized.batch_matmul_1_2",
+            "optimized.batch_matmul_1_4",
+            "optimized.fully_connected_2_9",
+            "optimized.matrix_vector_2_12",
+            "optimized.mean_2_12",
+            "optimized.transpose_conv_2_12",
+            "xnnpack.batch_matmul_2_0",
+            "xnnpack.mean_1_0",
+            "xnnpack.mean_2_0",
         ),
         "profiles/test_recorded.py",
     ),
     **dict.fromkeys(
-        ("arm64.registry", "cmsis_nn.registry", "earlier.registry", "earlier.acceptance", "micro.registry",
-         "micro.acceptance", "optimized.registry", "tf1.registry", "tf1.acceptance", "xnnpack.registry"),
+        (
+            "arm64.registry",
+            "cmsis_nn.registry",
+            "earlier.registry",
+            "earlier.acceptance",
+            "micro.registry",
+            "micro.acceptance",
+            "optimized.registry",
+            "tf1.registry",
+            "tf1.acceptance",
+            "xnnpack.registry",
+        ),
         "profiles/test_profile.py",
     ),
-    **dict.fromkeys(
-        ("families.float_products", "families.operand_rows"),
-        "kernels/families/test_matrix_products.py",
-    ),
+    **dict.fromkeys(("families.float_products", "families.operand_rows"), "kernels/families/test_matrix_products.py"),
     **dict.fromkeys(
         ("cmsis_nn.conv_2d", "cmsis_nn.fully_connected", "cmsis_nn.rounding", "cmsis_nn.unidirectional_sequence_lstm"),
         "profiles/test_cmsis_nn.py",
     ),
     **dict.fromkeys(
-        ("earlier.four_bits", "earlier.fully_connected", "earlier.gelu", "earlier.hybrid",
-         "optimized.fully_connected_float_2_14", "optimized.reduce_prod_2_14"),
+        (
+            "earlier.four_bits",
+            "earlier.fully_connected",
+            "earlier.gelu",
+            "earlier.hybrid",
+            "optimized.fully_connected_float_2_14",
+            "optimized.reduce_prod_2_14",
+        ),
         "profiles/test_faults.py",
     ),
     **dict.fromkeys(
@@ -55,13 +91,25 @@ TOGETHER = {
         "profiles/test_tf_1_15.py",
     ),
     **dict.fromkeys(
-        ("reference.if_", "reference.while_", "reference.call_once", "reference.stablehlo_case",
-         "reference.stablehlo_composite"),
+        (
+            "reference.if_",
+            "reference.while_",
+            "reference.call_once",
+            "reference.stablehlo_case",
+            "reference.stablehlo_composite",
+        ),
         "kernels/families/test_subgraph_calls.py",
     ),
     **dict.fromkeys(
-        ("reference.assign_variable", "reference.read_variable", "reference.var_handle", "reference.hashtable",
-         "reference.hashtable_find", "reference.hashtable_import", "reference.hashtable_size"),
+        (
+            "reference.assign_variable",
+            "reference.read_variable",
+            "reference.var_handle",
+            "reference.hashtable",
+            "reference.hashtable_find",
+            "reference.hashtable_import",
+            "reference.hashtable_size",
+        ),
         "kernels/families/test_resources.py",
     ),
     **dict.fromkeys(
@@ -69,8 +117,12 @@ TOGETHER = {
         "kernels/test_stablehlo.py",
     ),
     **dict.fromkeys(
-        ("recurrent.lstm_basic", "recurrent.lstm_integer", "recurrent.lstm_narrow",
-         "reference.bidirectional_sequence_lstm"),
+        (
+            "recurrent.lstm_basic",
+            "recurrent.lstm_integer",
+            "recurrent.lstm_narrow",
+            "reference.bidirectional_sequence_lstm",
+        ),
         "kernels/recurrent/test_lstm.py",
     ),
     "reference.audio_spectrogram": "kernels/reference/test_mfcc.py",
@@ -82,7 +134,7 @@ TOGETHER = {
     "families.heap": "kernels/families/test_nms.py",
     "families.vector_blocks": "profiles/test_litert_opt.py",
     "optimized.narrow_functions": "profiles/test_litert_opt.py",
-}  # fmt: skip
+}
 
 
 def files() -> list[str]:

@@ -20,11 +20,20 @@ def bits(rng, type_, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("op", "type_", "resolver"), [
-    ("SIGN", "float32", "BUILTIN_REF"), ("SIGN", "float64", "BUILTIN_REF"), ("SIGN", "int32", "BUILTIN_REF"),
-    ("CEIL", "float32", FULL), ("ELU", "float32", FULL), ("ROUND", "float32", FULL), ("ROUND", "float16", FULL),
-    ("TANH", "float16", "BUILTIN_REF"), ("LOGISTIC", "float16", "BUILTIN_REF"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "type_", "resolver"),
+    [
+        ("SIGN", "float32", "BUILTIN_REF"),
+        ("SIGN", "float64", "BUILTIN_REF"),
+        ("SIGN", "int32", "BUILTIN_REF"),
+        ("CEIL", "float32", FULL),
+        ("ELU", "float32", FULL),
+        ("ROUND", "float32", FULL),
+        ("ROUND", "float16", FULL),
+        ("TANH", "float16", "BUILTIN_REF"),
+        ("LOGISTIC", "float16", "BUILTIN_REF"),
+    ],
+)
 def test_unary(op, type_, resolver, shape):
     x = bits(np.random.default_rng(1), type_, shape)
     assert_same(build(op, [T(type_, shape)], [T(type_, shape)]), [x], (op, type_), resolver)
@@ -140,8 +149,20 @@ def test_add_n(type_, count):
         assert_same(build("ADD_N", [T(type_, shape)] * count, [T(type_, shape)], ("AddNOptions", {})), values, shape)
 
 
-NUMBERS = ["float16", "float32", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-           "bool"]  # fmt: skip
+NUMBERS = [
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+]
 
 
 PAIRS = [(op, t) for op in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM") for t in NUMBERS]

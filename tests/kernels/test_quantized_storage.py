@@ -22,8 +22,13 @@ from tflq.ir import Quantization, Record
 def test_fake_quant(bits: int, seed: int) -> None:
     rng = np.random.default_rng([bits, seed])
     low, high = (
-        (-1.0, 1.0), (0.0, 6.0), (-3.5, 0.0), (-0.01, 10.0), (0.5, 3.0), tuple(np.sort(rng.standard_normal(2))),
-    )[seed]  # fmt: skip
+        (-1.0, 1.0),
+        (0.0, 6.0),
+        (-3.5, 0.0),
+        (-0.01, 10.0),
+        (0.5, 3.0),
+        tuple(np.sort(rng.standard_normal(2))),
+    )[seed]
     options = {"min": np.float32(low), "max": np.float32(high), "num_bits": bits}
     x = T("float32", (3, 17))
     model = build("FAKE_QUANT", [x], [x], ("FakeQuantOptions", options), 2)

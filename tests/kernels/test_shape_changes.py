@@ -20,9 +20,19 @@ def int32s(*values: int) -> T:
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [((2, 3, 4), (4, 6)), ((2, 3, 4), (-1,)), ((2, 3, 4), (2, -1, 2)), ((1,), ()), ((), (1, 1)), ((6,), (6,)),
-     ((1, 2, 1, 3, 2, 1), (3, 1, 2, 2)), ((0, 3), (-1, 3)), ((0, 3), (0, 7)), ((2, 0, 3), (0, -1))],
-)  # fmt: skip
+    [
+        ((2, 3, 4), (4, 6)),
+        ((2, 3, 4), (-1,)),
+        ((2, 3, 4), (2, -1, 2)),
+        ((1,), ()),
+        ((), (1, 1)),
+        ((6,), (6,)),
+        ((1, 2, 1, 3, 2, 1), (3, 1, 2, 2)),
+        ((0, 3), (-1, 3)),
+        ((0, 3), (0, 7)),
+        ((2, 0, 3), (0, -1)),
+    ],
+)
 def test_reshape(type_: str, given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     x, y = T(type_, given), T(type_, ())
@@ -119,9 +129,17 @@ def test_transpose_refuses(order: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("given", "shape", "wanted"),
-    [("float32", (2, 3), "int32"), ("int32", (2, 3), "float32"), ("int16", (3, 2), "int32"), ("int32", (3,), "int8"),
-     ("uint8", (2, 4), "float32"), ("int64", (2,), "int16"), ("int8", (5,), "uint8"), ("float32", (), "uint8")],
-)  # fmt: skip
+    [
+        ("float32", (2, 3), "int32"),
+        ("int32", (2, 3), "float32"),
+        ("int16", (3, 2), "int32"),
+        ("int32", (3,), "int8"),
+        ("uint8", (2, 4), "float32"),
+        ("int64", (2,), "int16"),
+        ("int8", (5,), "uint8"),
+        ("float32", (), "uint8"),
+    ],
+)
 def test_bitcast(given: str, shape: tuple[int, ...], wanted: str) -> None:
     x = T(given, shape)
     assert_same(build("BITCAST", [x], [T(wanted, ())], ("BitcastOptions", {})), [draw(np.random.default_rng(7), x)])

@@ -8,13 +8,7 @@ from tflq.ir import TensorType
 from tflq.kernels.signature import Signature, Slot
 from tflq.profiles import PROFILES
 
-F32, I8, U8, I16, I32 = (
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-)
+F32, I8, U8, I16, I32 = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32)
 parse = Signature.parse
 
 

@@ -13,8 +13,20 @@ from tflq.errors import ModelError, UndefinedResultError
 
 SIZED = ["int8", "int16", "float32", "int64", "bool", "float16", "complex64"]
 FOLDED = ["float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
-SCATTERED = ["float16", "float32", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-             "bool"]  # fmt: skip
+SCATTERED = [
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+]
 
 
 def values(rng, type_, shape):
@@ -76,8 +88,18 @@ def test_reduce_window(function, type_):
         assert_same(model, [values(rng, type_, shape), values(rng, type_, ())], (shape, window, strides, apart))
 
 
-BODIES = ["ADD", "MUL", "MAXIMUM", "MINIMUM", "LOGICAL_AND", "LOGICAL_OR", "STABLEHLO_ADD", "STABLEHLO_MULTIPLY",
-          "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"]  # fmt: skip
+BODIES = [
+    "ADD",
+    "MUL",
+    "MAXIMUM",
+    "MINIMUM",
+    "LOGICAL_AND",
+    "LOGICAL_OR",
+    "STABLEHLO_ADD",
+    "STABLEHLO_MULTIPLY",
+    "STABLEHLO_MAXIMUM",
+    "STABLEHLO_MINIMUM",
+]
 
 
 def scalar(op, type_):
@@ -104,8 +126,14 @@ def test_stablehlo_reduce_window(seed):
     if min(sizes) <= 0:
         padding = ()
         window = (1,) * rank
-    options = {"window_dimensions": window, "window_strides": strides if seed % 3 else (), "base_dilations": base,
-               "window_dilations": apart, "padding": padding, "body_subgraph_index": 1}  # fmt: skip
+    options = {
+        "window_dimensions": window,
+        "window_strides": strides if seed % 3 else (),
+        "base_dilations": base,
+        "window_dilations": apart,
+        "padding": padding,
+        "body_subgraph_index": 1,
+    }
     op = Op("STABLEHLO_REDUCE_WINDOW", [0, 1], [2], ("StablehloReduceWindowOptions", options))
     main = Graph([T(type_, shape), T(type_, ()), T(type_, shape)], [0, 1], [2], [op])
     model = graphs.build(main, scalar(body, type_))
@@ -135,10 +163,16 @@ def test_gather(seed):
     rng = np.random.default_rng(seed)
     type_, index = SIZED[seed % len(SIZED)], ("int32", "int64")[seed % 2]
     shape, sizes, collapsed, mapped, offsets, vector, starts, result = dimensions(rng)
-    options = {"offset_dims": offsets, "collapsed_slice_dims": collapsed, "start_index_map": mapped,
-               "index_vector_dim": vector, "slice_sizes": sizes}  # fmt: skip
-    model = build("STABLEHLO_GATHER", [T(type_, shape), T(index, starts)], [T(type_, result)],
-                  ("StablehloGatherOptions", options))  # fmt: skip
+    options = {
+        "offset_dims": offsets,
+        "collapsed_slice_dims": collapsed,
+        "start_index_map": mapped,
+        "index_vector_dim": vector,
+        "slice_sizes": sizes,
+    }
+    model = build(
+        "STABLEHLO_GATHER", [T(type_, shape), T(index, starts)], [T(type_, result)], ("StablehloGatherOptions", options)
+    )
     assert_same(model, [values(rng, type_, shape), rng.integers(-2, 7, starts).astype(index)], (shape, options))
 
 
@@ -151,9 +185,13 @@ def test_scatter(seed, body):
     type_, index = SCATTERED[seed], ("int32", "int64")[seed % 2]
     for _ in range(3):
         shape, _, inserted, mapped, window, vector, starts, updates = dimensions(rng)
-        options = {"update_window_dims": window, "inserted_window_dims": inserted,
-                   "scatter_dims_to_operand_dims": mapped, "index_vector_dim": vector,
-                   "update_computation_subgraph_index": 1}  # fmt: skip
+        options = {
+            "update_window_dims": window,
+            "inserted_window_dims": inserted,
+            "scatter_dims_to_operand_dims": mapped,
+            "index_vector_dim": vector,
+            "update_computation_subgraph_index": 1,
+        }
         op = Op("STABLEHLO_SCATTER", [0, 1, 2], [3], ("StablehloScatterOptions", options))
         tensors = [T(type_, shape), T(index, starts), T(type_, updates), T(type_, shape)]
         model = graphs.build(Graph(tensors, [0, 1, 2], [3], [op]), scalar(body, type_))
@@ -164,8 +202,13 @@ def test_scatter(seed, body):
 
 
 def test_an_unknown_computation_is_refused():
-    options = {"update_window_dims": (), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,),
-               "index_vector_dim": 1, "update_computation_subgraph_index": 1}  # fmt: skip
+    options = {
+        "update_window_dims": (),
+        "inserted_window_dims": (0,),
+        "scatter_dims_to_operand_dims": (0,),
+        "index_vector_dim": 1,
+        "update_computation_subgraph_index": 1,
+    }
     op = Op("STABLEHLO_SCATTER", [0, 1, 2], [3], ("StablehloScatterOptions", options))
     tensors = [T("int32", (4,)), T("int32", (2, 1)), T("int32", (2,)), T("int32", (4,))]
     model = graphs.build(Graph(tensors, [0, 1, 2], [3], [op]), scalar("SUB", "int32"))
@@ -174,10 +217,19 @@ def test_an_unknown_computation_is_refused():
 
 
 def test_dimension_numbers_that_do_not_fit_are_undefined():
-    options = {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,), "index_vector_dim": 1,
-               "slice_sizes": (1,)}  # fmt: skip
-    model = build("STABLEHLO_GATHER", [T("int32", (4,)), T("int32", (2,))], [T("int32", (2,))],
-                  ("StablehloGatherOptions", options))  # fmt: skip
+    options = {
+        "offset_dims": (),
+        "collapsed_slice_dims": (0,),
+        "start_index_map": (0,),
+        "index_vector_dim": 1,
+        "slice_sizes": (1,),
+    }
+    model = build(
+        "STABLEHLO_GATHER",
+        [T("int32", (4,)), T("int32", (2,))],
+        [T("int32", (2,))],
+        ("StablehloGatherOptions", options),
+    )
     with pytest.raises(UndefinedResultError):
         tflq(model, [np.zeros(4, np.int32), np.zeros(2, np.int32)])
 
@@ -188,8 +240,12 @@ def test_random_bits(algorithm, size, type_):
     """States near the counter's end too."""
     rng = np.random.default_rng(7)
     for shape in ((), (5,), (3, 4, 2), (1000,)):
-        model = build("STABLEHLO_RNG_BIT_GENERATOR", [T("uint64", (size,))], [T("uint64", (size,)), T(type_, shape)],
-                      ("StablehloRngBitGeneratorOptions", {"algorithm": algorithm}))  # fmt: skip
+        model = build(
+            "STABLEHLO_RNG_BIT_GENERATOR",
+            [T("uint64", (size,))],
+            [T("uint64", (size,)), T(type_, shape)],
+            ("StablehloRngBitGeneratorOptions", {"algorithm": algorithm}),
+        )
         for counter in (int(rng.integers(0, 2**63)), 2**32 - 2, 2**64 - 1):
             state = rng.integers(0, 2**64, size, dtype=np.uint64)
             state[1] = counter

@@ -14,10 +14,14 @@ from tflq.errors import UnsupportedError
 
 WORDS = [b"a", b"bcd", b"", b"a", b"zz top", "Grüße".encode()]
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "EQUAL": ("EqualOptions", {}), "NOT_EQUAL": ("NotEqualOptions", {}), "STRIDED_SLICE": ("StridedSliceOptions", {}),
-    "SQUEEZE": ("SqueezeOptions", {}), "SHAPE": ("ShapeOptions", {"out_type": 2}), "RANK": ("RankOptions", {}),
+    "EQUAL": ("EqualOptions", {}),
+    "NOT_EQUAL": ("NotEqualOptions", {}),
+    "STRIDED_SLICE": ("StridedSliceOptions", {}),
+    "SQUEEZE": ("SqueezeOptions", {}),
+    "SHAPE": ("ShapeOptions", {"out_type": 2}),
+    "RANK": ("RankOptions", {}),
     "GATHER": ("GatherOptions", {"axis": 0}),
-}  # fmt: skip
+}
 
 
 def text(*shape: int) -> T:
@@ -29,24 +33,37 @@ def numbers(value: Any) -> T:
 
 
 CASES: list[tuple[str, list[T], T]] = [
-    *((op, [text(*a), text(*b)], T("bool", np.broadcast_shapes(a, b)))
-      for op in ("EQUAL", "NOT_EQUAL") for a, b in [((7,), (7,)), ((2, 3), (3,)), ((2, 1, 3), (4, 1)), ((2, 3), ()),
-                                                    ((1, 1, 2, 2), (2, 1, 2, 2))]),
+    *(
+        (op, [text(*a), text(*b)], T("bool", np.broadcast_shapes(a, b)))
+        for op in ("EQUAL", "NOT_EQUAL")
+        for a, b in [((7,), (7,)), ((2, 3), (3,)), ((2, 1, 3), (4, 1)), ((2, 3), ()), ((1, 1, 2, 2), (2, 1, 2, 2))]
+    ),
     *(("EXPAND_DIMS", [text(2, 3), numbers(axis)], text()) for axis in (0, 1, 2, -1, -3)),
     *(("FILL", [numbers(shape), text()], text(*shape)) for shape in ([2, 3], [1], [4], [1, 2, 2, 1], [3, 3])),
     *(("GATHER", [text(6), numbers(at)], text()) for at in ([3, 1, 1], [[3, 1], [0, 5]], [5], [0, 1, 2, 3], [[[2]]])),
-    *(("GATHER_ND", [text(2, 3, 2), numbers(at)], text())
-      for at in ([[1, 2, 1], [0, 0, 0]], [[1, 2], [0, 1]], [[1]], [[[0], [1]]], [1, 1])),
+    *(
+        ("GATHER_ND", [text(2, 3, 2), numbers(at)], text())
+        for at in ([[1, 2, 1], [0, 0, 0]], [[1, 2], [0, 1]], [[1]], [[[0], [1]]], [1, 1])
+    ),
     *(("RESHAPE", [text(2, 6), numbers(shape)], text()) for shape in ([3, 4], [-1], [2, 1, 6], [12, 1], [4, -1])),
-    *(("SLICE", [text(3, 4), numbers(begin), numbers(size)], text())
-      for begin, size in [([1, 1], [2, 2]), ([0, 0], [-1, -1]), ([2, 0], [1, 4]), ([0, 3], [3, 1]), ([1, 2], [-1, 1])]),
-    *(("STRIDED_SLICE", [text(3, 4), numbers(begin), numbers(end), numbers(step)], text())
-      for begin, end, step in [([0, 1], [3, 4], [2, 2]), ([0, 0], [3, 4], [1, 1]), ([2, 3], [0, 0], [-1, -2]),
-                               ([-1, -3], [3, 4], [1, 1]), ([0, 3], [1, 4], [1, 1])]),
+    *(
+        ("SLICE", [text(3, 4), numbers(begin), numbers(size)], text())
+        for begin, size in [([1, 1], [2, 2]), ([0, 0], [-1, -1]), ([2, 0], [1, 4]), ([0, 3], [3, 1]), ([1, 2], [-1, 1])]
+    ),
+    *(
+        ("STRIDED_SLICE", [text(3, 4), numbers(begin), numbers(end), numbers(step)], text())
+        for begin, end, step in [
+            ([0, 1], [3, 4], [2, 2]),
+            ([0, 0], [3, 4], [1, 1]),
+            ([2, 3], [0, 0], [-1, -2]),
+            ([-1, -3], [3, 4], [1, 1]),
+            ([0, 3], [1, 4], [1, 1]),
+        ]
+    ),
     *(("SQUEEZE", [text(*shape)], text()) for shape in [(1, 3, 1), (3,), (1, 1), (2, 1, 2), (1, 2, 3)]),
     *(("TILE", [text(2, 3), numbers(times)], text()) for times in ([2, 1], [1, 1], [1, 3], [2, 2], [3, 1])),
     *((op, [text(*shape)], T("int32", ())) for op in ("SHAPE", "RANK") for shape in [(2, 3), (1,), (4, 1, 2)]),
-]  # fmt: skip
+]
 
 
 def words(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -76,24 +93,39 @@ def test_constants() -> None:
 
 def test_through_subgraphs() -> None:
     """One of two texts, then in a loop."""
-    main = Graph([T("bool", ()), text(3), text(3), text(3)], (0, 1, 2), (3,), [
-        Op("IF", (0, 1, 2), (3,), ("IfOptions", {"then_subgraph_index": 1, "else_subgraph_index": 2}))
-    ])  # fmt: skip
-    branches = [Graph([text(3), text(3), numbers(at), text(3)], (0, 1), (3,), [
-        Op("GATHER", (source, 2), (3,), OPTIONS["GATHER"])
-    ]) for source, at in [(0, [2, 1, 0]), (1, [0, 0, 1])]]  # fmt: skip
+    main = Graph(
+        [T("bool", ()), text(3), text(3), text(3)],
+        (0, 1, 2),
+        (3,),
+        [Op("IF", (0, 1, 2), (3,), ("IfOptions", {"then_subgraph_index": 1, "else_subgraph_index": 2}))],
+    )
+    branches = [
+        Graph(
+            [text(3), text(3), numbers(at), text(3)], (0, 1), (3,), [Op("GATHER", (source, 2), (3,), OPTIONS["GATHER"])]
+        )
+        for source, at in [(0, [2, 1, 0]), (1, [0, 0, 1])]
+    ]
     rng = np.random.default_rng(1)
     runs = [[np.array(condition), words(rng, (3,)), words(rng, (3,))] for condition in (True, False, True)]
     assert_runs(build(main, *branches), runs)
-    loop = Graph([T("int32", ()), text(3), T("int32", ()), text(3)], (0, 1), (2, 3), [
-        Op("WHILE", (0, 1), (2, 3), ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2}))
-    ])  # fmt: skip
-    cond = Graph([T("int32", ()), text(3), numbers(4), T("bool", ())], (0, 1), (3,), [
-        Op("LESS", (0, 2), (3,), ("LessOptions", {}))
-    ])  # fmt: skip
-    body = Graph([T("int32", ()), text(3), numbers(1), T("int32", ()), numbers([1, 2, 0]), text(3)], (0, 1), (3, 5), [
-        Op("ADD", (0, 2), (3,), ("AddOptions", {})), Op("GATHER", (1, 4), (5,), OPTIONS["GATHER"])
-    ])  # fmt: skip
+    loop = Graph(
+        [T("int32", ()), text(3), T("int32", ()), text(3)],
+        (0, 1),
+        (2, 3),
+        [Op("WHILE", (0, 1), (2, 3), ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2}))],
+    )
+    cond = Graph(
+        [T("int32", ()), text(3), numbers(4), T("bool", ())],
+        (0, 1),
+        (3,),
+        [Op("LESS", (0, 2), (3,), ("LessOptions", {}))],
+    )
+    body = Graph(
+        [T("int32", ()), text(3), numbers(1), T("int32", ()), numbers([1, 2, 0]), text(3)],
+        (0, 1),
+        (3, 5),
+        [Op("ADD", (0, 2), (3,), ("AddOptions", {})), Op("GATHER", (1, 4), (5,), OPTIONS["GATHER"])],
+    )
     assert_runs(build(loop, cond, body), [[np.array(n, np.int32), words(rng, (3,))] for n in (0, 2, 4, 3)])
 
 

@@ -30,18 +30,23 @@ CASES = {
     "expand_dims": ("EXPAND_DIMS", [T("string", (3,)), int32s(-1)], None, 1, [texts(3)]),
     "slice": ("SLICE", [T("string", (3, 4)), int32s(1, 1), int32s(2, -1)], None, 3, [texts(3, 4)]),
     "strided_slice": (
-        "STRIDED_SLICE", [T("string", (3, 4)), int32s(0, 3), int32s(3, -9), int32s(2, -1)],
-        ("StridedSliceOptions", {}), 3, [texts(3, 4)],
+        "STRIDED_SLICE",
+        [T("string", (3, 4)), int32s(0, 3), int32s(3, -9), int32s(2, -1)],
+        ("StridedSliceOptions", {}),
+        3,
+        [texts(3, 4)],
     ),
     "gather": (
-        "GATHER", [T("string", (5,)), T("int32", (2, 2))], ("GatherOptions", {"axis": 0}), 3, [texts(5), POSITIONS],
+        "GATHER",
+        [T("string", (5,)), T("int32", (2, 2))],
+        ("GatherOptions", {"axis": 0}),
+        3,
+        [texts(5), POSITIONS],
     ),
-    "gather_nd": (
-        "GATHER_ND", [T("string", (5, 2)), T("int32", (2, 1))], None, 3, [texts(5, 2), POSITIONS[:, :1]],
-    ),
+    "gather_nd": ("GATHER_ND", [T("string", (5, 2)), T("int32", (2, 1))], None, 3, [texts(5, 2), POSITIONS[:, :1]]),
     "tile": ("TILE", [T("string", (2, 3)), int32s(2, 2)], None, 1, [texts(2, 3)]),
     "tile_3d": ("TILE", [T("string", (2, 2, 2)), int32s(2, 3, 1)], None, 1, [texts(2, 2, 2)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -39,9 +39,14 @@ def model(op: str, inputs: list[TensorSpec], output: TensorSpec, version: int = 
 
 
 def dense(
-    bias: float | list[float] = 0.125, bias_zp: int = 0, weights: float | list[float] = 0.25, weights_zp: int = 0,
-    dimension: int = 0, values: tuple[int, ...] = (0, 0, 0, 0), version: int = 4,
-) -> Model:  # fmt: skip
+    bias: float | list[float] = 0.125,
+    bias_zp: int = 0,
+    weights: float | list[float] = 0.25,
+    weights_zp: int = 0,
+    dimension: int = 0,
+    values: tuple[int, ...] = (0, 0, 0, 0),
+    version: int = 4,
+) -> Model:
     w = replace(t(I8, weights, weights_zp, dimension=dimension), shape=(4, 4))
     b = replace(t(I32, bias, bias_zp), shape=(4,), buffer=1)
     made = model("FULLY_CONNECTED", [t(I8, 0.5, 3), w, b], t(I8, 0.5), version)

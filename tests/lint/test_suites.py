@@ -12,22 +12,32 @@ from tflq.lint import lint
 #: (rule, why it is right to find it) -> cases
 JUSTIFIED = {
     ("operator-version", "TensorFlow's converter writes the versions of int8 for int16; its own table asks for more"): (
-        "digits_unet_int16x8", "zip/avg_pool/002_int16x8", "zip/avg_pool/003_int16x8",
-        "zip/conv_bias_relu6/005_int16x8", "zip/einsum/014_int16x8",
-        "zip/embedding_lookup/008_int16x8", "zip/gather/014_int16x8",
-        "zip/identify_dilated_conv1d/015_int16x8", "zip/max_pool/003_int16x8",
-        "zip/tensor_list_get_item/016_int16x8", "zip/transpose/011_int16x8",
+        "digits_unet_int16x8",
+        "zip/avg_pool/002_int16x8",
+        "zip/avg_pool/003_int16x8",
+        "zip/conv_bias_relu6/005_int16x8",
+        "zip/einsum/014_int16x8",
+        "zip/embedding_lookup/008_int16x8",
+        "zip/gather/014_int16x8",
+        "zip/identify_dilated_conv1d/015_int16x8",
+        "zip/max_pool/003_int16x8",
+        "zip/tensor_list_get_item/016_int16x8",
+        "zip/transpose/011_int16x8",
     ),
     ("operator-version", "its maker wrote version 1 for int16, for which 4 is due; no runtime looks"): (
         "singleop/mul_i16_0",
     ),
     ("usable-scale", "calibrated on zeros only: scales of zero or subnormal ones, so that the codes mean nothing"): (
-        "zip/control_dep/004_int16x8", "zip/gelu/012_int16x8",
+        "zip/control_dep/004_int16x8",
+        "zip/gelu/012_int16x8",
     ),
     ("equal-scale", "codes of a constant of another scale are copied to the output, where they mean another value"): (
-        "zip/eye/013_int8", "zip/one_hot/013_int8", "zip/sparse_to_dense/011_int8", "zip/sparse_to_dense/012_int8",
+        "zip/eye/013_int8",
+        "zip/one_hot/013_int8",
+        "zip/sparse_to_dense/011_int8",
+        "zip/sparse_to_dense/012_int8",
     ),
-}  # fmt: skip
+}
 
 
 def justified() -> set[tuple[str, str]]:

@@ -117,9 +117,7 @@ def test_a_folder_of_another_user(folder: CodeFolder, entry: Path, caplog: pytes
 
 
 @posix
-def test_a_link_to_a_folder(
-    folder: CodeFolder, entry: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:  # fmt: skip
+def test_a_link_to_a_folder(folder: CodeFolder, entry: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "link").symlink_to(folder.path)
     assert "symbolic link" in refused(tmp_path / "link", caplog)
 

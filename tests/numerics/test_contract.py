@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.contract import (
-    Contraction,
-    PairContraction,
-    accumulators_int32,
-    centre_into,
-    centred_range,
-)
+from tflq.numerics.contract import Contraction, PairContraction, accumulators_int32, centre_into, centred_range
 
 
 def product(x, w):

@@ -13,9 +13,7 @@ from tflq.numerics.libm import FloatFunction
 from tflq.numerics.rounding import half_away
 from tflq.numerics.sigmoid_table import SIGMOID
 
-FUNCTIONS = [
-    libm.expf, libm.expm1f, libm.logf, libm.tanhf, libm.sinf, libm.cosf, libm.erff, libm.erfcf, libm.powf,
-]  # fmt: skip
+FUNCTIONS = [libm.expf, libm.expm1f, libm.logf, libm.tanhf, libm.sinf, libm.cosf, libm.erff, libm.erfcf, libm.powf]
 
 
 def sample(function, size):

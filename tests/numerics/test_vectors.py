@@ -339,10 +339,18 @@ def test_nnlib_quantize_adjust_range(vectors):
 
 def test_no_file_of_vectors_is_left_out(shared):
     tested = {
-        "quantize_multiplier", "quantization_util", "gemmlowp_primitives", "multiply_by_quantized_multiplier",
-        "gemmlowp_fixedpoint_int32", "gemmlowp_fixedpoint_int16", "integer_ops_logistic_tanh_current", "relux",
-        "leaky_relu_r115_uint8", "leaky_relu_current", "nnlib_quantize_adjust_range",
-    }  # fmt: skip
+        "quantize_multiplier",
+        "quantization_util",
+        "gemmlowp_primitives",
+        "multiply_by_quantized_multiplier",
+        "gemmlowp_fixedpoint_int32",
+        "gemmlowp_fixedpoint_int16",
+        "integer_ops_logistic_tanh_current",
+        "relux",
+        "leaky_relu_r115_uint8",
+        "leaky_relu_current",
+        "nnlib_quantize_adjust_range",
+    }
     assert {path.stem for path in (shared / "vectors").glob("*.npz")} == tested
 
 

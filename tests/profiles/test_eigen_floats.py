@@ -40,10 +40,13 @@ def sliding(rng: np.random.Generator, size: tuple[int, int], kernel: tuple[int, 
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     out = [-(-n // s) if same else (n - r) // s + 1 for n, s, r in zip(size, stride, reach, strict=True)]
     options = {
-        "padding": 0 if same else 1, "stride_h": int(stride[0]), "stride_w": int(stride[1]),
-        "dilation_h_factor": int(dilation[0]), "dilation_w_factor": int(dilation[1]),
+        "padding": 0 if same else 1,
+        "stride_h": int(stride[0]),
+        "stride_w": int(stride[1]),
+        "dilation_h_factor": int(dilation[0]),
+        "dilation_w_factor": int(dilation[1]),
         "fused_activation_function": int(rng.choice(RELUS)),
-    }  # fmt: skip
+    }
     return options, tuple(int(n) for n in out)
 
 
@@ -79,9 +82,11 @@ def test_depthwise_convolutions(seed: int) -> None:
     w = T("float32", (1, *kernel, depth * times), value=normal(rng, 1, *kernel, depth * times))
     bias = T("float32", (depth * times,), value=np.where(normal(rng, depth * times) > 0, 0.5, -0.0))
     model = build(
-        "DEPTHWISE_CONV_2D", [T("float32", x.shape), w, bias], [T("float32", (n, *out, depth * times))],
+        "DEPTHWISE_CONV_2D",
+        [T("float32", x.shape), w, bias],
+        [T("float32", (n, *out, depth * times))],
         ("DepthwiseConv2DOptions", options),
-    )  # fmt: skip
+    )
     check(model, [x], (x.shape, w.shape, options))
 
 
@@ -98,9 +103,11 @@ def test_dense_layers(seed: int) -> None:
     bias = [T("float32", (units,), value=normal(rng, units))] * (seed % 4 > 0)
     options = {"fused_activation_function": int(rng.choice(RELUS))}
     model = build(
-        "FULLY_CONNECTED", [T("float32", x.shape), w, *bias], [T("float32", (rows, units))],
+        "FULLY_CONNECTED",
+        [T("float32", x.shape), w, *bias],
+        [T("float32", (rows, units))],
         ("FullyConnectedOptions", options),
-    )  # fmt: skip
+    )
     check(model, [x], (rows, depth, units))
 
 
@@ -134,9 +141,11 @@ def test_one_row_times_one_column_in_2_14() -> None:
         for term in terms[depth & ~3 :]:
             want = want + term
         model = build(
-            "FULLY_CONNECTED", [T("float32", x.shape), T("float32", w.shape, value=w)], [T("float32", (1, 1))],
+            "FULLY_CONNECTED",
+            [T("float32", x.shape), T("float32", w.shape, value=w)],
+            [T("float32", (1, 1))],
             ("FullyConnectedOptions", {}),
-        )  # fmt: skip
+        )
         assert run(model, [x], "tflite-2.14-opt")[0].item() == want
         differ += run(model, [x], "litert-opt")[0].item() != want
     assert differ
@@ -168,14 +177,18 @@ def test_volumes_in_2_14_add_up_as_images_do() -> None:
     x, w, bias = normal(rng, 2, 6, 7, 9), normal(rng, 5, 3, 2, 9), T("float32", (5,), value=normal(rng, 5))
     steps = {"padding": 0, "stride_h": 2, "stride_w": 1}
     flat = build(
-        "CONV_2D", [T("float32", x.shape), T("float32", w.shape, value=w), bias], [T("float32", (2, 3, 7, 5))],
+        "CONV_2D",
+        [T("float32", x.shape), T("float32", w.shape, value=w), bias],
+        [T("float32", (2, 3, 7, 5))],
         ("Conv2DOptions", steps),
-    )  # fmt: skip
+    )
     deep, filters = x[:, None], w.transpose(1, 2, 3, 0)[None]
     volume = build(
-        "CONV_3D", [T("float32", deep.shape), T("float32", filters.shape, value=filters), bias],
-        [T("float32", (2, 1, 3, 7, 5))], ("Conv3DOptions", {**steps, "stride_d": 1}),
-    )  # fmt: skip
+        "CONV_3D",
+        [T("float32", deep.shape), T("float32", filters.shape, value=filters), bias],
+        [T("float32", (2, 1, 3, 7, 5))],
+        ("Conv3DOptions", {**steps, "stride_d": 1}),
+    )
     images, volumes = run(flat, [x], "tflite-2.14-opt")[0], run(volume, [deep], "tflite-2.14-opt")[0]
     np.testing.assert_array_equal(volumes[:, 0], images)
     assert (run(volume, [deep], "litert-ref")[0] != volumes).any()

@@ -70,8 +70,14 @@ def conv(rng: np.random.Generator, type_: str) -> Model:
     c, o = int(rng.integers(1, 10)), int(rng.integers(1, 20))
     x, w = tensor(rng, type_, (1, 6, 5, c)), filters(rng, type_, (o, 3, 2, c), 0)
     y = output(rng, x, w, (1, 6, 5, o), 6 * c)
-    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1,
-               "fused_activation_function": activation(rng)}  # fmt: skip
+    options = {
+        "padding": 0,
+        "stride_w": 1,
+        "stride_h": 1,
+        "dilation_w_factor": 1,
+        "dilation_h_factor": 1,
+        "fused_activation_function": activation(rng),
+    }
     return build("CONV_2D", [x, w, bias(rng, x, w, o)], [y], ("Conv2DOptions", options), 3), [x]
 
 
@@ -79,8 +85,15 @@ def depthwise(rng: np.random.Generator, type_: str) -> Model:
     c = int(rng.integers(1, 24))
     x, w = tensor(rng, type_, (1, 6, 5, c)), filters(rng, type_, (1, 3, 3, c), 3)
     y = output(rng, x, w, (1, 6, 5, c), 9)
-    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1,
-               "depth_multiplier": 1, "fused_activation_function": activation(rng)}  # fmt: skip
+    options = {
+        "padding": 0,
+        "stride_w": 1,
+        "stride_h": 1,
+        "dilation_w_factor": 1,
+        "dilation_h_factor": 1,
+        "depth_multiplier": 1,
+        "fused_activation_function": activation(rng),
+    }
     return build("DEPTHWISE_CONV_2D", [x, w, bias(rng, x, w, c)], [y], ("DepthwiseConv2DOptions", options), 3), [x]
 
 
@@ -173,8 +186,14 @@ def hybrid_conv(rng: np.random.Generator, type_: str) -> Model:
     c, o = int(rng.integers(1, 10)), int(rng.integers(1, 20))
     x, w = T("float32", (2, 6, 5, c)), filters(rng, "int8", (o, 3, 2, c), 0)
     inputs = [x, w, T("float32", (o,), value=rng.standard_normal(o).astype(np.float32))]
-    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1,
-               "fused_activation_function": activation(rng)}  # fmt: skip
+    options = {
+        "padding": 0,
+        "stride_w": 1,
+        "stride_h": 1,
+        "dilation_w_factor": 1,
+        "dilation_h_factor": 1,
+        "fused_activation_function": activation(rng),
+    }
     return build("CONV_2D", inputs, [T("float32", (2, 6, 5, o))], ("Conv2DOptions", options), 5), [x]
 
 
@@ -210,9 +229,28 @@ def hybrid_transposed(rng: np.random.Generator, type_: str) -> Model:
 
 #: Where float arithmetic has edges: zeros, subnormals, the smallest normal numbers, infinities, NaN.
 EDGES = np.array(
-    [0, -0.0, 1e-45, -1e-45, 1e-40, -1e-40, 2**-126, -(2**-126), 1.5e-38, 1e-20, 0.1, -0.5, 2, -2.5, 3e38, np.inf,
-     -np.inf, np.nan], np.float32,
-)  # fmt: skip
+    [
+        0,
+        -0.0,
+        1e-45,
+        -1e-45,
+        1e-40,
+        -1e-40,
+        2**-126,
+        -(2**-126),
+        1.5e-38,
+        1e-20,
+        0.1,
+        -0.5,
+        2,
+        -2.5,
+        3e38,
+        np.inf,
+        -np.inf,
+        np.nan,
+    ],
+    np.float32,
+)
 FUSING = ("ADD", "SUB", "MUL", "DIV")
 POINTWISE: dict[str, tuple[str, dict[str, Any]] | None] = {
     **{op: (f"{op.title()}Options", {}) for op in FUSING},

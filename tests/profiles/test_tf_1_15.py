@@ -65,7 +65,7 @@ def side_by_side(models: list[bytes]) -> bytes:
     ends = range(len(operators))
     graph = Subgraph(
         tuple(tensors), tuple(2 * i for i in ends), tuple(2 * i + 1 for i in ends), tuple(operators), "main"
-    )  # fmt: skip
+    )
     return write(Model(3, (OperatorCode(98, "LEAKY_RELU", 1),), (graph,), (Buffer(),)))
 
 
@@ -108,14 +108,13 @@ def test_vectors_of_rectifiers(vectors: Path, kind: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_leaves_memory_unwritten_or_reads_beyond_is_refused(profile: str) -> None:
     mean = build(
-        "MEAN", [T("int8", (2, 3), 0.1, 0), T("int32", (1,), value=[1])], [T("int8", (2,), 0.1, 0)],
+        "MEAN",
+        [T("int8", (2, 3), 0.1, 0), T("int32", (1,), value=[1])],
+        [T("int8", (2,), 0.1, 0)],
         ("ReducerOptions", {"keep_dims": False}),
-    )  # fmt: skip
+    )
     mul = build("MUL", [T("int16", (4,), 0.1), T("int16", (1,), 0.1)], [T("int16", (4,), 0.1)])
-    for model, inputs in (
-        (mean, [np.zeros((2, 3), np.int8)]),
-        (mul, [np.zeros(4, np.int16), np.zeros(1, np.int16)]),
-    ):
+    for model, inputs in ((mean, [np.zeros((2, 3), np.int8)]), (mul, [np.zeros(4, np.int16), np.zeros(1, np.int16)])):
         with pytest.raises(UndefinedResultError):
             run(model, inputs, profile)
 
@@ -200,9 +199,12 @@ def live(cases: list[tuple[bytes, list[Array]]]) -> list[list[Array]]:
         (model, [(x.tobytes(), str(x.dtype), x.shape) for x in map(np.ascontiguousarray, xs)]) for model, xs in cases
     ]
     done = subprocess.run(
-        [python, "-c", RUNNER], input=pickle.dumps(given, 2), capture_output=True, check=True,
+        [python, "-c", RUNNER],
+        input=pickle.dumps(given, 2),
+        capture_output=True,
+        check=True,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )  # fmt: skip
+    )
     return [[np.frombuffer(d, t).reshape(s) for d, t, s in outputs] for outputs in pickle.loads(done.stdout)]
 
 
@@ -242,10 +244,11 @@ class Drawer:
         self.add("PAD", [x, T("int32", pads.shape, value=pads)], T(type_, padded, scale, zero))
         image, size = T(type_, self.shape(4), scale, zero), self.shape(2, 9)
         self.add(
-            "RESIZE_BILINEAR", [image, T("int32", (2,), value=size)],
+            "RESIZE_BILINEAR",
+            [image, T("int32", (2,), value=size)],
             T(type_, (image.shape[0], *size, image.shape[3]), scale, zero),
             ("ResizeBilinearOptions", {"align_corners": bool(rng.random() < 0.4)}),
-        )  # fmt: skip
+        )
         image = T(type_, (*self.shape(3), int(rng.integers(1, 40))), scale, zero)
         kept = ("ReducerOptions", {"keep_dims": True})
         for target in (self.quantization(type_), (scale, zero)):
@@ -268,9 +271,12 @@ class Drawer:
         bias = T("int32", (units,), scale * np.float32(0.02), 0, value=rng.integers(-500, 500, units))
         y = T(type_, (rows, units), float(2.0 ** -rng.integers(1, 5)), self.quantization(type_)[1])
         self.add(
-            "FULLY_CONNECTED", [T(type_, (rows, depth), scale, zero), w, bias], y,
-            ("FullyConnectedOptions", {"fused_activation_function": int(rng.integers(0, 2))}), 4 if point == 0 else 1,
-        )  # fmt: skip
+            "FULLY_CONNECTED",
+            [T(type_, (rows, depth), scale, zero), w, bias],
+            y,
+            ("FullyConnectedOptions", {"fused_activation_function": int(rng.integers(0, 2))}),
+            4 if point == 0 else 1,
+        )
 
         if type_ == "uint8":
             wide = T("int16", (rows, units), float(2.0 ** -rng.integers(5, 9)))
@@ -289,9 +295,12 @@ class Drawer:
         bias = T("int32", (units,), 2.0**-11 * each, value=rng.integers(-500, 500, units))
         y = T(type_, (1, positions, 1, units), float(2.0 ** -rng.integers(5, 9)), zero)
         self.add(
-            "CONV_2D", [x, w, bias], y, ("Conv2DOptions", {"stride_w": 1, "stride_h": 1, "padding": 1}),
+            "CONV_2D",
+            [x, w, bias],
+            y,
+            ("Conv2DOptions", {"stride_w": 1, "stride_h": 1, "padding": 1}),
             3 if type_ == "int8" else 1,
-        )  # fmt: skip
+        )
 
     def gates(self) -> None:
         """The basic LSTM on 8 bits, one row as often as two."""

@@ -190,8 +190,17 @@ def test_convolution(type_: str, bias_type: str) -> None:
         sw = np.array(scales(rng, channels, pot=pot), np.float32)
         w = T("int8", (channels, 3, 3, 3), sw, [0] * channels, value=codes(rng, "int8", (channels, 3, 3, 3)))
         bias = T(bias_type, (channels,), sw * np.float32(si), [0] * channels, value=rng.integers(-999, 999, channels))
-        options = ("Conv2DOptions", {"padding": 1, "stride_h": 1, "stride_w": 2, "dilation_h_factor": 1,
-                                     "dilation_w_factor": 1, "fused_activation_function": 1})  # fmt: skip
+        options = (
+            "Conv2DOptions",
+            {
+                "padding": 1,
+                "stride_h": 1,
+                "stride_w": 2,
+                "dilation_h_factor": 1,
+                "dilation_w_factor": 1,
+                "fused_activation_function": 1,
+            },
+        )
         y = T(type_, (1, 4, 3, channels), so * 30, zo)
         models.append(build("CONV_2D", [T(type_, (1, 6, 7, 3), si, zi), w, bias], [y], options))
         notes.append((channels, si, so))

@@ -83,7 +83,13 @@ def folder_of_archives(folder: Path) -> Path:
 
 
 SOURCES: list[Callable[[Path], Any]] = [
-    saved_npy, by_columns, saved_npz, named_npz, numbered_npz, folder_of_arrays, folder_of_archives,
+    saved_npy,
+    by_columns,
+    saved_npz,
+    named_npz,
+    numbered_npz,
+    folder_of_arrays,
+    folder_of_archives,
     lambda _: ROWS,
     lambda _: {"t0": ROWS},
     lambda _: [[row[None]] for row in ROWS],
@@ -95,7 +101,7 @@ SOURCES: list[Callable[[Path], Any]] = [
     lambda _: ([row[None]] for row in ROWS),  # can be iterated once
     lambda _: lambda: ([row[None]] for row in ROWS),
     lambda _: [[row[None].astype(np.float64)] for row in ROWS],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -192,7 +198,7 @@ REFUSED = [
     ([[np.array([["a"]])]], r"sample 0, t0: shape"),
     ([[ROWS[:1]], 5], r"sample 1: is no list or dict of arrays"),
     ({"t0": ROWS, "t1": ROWS}, "t1: there is no input of that name"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("source", "message"), REFUSED)

@@ -83,8 +83,10 @@ def test_modes_with_float_activations_try_no_ranges_of_them() -> None:
     recipe = Recipe(candidates=(Methods(), Methods(ranging=Ranging(Watch.MOVING_AVERAGE)), searching, rounding))
     assert distinct(recipe) == recipe.candidates
     assert distinct(replace(recipe, mode=Mode.DYNAMIC)) == (
-        Methods(), Methods(ranging=Ranging(weights=Search())), rounding,
-    )  # fmt: skip
+        Methods(),
+        Methods(ranging=Ranging(weights=Search())),
+        rounding,
+    )
 
 
 def test_a_candidate_that_cannot_be_carried_out_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:

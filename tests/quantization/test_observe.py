@@ -32,8 +32,16 @@ from tflq.quantization.ranges.observers.state import state_of
 from tflq.quantization.ranges.walk import Walker
 
 Array = np.ndarray[Any, Any]
-EVERY = (MinMax(), MovingAverage(0.9), Percentile(), Histogram(64), Histogram(64, relative=True), Reservoir(50),
-         Channels(), FirstSamples(1000))  # fmt: skip
+EVERY = (
+    MinMax(),
+    MovingAverage(0.9),
+    Percentile(),
+    Histogram(64),
+    Histogram(64, relative=True),
+    Reservoir(50),
+    Channels(),
+    FirstSamples(1000),
+)
 
 
 def digits() -> Model:

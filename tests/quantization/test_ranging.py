@@ -56,8 +56,11 @@ def error(model: Model, samples: Samples, ranging: Ranging) -> float:
 
 def dense(graph: FloatGraph, x: int, weights: Array) -> int:
     """FULLY_CONNECTED without activation; `weights` are [outputs, inputs]."""
-    return graph.op("FULLY_CONNECTED", [x, graph.constant(weights), graph.constant(np.zeros(len(weights)))],
-                    {"fused_activation_function": 0, "weights_format": 0})[0]  # fmt: skip
+    return graph.op(
+        "FULLY_CONNECTED",
+        [x, graph.constant(weights), graph.constant(np.zeros(len(weights)))],
+        {"fused_activation_function": 0, "weights_format": 0},
+    )[0]
 
 
 def normal(shape: tuple[int, ...], seed: int) -> Array:

@@ -24,18 +24,18 @@ GOLDEN, OUTPUT = Solving.GOLDEN_SECTION, Target.OUTPUT
 RANGINGS = [
     Ranging(Watch.RELATIVE, activations=Search(), weights=Search(Objective.L2, GOLDEN, OUTPUT)),
     Ranging(activations=Search(Objective.L2, GOLDEN, OUTPUT), weights=Search(Objective.KL)),
+    Ranging(Watch.VALUES, RangeRule.EXTEND, Search(Objective.KL, Solving.ALTERNATING_ENDS), order=Order.LAYER_BY_LAYER),
+    Ranging(Watch.MOVING_AVERAGE, RangeRule.UNSIGNED, Search(Objective.JENSEN_SHANNON, GOLDEN), order=Order.ONLINE),
     Ranging(
-        Watch.VALUES, RangeRule.EXTEND, Search(Objective.KL, Solving.ALTERNATING_ENDS), order=Order.LAYER_BY_LAYER
-    ),
-    Ranging(
-        Watch.MOVING_AVERAGE, RangeRule.UNSIGNED, Search(Objective.JENSEN_SHANNON, GOLDEN), order=Order.ONLINE
-    ),
-    Ranging(
-        Watch.FIRST_BATCH, RangeRule.SYMMETRIC, Search(Objective.COSINE, Solving.OCTAV),
-        Search(Objective.L2, Solving.ALTERNATING_CODES), Order.WEIGHTS_FIRST, two_passes=True,
+        Watch.FIRST_BATCH,
+        RangeRule.SYMMETRIC,
+        Search(Objective.COSINE, Solving.OCTAV),
+        Search(Objective.L2, Solving.ALTERNATING_CODES),
+        Order.WEIGHTS_FIRST,
+        two_passes=True,
     ),
     Ranging(Watch.PERCENTILE, activations=Search(Objective.WEIGHTED_L2), weights=Search(Objective.EARTH_MOVER)),
-]  # fmt: skip
+]
 
 
 def outputs(interpreter: Any, sample: dict[int, Any]) -> list[Any]:

@@ -39,13 +39,17 @@ EVERY_FIELD = Recipe(
         Methods(
             0.25,
             Ranging(
-                Watch.PERCENTILE, RangeRule.EXTEND, Search(Objective.COSINE, Solving.OCTAV),
-                Search(target=Target.OUTPUT), Order.ONLINE, True,
+                Watch.PERCENTILE,
+                RangeRule.EXTEND,
+                Search(Objective.COSINE, Solving.OCTAV),
+                Search(target=Target.OUTPUT),
+                Order.ONLINE,
+                True,
             ),
             Refining(Rounding.ADAROUND, BiasCorrection.ANALYTIC, True, True, 7),
         ),
     ),
-)  # fmt: skip
+)
 ALL = {**PRESETS, "every field": EVERY_FIELD}
 
 
@@ -170,9 +174,12 @@ def test_a_budget_in_words() -> None:
 
 def test_digests_tell_recipes_apart() -> None:
     changed = [
-        EVERY_FIELD, replace(EVERY_FIELD, mode=Mode.INT8), replace(EVERY_FIELD, turns=1),
-        replace(EVERY_FIELD, budget=None), replace(EVERY_FIELD, candidates=EVERY_FIELD.candidates[1:]),
-    ]  # fmt: skip
+        EVERY_FIELD,
+        replace(EVERY_FIELD, mode=Mode.INT8),
+        replace(EVERY_FIELD, turns=1),
+        replace(EVERY_FIELD, budget=None),
+        replace(EVERY_FIELD, candidates=EVERY_FIELD.candidates[1:]),
+    ]
     assert len({digest(recipe) for recipe in changed}) == len(changed)
 
 
@@ -192,11 +199,16 @@ def test_the_same_recipe_and_data_make_the_same_bytes_and_the_file_says_which(pr
 
 
 WRONG_NUMBERS = [
-    {"turns": 0}, {"turns": 5}, {"turns": 1.5}, {"budget": {"least_sqnr": float("nan")}},
-    {"budget": {"least_agreement": 1.5}}, {"budget": {"most_bytes": -1}}, {"budget": {"most_share": float("inf")}},
+    {"turns": 0},
+    {"turns": 5},
+    {"turns": 1.5},
+    {"budget": {"least_sqnr": float("nan")}},
+    {"budget": {"least_agreement": 1.5}},
+    {"budget": {"most_bytes": -1}},
+    {"budget": {"most_share": float("inf")}},
     *({"candidates": [{"equalize": value}]} for value in (-0.1, 1.1, 1e308, float("nan"), float("-inf"))),
     *({"candidates": [{"refining": {"samples": value}}]} for value in (0, -1, True, 0.5)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("document", WRONG_NUMBERS, ids=str)
@@ -206,14 +218,24 @@ def test_numbers_have_bounds(document: dict[str, object]) -> None:
 
 
 WRONG_DOCUMENTS = {
-    "mode.json": b'{"mode": {"a": 1}}', "list.yaml": b"- 1", "none.yaml": b"", "date.yaml": b"mode: 2020-01-01",
-    "deep.yaml": b"[" * 10000, "deep.json": b"[" * 100000, "key.yaml": b"1: 2", "cycle.yaml": b"mode: &a {b: *a}",
-    "unhashable.yaml": b"? [a]\n: 1", "escape.yaml": b'mode: "\\x1b[31m"',
+    "mode.json": b'{"mode": {"a": 1}}',
+    "list.yaml": b"- 1",
+    "none.yaml": b"",
+    "date.yaml": b"mode: 2020-01-01",
+    "deep.yaml": b"[" * 10000,
+    "deep.json": b"[" * 100000,
+    "key.yaml": b"1: 2",
+    "cycle.yaml": b"mode: &a {b: *a}",
+    "unhashable.yaml": b"? [a]\n: 1",
+    "escape.yaml": b'mode: "\\x1b[31m"',
     "big.json": b'{"turns": ' + b"9" * 5000 + b"}",
-    "long.json": b'{"' + b"x" * 1000000 + b'": 1}', "schema.json": b'{"schema": 1e999}', "bytes.yaml": b"\xff\xfe\xff",
-    "types.json": b'{"input_type": ["int8"]}', "spared.json": b'{"budget": {"spared": []}}',
+    "long.json": b'{"' + b"x" * 1000000 + b'": 1}',
+    "schema.json": b'{"schema": 1e999}',
+    "bytes.yaml": b"\xff\xfe\xff",
+    "types.json": b'{"input_type": ["int8"]}',
+    "spared.json": b'{"budget": {"spared": []}}',
     "nan.json": b'{"seed": NaN}',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG_DOCUMENTS)

@@ -119,8 +119,10 @@ def test_a_browser_shows_it_without_complaint(found: Findings, tmp_path: Path) -
     for scheme in ("0", "1"):
         done = subprocess.run(
             [browser, *arguments, f"--blink-settings=preferredColorScheme={scheme}", page.as_uri()],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert "CONSOLE" not in done.stderr
         assert done.stdout.count("<svg") == 3
 
@@ -138,8 +140,13 @@ def test_bars_are_as_tall_as_their_values() -> None:
 def test_a_histogram_reaches_as_far_to_both_sides() -> None:
     chart = histogram([(-1, 5), (3, 2)], "distances", 16)
     assert re.findall(r"<title>([+-]\d): (\d+)", chart) == [
-        ("-3", "0"), ("-2", "0"), ("-1", "5"), ("+1", "0"), ("+2", "0"), ("+3", "2"),
-    ]  # fmt: skip
+        ("-3", "0"),
+        ("-2", "0"),
+        ("-1", "5"),
+        ("+1", "0"),
+        ("+2", "0"),
+        ("+3", "2"),
+    ]
     assert "≥ +16" in histogram([(16, 1)], "distances", 16)
     assert histogram([], "nothing", 16) == ""
 

@@ -37,9 +37,10 @@ def test_a_runtime_that_is_not_installed_names_the_package(tmp_path: Path) -> No
     with pytest.raises(RuntimeFailed, match="numpy"):
         by_name("litert-ref", python=bare).describe()
     hidden = fake_python(
-        tmp_path, f"exec \"{sys.executable}\" -c \"import sys; sys.modules['tflite_micro'] = None; "
+        tmp_path,
+        f'exec "{sys.executable}" -c "import sys; sys.modules[\'tflite_micro\'] = None; '
         'import runpy; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name=\'__main__\')" "$@"',
-    )  # fmt: skip
+    )
     with pytest.raises(RuntimeMissing, match="install tflite-micro"):
         by_name("tflm", python=hidden).describe()
 

@@ -42,11 +42,13 @@ CONVERTING = "import sys; from tflq.runtimes.conversion import converted; conver
         pytest.param(DIRECT, SLEEPING, id="sleeping"),
         pytest.param(WRAPPED, SLEEPING, id="sleeping, below a shell"),
         pytest.param(
-            DIRECT, COMPUTING, id="computing",
+            DIRECT,
+            COMPUTING,
+            id="computing",
             marks=pytest.mark.skipif(sys.platform != "linux", reason="needs the kernel's help"),
         ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_a_runtime_ends_with_its_parent(tmp_path: Path, python: str, busy: str, number: signal.Signals) -> None:
     family = Busy(tmp_path, "ai_edge_litert/interpreter.py", RUNTIME.format(busy=busy))

@@ -58,14 +58,21 @@ def test_a_model_that_aborts_the_runtime_is_a_result() -> None:
     scale, zero = np.float32([1e-4]), np.int64([0])
     out = Quantization(np.float32([1 / 256]), np.int64([-128]))
     model = Model(
-        3, (OperatorCode(25, "SOFTMAX", 2),),
-        (Subgraph(
-            (TensorSpec("x", TensorType.INT8, (1, 600), 0, Quantization(scale, zero)),
-             TensorSpec("y", TensorType.INT8, (1, 600), 0, out)),
-            (0,), (1,), (Operator(0, (0,), (1,), Record("SoftmaxOptions", {"beta": 1.0})),),
-        ),),
+        3,
+        (OperatorCode(25, "SOFTMAX", 2),),
+        (
+            Subgraph(
+                (
+                    TensorSpec("x", TensorType.INT8, (1, 600), 0, Quantization(scale, zero)),
+                    TensorSpec("y", TensorType.INT8, (1, 600), 0, out),
+                ),
+                (0,),
+                (1,),
+                (Operator(0, (0,), (1,), Record("SoftmaxOptions", {"beta": 1.0})),),
+            ),
+        ),
         (Buffer(),),
-    )  # fmt: skip
+    )
     from tflq.api.files import save
 
     with pytest.raises(RuntimeFailed, match=r"aborted with SIG.* while invoking of model 0, sample 0"):

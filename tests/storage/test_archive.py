@@ -17,10 +17,33 @@ from tflq.storage.archive import MANIFEST, keys_of, opened, write_arrays
 from tflq.storage.arrays import load_array, load_rows
 
 NAMES = (
-    "file", "allow_pickle", "args", "arr_0", "x", "../../etc/x", "/abs", "a/../b", "a/b;c:0", "..", "a..b/c",
-    "\x1b]0;x\x07", "nul\0", "\ud800", "\udcff", "x" * 70000, "", MANIFEST, "name_5", "äöü", "x.npy", "a\\..\\b",
-    "two\nlines", ".", "\u202eright", "s0_out0",
-)  # fmt: skip
+    "file",
+    "allow_pickle",
+    "args",
+    "arr_0",
+    "x",
+    "../../etc/x",
+    "/abs",
+    "a/../b",
+    "a/b;c:0",
+    "..",
+    "a..b/c",
+    "\x1b]0;x\x07",
+    "nul\0",
+    "\ud800",
+    "\udcff",
+    "x" * 70000,
+    "",
+    MANIFEST,
+    "name_5",
+    "äöü",
+    "x.npy",
+    "a\\..\\b",
+    "two\nlines",
+    ".",
+    "\u202eright",
+    "s0_out0",
+)
 
 
 @pytest.mark.parametrize("compress", [True, False])
@@ -54,11 +77,16 @@ def test_keys_are_safe_as_files() -> None:
 @pytest.mark.parametrize(
     "array",
     [
-        np.array(True), np.zeros((0, 3), ">f4"), np.asfortranarray(np.arange(6).reshape(2, 3)), np.array([b"a", b"bc"]),
-        np.array(["a", "bc"]), np.array(1 + 2j), np.float16([1, np.nan]),
+        np.array(True),
+        np.zeros((0, 3), ">f4"),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.array([b"a", b"bc"]),
+        np.array(["a", "bc"]),
+        np.array(1 + 2j),
+        np.float16([1, np.nan]),
     ],
     ids=lambda array: f"{array.dtype}{array.shape}",
-)  # fmt: skip
+)
 def test_arrays_are_as_numpy_reads_them(tmp_path: Path, array: Any) -> None:
     np.savez(tmp_path / "a.npz", x=array)
     np.save(tmp_path / "a.npy", array)

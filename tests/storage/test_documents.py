@@ -19,9 +19,16 @@ def test_plain_documents_are_read(data: bytes) -> None:
 
 
 ODD_JSON = (
-    b"", b"{", b"\xff\xfe{", b"[" * 200000, b'{"a":' * 100000, b"1" * 5000, b"[" * 40 + b"]" * 40,
-    b"123456789012345678901", b'{"a": 1',
-)  # fmt: skip
+    b"",
+    b"{",
+    b"\xff\xfe{",
+    b"[" * 200000,
+    b'{"a":' * 100000,
+    b"1" * 5000,
+    b"[" * 40 + b"]" * 40,
+    b"123456789012345678901",
+    b'{"a": 1',
+)
 
 
 @pytest.mark.parametrize("data", ODD_JSON, ids=lambda data: repr(data[:12]))
@@ -31,12 +38,34 @@ def test_other_json_is_refused(data: bytes) -> None:
 
 
 ODD_YAML = (
-    b"a: 2020-01-01", b"a: 2020-13-45", b"a: 2020-01-01T00:00:00Z", b"? [a]\n: 1", b"1: 2", b"<<: 5",
-    b"a: !!python/none", b"a: !!binary aGk=", b"a: !!set {b}", b"&a [*a]", b"mode: &a {b: *a}", b"[" * 20000,
-    b"\x1b: 1", b"\xff: 1", b"a: " + b"9" * 5000, b"a: 0x" + b"f" * 40, b"a: *b", b"a: b: c", b"a:\n\t- b",
-    b"%YAML 9.9\n---\na: 1", b"--- 1\n--- 2", b"x" * (300 << 10), b"- " * 5000, b"{? " * 2000, b"a: !!int ''",
-    b"a: !!float x", b"a: !!timestamp x",
-)  # fmt: skip
+    b"a: 2020-01-01",
+    b"a: 2020-13-45",
+    b"a: 2020-01-01T00:00:00Z",
+    b"? [a]\n: 1",
+    b"1: 2",
+    b"<<: 5",
+    b"a: !!python/none",
+    b"a: !!binary aGk=",
+    b"a: !!set {b}",
+    b"&a [*a]",
+    b"mode: &a {b: *a}",
+    b"[" * 20000,
+    b"\x1b: 1",
+    b"\xff: 1",
+    b"a: " + b"9" * 5000,
+    b"a: 0x" + b"f" * 40,
+    b"a: *b",
+    b"a: b: c",
+    b"a:\n\t- b",
+    b"%YAML 9.9\n---\na: 1",
+    b"--- 1\n--- 2",
+    b"x" * (300 << 10),
+    b"- " * 5000,
+    b"{? " * 2000,
+    b"a: !!int ''",
+    b"a: !!float x",
+    b"a: !!timestamp x",
+)
 
 
 @pytest.mark.parametrize("data", ODD_YAML, ids=lambda data: repr(data[:24]))

@@ -44,7 +44,7 @@ def activation(rng: np.random.Generator, type_: str, shape: tuple[int, ...]) -> 
 
 def weights(
     rng: np.random.Generator, activations: str, shape: tuple[int, ...], axis: int, types: tuple[str, ...] = ("int8",)
-) -> T:  # fmt: skip
+) -> T:
     """Constant weights that go with those activations; half of the signed ones have a scale per channel."""
     if activations == "float32":
         return T("float32", shape, value=codes(rng, "float32", shape))

@@ -115,9 +115,14 @@ def rich() -> Model:
         Operator(6, (0,), (1,)),
     )
     codes = (
-        code("STABLEHLO_GATHER"), code("CUSTOM", 1, "MyOp"), code("LEAKY_RELU"), code("RESIZE_BILINEAR"),
-        code("IF"), code("VAR_HANDLE"), OperatorCode(100_000, "BUILTIN_100000", 7),
-    )  # fmt: skip
+        code("STABLEHLO_GATHER"),
+        code("CUSTOM", 1, "MyOp"),
+        code("LEAKY_RELU"),
+        code("RESIZE_BILINEAR"),
+        code("IF"),
+        code("VAR_HANDLE"),
+        OperatorCode(100_000, "BUILTIN_100000", 7),
+    )
     branch = Subgraph((), (), (), (), name=None)
     signatures = (
         SignatureDef("first", (("a", 0),), (("b", 1), ("c", 2)), 0),

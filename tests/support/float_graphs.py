@@ -71,9 +71,13 @@ class FloatGraph:
         return self.constant(self.random.normal(0, 0.3, count))
 
     def op(
-        self, name: str, inputs: Sequence[int], options: Mapping[str, Any] | None = None,
-        types: Sequence[str] = ("float32",), version: int = 1,
-    ) -> list[int]:  # fmt: skip
+        self,
+        name: str,
+        inputs: Sequence[int],
+        options: Mapping[str, Any] | None = None,
+        types: Sequence[str] = ("float32",),
+        version: int = 1,
+    ) -> list[int]:
         """Append an operator; its outputs, whose shapes tflq's own plan tells."""
         code = OperatorCode(enum("BuiltinOperator")[name], name, version)
         if code not in self.codes:
@@ -128,16 +132,32 @@ class FloatGraph:
 _TABLES = {
     "SVDF": "SVDFOptions",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
-    "MATRIX_DIAG": "MatrixDiagOptions", "SCATTER_ND": "ScatterNdOptions",
-    "MATRIX_SET_DIAG": "MatrixSetDiagOptions", "ONE_HOT": "OneHotOptions", "GATHER_ND": "GatherNdOptions",
-    "AVERAGE_POOL_2D": "Pool2DOptions", "MAX_POOL_2D": "Pool2DOptions", "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "BATCH_MATMUL": "BatchMatMulOptions", "MEAN": "ReducerOptions",
-    "SUM": "ReducerOptions", "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions",
-    "REDUCE_PROD": "ReducerOptions", "L2_NORMALIZATION": "L2NormOptions", "MAXIMUM": "MaximumMinimumOptions",
-    "MINIMUM": "MaximumMinimumOptions", "PADV2": "PadV2Options", "TOPK_V2": "TopKV2Options",
-    "SPACE_TO_BATCH_ND": "SpaceToBatchNDOptions", "BATCH_TO_SPACE_ND": "BatchToSpaceNDOptions",
-    "REVERSE_V2": "ReverseV2Options", "SELECT_V2": "SelectV2Options", "SPLIT_V": "SplitVOptions",
-}  # fmt: skip
+    "MATRIX_DIAG": "MatrixDiagOptions",
+    "SCATTER_ND": "ScatterNdOptions",
+    "MATRIX_SET_DIAG": "MatrixSetDiagOptions",
+    "ONE_HOT": "OneHotOptions",
+    "GATHER_ND": "GatherNdOptions",
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "CONV_2D": "Conv2DOptions",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
+    "BATCH_MATMUL": "BatchMatMulOptions",
+    "MEAN": "ReducerOptions",
+    "SUM": "ReducerOptions",
+    "REDUCE_MAX": "ReducerOptions",
+    "REDUCE_MIN": "ReducerOptions",
+    "REDUCE_PROD": "ReducerOptions",
+    "L2_NORMALIZATION": "L2NormOptions",
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "PADV2": "PadV2Options",
+    "TOPK_V2": "TopKV2Options",
+    "SPACE_TO_BATCH_ND": "SpaceToBatchNDOptions",
+    "BATCH_TO_SPACE_ND": "BatchToSpaceNDOptions",
+    "REVERSE_V2": "ReverseV2Options",
+    "SELECT_V2": "SelectV2Options",
+    "SPLIT_V": "SplitVOptions",
+}
 
 
 def table_of(name: str) -> str:
@@ -158,9 +178,10 @@ def depthwise(g: FloatGraph) -> None:
     depth, multiplier = g.shape(x)[3], int(g.random.integers(1, 3))
     kernel = _kernel(g, x)
     options = {
-        **_strides(g, square=True), "depth_multiplier": multiplier,
+        **_strides(g, square=True),
+        "depth_multiplier": multiplier,
         "fused_activation_function": int(g.random.choice(FUSED)),
-    }  # fmt: skip
+    }
     g.op("DEPTHWISE_CONV_2D", [x, g.weights(1, *kernel, depth * multiplier), g.bias(depth * multiplier)], options)
 
 
@@ -173,9 +194,12 @@ def _strides(g: FloatGraph, square: bool = False) -> dict[str, int]:
     high, wide = (int(n) for n in g.random.choice((1, 1, 2), 2))
     dilated = 1 if high > 1 or wide > 1 else int(g.random.choice((1, 1, 2)))
     return {
-        "padding": int(g.random.integers(2)) if dilated == 1 else 0, "stride_h": high,
-        "stride_w": high if square else wide, "dilation_h_factor": dilated, "dilation_w_factor": dilated,
-    }  # fmt: skip
+        "padding": int(g.random.integers(2)) if dilated == 1 else 0,
+        "stride_h": high,
+        "stride_w": high if square else wide,
+        "dilation_h_factor": dilated,
+        "dilation_w_factor": dilated,
+    }
 
 
 def transposed_convolution(g: FloatGraph) -> None:
@@ -212,8 +236,18 @@ def matrix_product(g: FloatGraph) -> None:
 
 
 _POINTWISE = (
-    "ABS", "ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "NEG", "RELU", "RELU6", "RELU_N1_TO_1", "TANH",
-)  # fmt: skip
+    "ABS",
+    "ELU",
+    "GELU",
+    "HARD_SWISH",
+    "LEAKY_RELU",
+    "LOGISTIC",
+    "NEG",
+    "RELU",
+    "RELU6",
+    "RELU_N1_TO_1",
+    "TANH",
+)
 
 
 def pointwise(g: FloatGraph) -> None:
@@ -246,9 +280,13 @@ def arithmetic(g: FloatGraph) -> None:
 def pooling(g: FloatGraph) -> None:
     name = str(g.random.choice(["AVERAGE_POOL_2D", "MAX_POOL_2D"]))
     options = {
-        "padding": int(g.random.integers(2)), "stride_h": 1, "stride_w": 2, "filter_height": 1, "filter_width": 2,
+        "padding": int(g.random.integers(2)),
+        "stride_h": 1,
+        "stride_w": 2,
+        "filter_height": 1,
+        "filter_width": 2,
         "fused_activation_function": int(g.random.choice(FUSED[:3])),
-    }  # fmt: skip
+    }
     x = image(g)
     if g.shape(x)[2] > 1:
         g.op(name, [x], options)
@@ -309,8 +347,13 @@ def moving(g: FloatGraph) -> None:
 
 
 _NO_MASKS = {
-    "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0, "offset": False,
-}  # fmt: skip
+    "begin_mask": 0,
+    "end_mask": 0,
+    "ellipsis_mask": 0,
+    "new_axis_mask": 0,
+    "shrink_axis_mask": 0,
+    "offset": False,
+}
 
 
 def copying(g: FloatGraph) -> None:
@@ -440,9 +483,12 @@ def memory(g: FloatGraph) -> None:
     projection = [g.weights(outputs, count), g.bias(outputs)] if projected else [-1, -1]
     states = [g.variable(batches, outputs), g.variable(batches, count)]
     options = {
-        "fused_activation_function": 4, "cell_clip": float(g.random.choice((0.0, 3.0))), "proj_clip": 0.0,
-        "time_major": False, "asymmetric_quantize_inputs": False,
-    }  # fmt: skip
+        "fused_activation_function": 4,
+        "cell_clip": float(g.random.choice((0.0, 3.0))),
+        "proj_clip": 0.0,
+        "time_major": False,
+        "asymmetric_quantize_inputs": False,
+    }
     name = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     g.op(name, [x, *inputs, *recurrent, *peepholes, *biases, *projection, *states], options)
 
@@ -471,10 +517,32 @@ def image(g: FloatGraph) -> int:
 
 
 STEPS: tuple[Callable[[FloatGraph], None], ...] = (
-    convolution, depthwise, transposed_convolution, dense, matrix_product, pointwise, pointwise, positive, arithmetic,
-    arithmetic, pooling, reduction, normalization, parametric, moving, moving, resizing, splitting, joining, joining,
-    choosing, memory, filtering, copying, floating,
-)  # fmt: skip
+    convolution,
+    depthwise,
+    transposed_convolution,
+    dense,
+    matrix_product,
+    pointwise,
+    pointwise,
+    positive,
+    arithmetic,
+    arithmetic,
+    pooling,
+    reduction,
+    normalization,
+    parametric,
+    moving,
+    moving,
+    resizing,
+    splitting,
+    joining,
+    joining,
+    choosing,
+    memory,
+    filtering,
+    copying,
+    floating,
+)
 
 
 def random_graph(seed: int, steps: int = 9) -> Model:

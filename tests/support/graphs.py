@@ -56,17 +56,24 @@ def build(*graphs: Graph) -> bytes:
         record = Record(op.options[0], dict(op.options[1])) if op.options else None
         second = op.options is not None and op.options[0] in in_second_union()
         return Operator(
-            code, tuple(op.inputs), tuple(op.outputs),
-            options=None if second else record, options_2=record if second else None, custom_options=op.custom,
-        )  # fmt: skip
+            code,
+            tuple(op.inputs),
+            tuple(op.outputs),
+            options=None if second else record,
+            options_2=record if second else None,
+            custom_options=op.custom,
+        )
 
     made = tuple(
         Subgraph(
-            tuple(spec(t, f"g{g}t{i}") for i, t in enumerate(graph.tensors)), tuple(graph.inputs),
-            tuple(graph.outputs), tuple(operator(op) for op in graph.ops), f"g{g}",
+            tuple(spec(t, f"g{g}t{i}") for i, t in enumerate(graph.tensors)),
+            tuple(graph.inputs),
+            tuple(graph.outputs),
+            tuple(operator(op) for op in graph.ops),
+            f"g{g}",
         )
         for g, graph in enumerate(graphs)
-    )  # fmt: skip
+    )
     builtin = enum("BuiltinOperator")
     numbered = tuple(
         OperatorCode(builtin[name], name, version) if name in builtin else OperatorCode(32, "CUSTOM", version, name)
@@ -114,9 +121,7 @@ def litert(model: bytes, runs: Sequence[Sequence[Array]], resolver: str = "BUILT
     """Outputs of LiteRT, in this process."""
     runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     kind = getattr(runtime.OpResolverType, resolver)
-    return run_all(
-        runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=kind), runs
-    )  # fmt: skip
+    return run_all(runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=kind), runs)
 
 
 def tflq(model: bytes, runs: Sequence[Sequence[Array]]) -> list[list[Array]]:

@@ -19,10 +19,25 @@ from tflq.ir import Model
 
 #: Names that terminals, XML, archives, paths or Python's keyword arguments take for something else.
 NAMES = (
-    "\x1b]0;title\x07", "nul\0name", "\udcff\udcfe", "\udced\udca0\udc80", "x" * 70000, "allow_pickle", "file",
-    "../../up", "/abs", "<script>alert(1)</script>", "[bold red]x[/]", "\u202eright",
-    "two\nlines", "s0_out0", "t0", "\x9b31m", "", None,
-)  # fmt: skip
+    "\x1b]0;title\x07",
+    "nul\0name",
+    "\udcff\udcfe",
+    "\udced\udca0\udc80",
+    "x" * 70000,
+    "allow_pickle",
+    "file",
+    "../../up",
+    "/abs",
+    "<script>alert(1)</script>",
+    "[bold red]x[/]",
+    "\u202eright",
+    "two\nlines",
+    "s0_out0",
+    "t0",
+    "\x9b31m",
+    "",
+    None,
+)
 
 
 def hostile(model: Model, seed: int) -> bytes:
@@ -74,18 +89,33 @@ def archives(recorded: Path, folder: Path) -> Iterator[Path]:
 
 #: What a golden file may say of itself that is not so.
 PROVENANCES = (
-    b"", b"\xff\xfe{", b"[" * 100000, b"[]", b"5", b'{"format": 5}',
+    b"",
+    b"\xff\xfe{",
+    b"[" * 100000,
+    b"[]",
+    b"5",
+    b'{"format": 5}',
     *(
         json.dumps({"format": "tflq-golden/1", **facts}).encode()
         for facts in (
-            {"notes": 5}, {"notes": ["\ud800", "\x1b[31m"]}, {"notes": [[1]]}, {"samples": "1"}, {"samples": 10**400},
-            {"samples": -1}, {"runtime": []}, {"runtime": {"name": {"a": 1}}}, {"runtime": {"threads": "many"}},
-            {"runtime": {"package": "\ud800", "version": "\x1b[31m"}}, {"runtime": {"delegated": 7}},
+            {"notes": 5},
+            {"notes": ["\ud800", "\x1b[31m"]},
+            {"notes": [[1]]},
+            {"samples": "1"},
+            {"samples": 10**400},
+            {"samples": -1},
+            {"runtime": []},
+            {"runtime": {"name": {"a": 1}}},
+            {"runtime": {"threads": "many"}},
+            {"runtime": {"package": "\ud800", "version": "\x1b[31m"}},
+            {"runtime": {"delegated": 7}},
             {"tensors": "yes"},
-            {"model_sha256": 7}, {"model_sha256": "\ud800"}, {"format": None},
+            {"model_sha256": 7},
+            {"model_sha256": "\ud800"},
+            {"format": None},
         )
     ),
-)  # fmt: skip
+)
 
 
 def _raw(folder: Path) -> Iterator[Path]:

@@ -91,7 +91,7 @@ def operators_of(module: ModuleType) -> tuple[str, ...]:
 
 def assert_drawn_models_match(
     module: ModuleType, profile: str = "litert-ref", count: int = 4, ops: Sequence[str] = ()
-) -> None:  # fmt: skip
+) -> None:
     """Draw models of the file's operators until `count` that reach it ran in both; every bit must be the runtime's."""
     wanted = [op for op in ops or operators_of(module) if op in SPECS]
     assert wanted, f"{module.__name__} has no operator that can be drawn"
@@ -134,15 +134,11 @@ def _outputs(case: Case, profile: str) -> list[list[Array]] | None:
         return None
 
 
-def assert_recorded_models_match(
-    module: ModuleType, profile: str, count: int = 3, ops: Sequence[str] = ()
-) -> None:  # fmt: skip
+def assert_recorded_models_match(module: ModuleType, profile: str, count: int = 3, ops: Sequence[str] = ()) -> None:
     """Run recorded models with the file's operators until `count` reached it; every bit must be as recorded."""
     compared = 0
     for recording in _recordings(profile, frozenset(ops or operators_of(module))):
-        took_part, outputs = reached(
-            module, lambda r=recording: run(r.path.read_bytes(), r.inputs, profile)
-        )  # fmt: skip
+        took_part, outputs = reached(module, lambda r=recording: run(r.path.read_bytes(), r.inputs, profile))
         if took_part:
             assert_same(outputs, recording.outputs, f"{recording.path.name} under {profile}")
             compared += 1

@@ -45,9 +45,14 @@ class Tally:
 
 
 def hold(
-    profile: str | Profile, runtime: Remote, seed: int, count: int, words: Collection[str],
-    ops: Sequence[str] = (), without: Collection[str] = (),
-) -> Tally:  # fmt: skip
+    profile: str | Profile,
+    runtime: Remote,
+    seed: int,
+    count: int,
+    words: Collection[str],
+    ops: Sequence[str] = (),
+    without: Collection[str] = (),
+) -> Tally:
     """Run `count` random operators in both, of rows whose promise is one of `words`."""
     chosen, tally = by_name(profile), Tally()
     drawn = [op for op in operators(ops) if op in chosen.kernels and op not in without]

@@ -132,12 +132,40 @@ def _field_value(value: Any, field: Field, chance: Chance) -> Any:
 
 #: What may stand anywhere by mistake.
 ANYTHING: tuple[Any, ...] = (
-    *INTS, *FLOATS, *TEXTS, None, True, b"", b"abc", (), (1,), ((1, 2), (3, 4)), [1, 2], (None,), ("a",), (("a", 1),),
-    ((None, 1),), {1: 2}, object(), TensorType.INT8, Buffer(), Record("Buffer"), Record("AddOptions"), Record("None"),
-    np.zeros(0, np.float32), np.full(2, 0.1), np.zeros((2, 2), np.uint8), np.zeros((2, 2), np.float32), np.array(5),
-    np.array([1, 2], ">i4"), np.array(["x"]), np.array([None]), np.zeros(4, np.uint8)[::2],
-    UnknownField("Model", 40, b"\1" * 8, True), (UnknownField("Model", 2, b"\1" * 8, True),),
-)  # fmt: skip
+    *INTS,
+    *FLOATS,
+    *TEXTS,
+    None,
+    True,
+    b"",
+    b"abc",
+    (),
+    (1,),
+    ((1, 2), (3, 4)),
+    [1, 2],
+    (None,),
+    ("a",),
+    (("a", 1),),
+    ((None, 1),),
+    {1: 2},
+    object(),
+    TensorType.INT8,
+    Buffer(),
+    Record("Buffer"),
+    Record("AddOptions"),
+    Record("None"),
+    np.zeros(0, np.float32),
+    np.full(2, 0.1),
+    np.zeros((2, 2), np.uint8),
+    np.zeros((2, 2), np.float32),
+    np.array(5),
+    np.array([1, 2], ">i4"),
+    np.array(["x"]),
+    np.array([None]),
+    np.zeros(4, np.uint8)[::2],
+    UnknownField("Model", 40, b"\1" * 8, True),
+    (UnknownField("Model", 2, b"\1" * 8, True),),
+)
 
 
 def with_anything(model: Model, seed: int) -> Any:

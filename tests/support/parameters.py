@@ -22,8 +22,15 @@ PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 SPECIAL = np.array([0, -0.0, np.nan, np.inf, -np.inf, 6, -1, 1, 1e-40], np.float32)
 
-CODES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (0, 0), "int32": (0, 0), "int4": (-8, 7), "uint4": (0, 15),
-         "int2": (-2, 1)}  # fmt: skip
+CODES = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (0, 0),
+    "int32": (0, 0),
+    "int4": (-8, 7),
+    "uint4": (0, 15),
+    "int2": (-2, 1),
+}
 
 
 def scale(rng: np.random.Generator, low: float = -8, high: float = -2) -> float:

@@ -12,9 +12,7 @@ from tflq.runtimes import Description
 from tflq.verification.results import InputFacts, OperatorResult, Report, TensorResult
 
 STAGE = Stage("output", "DoubleRounding", (0.5, math.inf), (1 << 30, 3), (0, -4), -128, -128, 127)
-FOUND = Difference(
-    9, 2, "LSB", 3, 1, 1, -1.0, ((-3, 1), (1, 1)), First(1, (0, 1), math.nan, -math.inf)
-)  # fmt: skip
+FOUND = Difference(9, 2, "LSB", 3, 1, 1, -1.0, ((-3, 1), (1, 1)), First(1, (0, 1), math.nan, -math.inf))
 NEAR = Difference(9, 2, "ULP", 300, 1, 1, 0.0, ((-16, 1), (1, 1)), First(0, (0, 1), 1e-9, 2e-9), at_scale=3)
 RUNTIME = Description(
     "litert-xnnpack", "ai-edge-litert", "2.3.0", "BUILTIN", 1, "3.11", "2.4", "Linux", "XNNPACK", (1, 2)

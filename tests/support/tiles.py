@@ -81,13 +81,18 @@ class HostTile:
         self.function = ctypes.CFUNCTYPE(None, *kinds)(self.engine.get_function_address("tile"))
 
     def __call__(self, rows, weights, constants, terms, limits):
-        (rows, weights, constants, terms), limits, out = arguments(
-            self.kernel, rows, weights, constants, terms, limits
-        )  # fmt: skip
+        (rows, weights, constants, terms), limits, out = arguments(self.kernel, rows, weights, constants, terms, limits)
         self.function(
-            rows.ctypes.data, rows.strides[0], weights.ctypes.data, len(weights), constants.ctypes.data,
-            terms.ctypes.data, *limits, out.ctypes.data, out.strides[0],
-        )  # fmt: skip
+            rows.ctypes.data,
+            rows.strides[0],
+            weights.ctypes.data,
+            len(weights),
+            constants.ctypes.data,
+            terms.ctypes.data,
+            *limits,
+            out.ctypes.data,
+            out.strides[0],
+        )
         return out
 
 

@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import (
-    Buffer,
-    Model,
-    Operator,
-    OperatorCode,
-    Quantization,
-    SignatureDef,
-    Subgraph,
-    TensorSpec,
-    TensorType,
-)
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, SignatureDef, Subgraph, TensorSpec, TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.table import table
 from tflq.numerics.arithmetic import Arithmetic

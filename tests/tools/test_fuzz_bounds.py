@@ -44,8 +44,9 @@ def run(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_") or "CACHE" in name}
     paths = os.pathsep.join([str(TOOLS), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**clean, "PYTHONPATH": paths, **settings}
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=900, env=environment,
-                          check=False)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=900, env=environment, check=False
+    )
 
 
 def test_nothing_reaches_outside_of_an_array() -> None:

@@ -48,9 +48,7 @@ def test_a_case_is_the_same_whenever_it_is_drawn() -> None:
     for number in itertools.islice(session.numbers(3, session.operators([])), 40):
         first, second = (session.draw_case(3, number) for _ in range(2))
         assert first.model() == second.model()
-        assert all(
-            a.tobytes() == b.tobytes() for a, b in zip(first.samples[0], second.samples[0], strict=True)
-        )  # fmt: skip
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(first.samples[0], second.samples[0], strict=True))
 
 
 def test_a_wrong_kernel_is_found_and_minimised(monkeypatch: pytest.MonkeyPatch) -> None:

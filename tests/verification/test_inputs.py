@@ -16,11 +16,18 @@ def model(
 ):
     names = tuple(dict.fromkeys(op for op, _, _ in operators))
     return Model(
-        3, tuple(OperatorCode(0, name) for name in names),
-        (Subgraph(specs, tuple(range(inputs or len(specs))), (), tuple(
-            Operator(names.index(op), ins, outs) for op, ins, outs in operators
-        )),), (Buffer(),),
-    )  # fmt: skip
+        3,
+        tuple(OperatorCode(0, name) for name in names),
+        (
+            Subgraph(
+                specs,
+                tuple(range(inputs or len(specs))),
+                (),
+                tuple(Operator(names.index(op), ins, outs) for op, ins, outs in operators),
+            ),
+        ),
+        (Buffer(),),
+    )
 
 
 IMAGE = TensorSpec("image", TensorType.UINT8, (1, 16, 16, 3))

@@ -204,9 +204,7 @@ def test_goldens_of_another_byte_order_or_layout_are_the_same() -> None:
 
 
 def test_constant_outputs_are_said(golden: Golden) -> None:
-    observations = tuple(
-        replace(o, outputs=tuple(np.zeros_like(v) for v in o.outputs)) for o in golden.observations
-    )  # fmt: skip
+    observations = tuple(replace(o, outputs=tuple(np.zeros_like(v) for v in o.outputs)) for o in golden.observations)
     report = verify(MODEL, replace(golden, observations=observations))
     assert any("constant" in note for note in report.notes)
     assert not any("constant" in note for note in verify(MODEL, golden).notes)

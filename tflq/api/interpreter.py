@@ -10,13 +10,7 @@ from typing import Any, SupportsIndex
 from tflq.api.details import Details, operator_details, tensor_details
 from tflq.api.exclusion import Exclusion, exclusive
 from tflq.api.files import Source, load
-from tflq.api.options import (
-    OpResolverType,
-    check_delegates,
-    check_registerers,
-    check_resolver,
-    check_threads,
-)
+from tflq.api.options import OpResolverType, check_delegates, check_registerers, check_resolver, check_threads
 from tflq.api.session import Session
 from tflq.api.signature import SignatureRunner, by_name
 from tflq.api.values import give
@@ -147,7 +141,7 @@ class Interpreter:
     @exclusive
     def resize_tensor_input(
         self, input_index: SupportsIndex, tensor_size: Sequence[int] | Array, strict: bool = False
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Give an input another shape, from the next `allocate_tensors` on.
 
         `strict` allows that only for dimensions that `shape_signature` gives as -1.

@@ -26,9 +26,8 @@ class Session:
     """
 
     def __init__(
-        self, model: Model, profile: Profile, index: int, keep_all: bool, limits: Limits,
-        resources: dict[Hashable, Any],
-    ) -> None:  # fmt: skip
+        self, model: Model, profile: Profile, index: int, keep_all: bool, limits: Limits, resources: dict[Hashable, Any]
+    ) -> None:
         self.model, self.profile, self.index = model, profile, index
         self.keep_all, self.limits = keep_all, limits
         self.graph = model.subgraphs[index]

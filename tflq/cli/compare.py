@@ -22,7 +22,7 @@ from tflq.cli.sources import float_subject
     metavar="PATH",
     type=click.Path(),
     help="Inputs: an .npz, .npy or folder of arrays or images.",
-)  # fmt: skip
+)
 @click.option(
     "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
 )
@@ -33,9 +33,17 @@ from tflq.cli.sources import float_subject
 @force_option
 @json_option
 def compare_command(
-    reference: str, other: str, data: str, labels: str | None, scaling: Any, python: str | None, all_tensors: bool,
-    html: str | None, force: bool, as_json: bool,
-) -> int:  # fmt: skip
+    reference: str,
+    other: str,
+    data: str,
+    labels: str | None,
+    scaling: Any,
+    python: str | None,
+    all_tensors: bool,
+    html: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
     """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that flip.
 
     FLOAT and INT8 are any two models with the same inputs and outputs, whoever made them. Tensors are matched by their

@@ -42,10 +42,20 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 @profile_option
 @json_option
 def explain_command(
-    model: str, dump: str | None, sample: int | None, op: int | None, element: tuple[int, ...] | None, mode: str,
-    inputs: str | None, seed: int, discriminate: str | None, html: str | None, force: bool, profile: str,
+    model: str,
+    dump: str | None,
+    sample: int | None,
+    op: int | None,
+    element: tuple[int, ...] | None,
+    mode: str,
+    inputs: str | None,
+    seed: int,
+    discriminate: str | None,
+    html: str | None,
+    force: bool,
+    profile: str,
     as_json: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
     isolated: each operator is fed the dump's own inputs, so that one fault neither hides nor spreads.
@@ -100,9 +110,16 @@ def _discriminated(model: Any, samples: Any, found: Any, profile: Any, path: str
 
 
 def _work_out(
-    path: str, model: Any, profile: str, op: int | None, element: tuple[int, ...], inputs: str | None, seed: int,
-    *, as_json: bool,
-) -> int:  # fmt: skip
+    path: str,
+    model: Any,
+    profile: str,
+    op: int | None,
+    element: tuple[int, ...],
+    inputs: str | None,
+    seed: int,
+    *,
+    as_json: bool,
+) -> int:
     from tflq.diagnosis.findings import work_out
     from tflq.profiles import by_name
     from tflq.report.explain.element_document import element_report

@@ -11,12 +11,10 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 model_argument = click.argument("model", type=click.Path())
-profile_option = click.option(
-    "--profile", default="litert-ref", show_default=True, help="Whose arithmetic to compute."
-)  # fmt: skip
+profile_option = click.option("--profile", default="litert-ref", show_default=True, help="Whose arithmetic to compute.")
 python_option = click.option(
     "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
-)  # fmt: skip
+)
 
 
 def json_option(function: F) -> F:
@@ -36,7 +34,7 @@ DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tfli
 dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
 dump_inputs_option = click.option(
     "--inputs", metavar="SOURCE", help="The inputs that the device was fed, where the dump lacks them."
-)  # fmt: skip
+)
 sample_option = click.option(
     "--sample",
     default="all",
@@ -99,13 +97,21 @@ def limit_options(function: F) -> F:
     """--memory-limit and --work-limit."""
     for option in (
         click.option(
-            "--work-limit", type=click.IntRange(min=0), metavar="N", default=10**13, show_default=True,
+            "--work-limit",
+            type=click.IntRange(min=0),
+            metavar="N",
+            default=10**13,
+            show_default=True,
             help="Multiply-accumulates, or other passes of innermost loops, that a run may take.",
         ),
         click.option(
-            "--memory-limit", type=click.IntRange(min=0), metavar="BYTES", default=4 << 30, show_default=True,
+            "--memory-limit",
+            type=click.IntRange(min=0),
+            metavar="BYTES",
+            default=4 << 30,
+            show_default=True,
             help="Bytes that may be held at the same time, constants left out.",
         ),
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function

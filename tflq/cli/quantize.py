@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 @click.command("quantize")
 @model_argument
 @click.option(
-    "--calibration", required=True, metavar="PATH", type=click.Path(),
+    "--calibration",
+    required=True,
+    metavar="PATH",
+    type=click.Path(),
     help="Typical inputs: an .npz, .npy or folder of arrays or images.",
-)  # fmt: skip
+)
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The model to write.")
 @force_option
 @click.option(
@@ -33,24 +36,39 @@ if TYPE_CHECKING:
 @click.option("--input-type", metavar="TYPE", help="Of inputs, e.g. float32. [default: the recipe's, else the mode's]")
 @click.option("--output-type", metavar="TYPE", help="Of outputs. [default: the recipe's, else the mode's]")
 @click.option(
-    "--keep-float", multiple=True, metavar="OP",
+    "--keep-float",
+    multiple=True,
+    metavar="OP",
     help="Leave it in float: an index, tensor name, type or FIRST..LAST; repeatable.",
-)  # fmt: skip
+)
 @click.option(
-    "--budget", metavar="BOUNDS",
+    "--budget",
+    metavar="BOUNDS",
     help="Make the most sensitive operators less coarse: sqnr>=DB, agreement>=SHARE, bytes<=N, share<=SHARE of the "
     "multiply-accumulates, spared=int16x8 or float; several with commas.",
-)  # fmt: skip
+)
 @click.option("--sensitivity", is_flag=True, help="Also tell what each operator costs alone.")
 @scaling_options
 @python_option
 @click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
 @json_option
 def quantize_command(
-    model: str, calibration: str, output: str, force: bool, recipe: str, mode: str | None, input_type: str | None,
-    output_type: str | None, keep_float: tuple[str, ...], budget: str | None, sensitivity: bool, scaling: Any,
-    python: str | None, html: str | None, as_json: bool,
-) -> int:  # fmt: skip
+    model: str,
+    calibration: str,
+    output: str,
+    force: bool,
+    recipe: str,
+    mode: str | None,
+    input_type: str | None,
+    output_type: str | None,
+    keep_float: tuple[str, ...],
+    budget: str | None,
+    sensitivity: bool,
+    scaling: Any,
+    python: str | None,
+    html: str | None,
+    as_json: bool,
+) -> int:
     """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
 
     MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow.

@@ -25,9 +25,17 @@ from tflq.cli.output import say, say_document
 @python_option
 @json_option
 def record_command(
-    model: str, output: str, force: bool, against: str, all_tensors: bool, inputs: str | None, samples: int, seed: int,
-    python: str | None, as_json: bool,
-) -> int:  # fmt: skip
+    model: str,
+    output: str,
+    force: bool,
+    against: str,
+    all_tensors: bool,
+    inputs: str | None,
+    samples: int,
+    seed: int,
+    python: str | None,
+    as_json: bool,
+) -> int:
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
     A golden file of the same model is renewed without --force.

@@ -37,9 +37,17 @@ _WRITTEN = (".tflite", ".npz", ".expected.npz")
 @profile_option
 @json_option
 def reduce_command(
-    model: str, dump: str | None, check: str | None, output: str, force: bool, sample: int | None, inputs: str | None,
-    seed: int, profile: str, as_json: bool,
-) -> int:  # fmt: skip
+    model: str,
+    dump: str | None,
+    check: str | None,
+    output: str,
+    force: bool,
+    sample: int | None,
+    inputs: str | None,
+    seed: int,
+    profile: str,
+    as_json: bool,
+) -> int:
     """Shrink MODEL to the operators, then the element, then the values that still show a difference.
 
     Writes NAME.tflite; NAME.npz, a golden file with the inputs and, with --dump, the device's outputs; and
@@ -91,7 +99,7 @@ def _from_dump(model: Model, profile: Profile, path: str, sample: int | None, in
 
 def _from_check(
     model: Model, profile: Profile, check: str, sample: int | None, inputs: str | None, seed: int
-) -> Reduced:  # fmt: skip
+) -> Reduced:
     from tflq.diagnosis.reduction import reduce_check
     from tflq.errors import OptionError
     from tflq.runtimes.children import temporary_folder
@@ -123,7 +131,7 @@ def _command(command: str, name: str, whole: Model) -> Check:
         nothing = subprocess.DEVNULL
         with started(
             _filled(command, name), shell=True, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE
-        ) as child:  # fmt: skip
+        ) as child:
             _, printed = child.communicate()
         if model is whole and child.returncode not in (0, 1):
             said = printed.decode(errors="replace").strip().rpartition("\n")[2]

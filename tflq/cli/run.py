@@ -35,9 +35,19 @@ SHOWN = 10
 @limit_options
 @json_option
 def run_command(
-    model: str, given: tuple[str, ...], inputs: str | None, samples: int, seed: int, output: str | None,
-    all_tensors: bool, force: bool, profile: str, memory_limit: int, work_limit: int, as_json: bool,
-) -> int:  # fmt: skip
+    model: str,
+    given: tuple[str, ...],
+    inputs: str | None,
+    samples: int,
+    seed: int,
+    output: str | None,
+    all_tensors: bool,
+    force: bool,
+    profile: str,
+    memory_limit: int,
+    work_limit: int,
+    as_json: bool,
+) -> int:
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
     With several samples the names are preceded by s<k>_.
@@ -110,9 +120,15 @@ def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
 
 
 def _show(
-    model: Any, profile: str, output: str, arrays: dict[str, Any], promises: dict[str, Exactness], made: Inputs, *,
+    model: Any,
+    profile: str,
+    output: str,
+    arrays: dict[str, Any],
+    promises: dict[str, Exactness],
+    made: Inputs,
+    *,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     if as_json:
         from tflq.report.run.document import run_document
 

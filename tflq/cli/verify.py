@@ -25,9 +25,20 @@ from tflq.cli.output import say, say_document
 @force_option
 @json_option
 def verify_command(
-    model: str, against: str | None, golden: str | None, mode: str | None, inputs: str | None, samples: int, seed: int,
-    profile: str, python: str | None, all_operators: bool, junit: str | None, force: bool, as_json: bool,
-) -> int:  # fmt: skip
+    model: str,
+    against: str | None,
+    golden: str | None,
+    mode: str | None,
+    inputs: str | None,
+    samples: int,
+    seed: int,
+    profile: str,
+    python: str | None,
+    all_operators: bool,
+    junit: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
     """Compare MODEL's operators with a real runtime's, bit by bit.
 
     isolated: each operator is fed the runtime's own inputs, so that one fault neither hides nor spreads.

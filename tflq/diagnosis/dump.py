@@ -69,7 +69,7 @@ def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Du
 
 def load_dumps(
     model: Model, path: str | os.PathLike[str], sample: int | None = None, inputs: InputSource = None
-) -> tuple[Dump, ...]:  # fmt: skip
+) -> tuple[Dump, ...]:
     """Read all samples of a dump, or one: golden files and archives of entries s0_..., s1_... hold several.
 
     Types and shapes are held against the model's; entries that name no tensor are listed. `inputs`, one sample each,

@@ -103,7 +103,7 @@ class Group:
 
 def explain_operator(
     model: Model, dump: Dump, index: int, profile: Profile, others: Sequence[Dump] = ()
-) -> Explanation:  # fmt: skip
+) -> Explanation:
     """Score every hypothesis on all elements of the operator's results that the dump holds.
 
     `others` are further samples: what reproduces the first has to reproduce them, too. Of what does not, only the best
@@ -200,9 +200,8 @@ def results(device: Device, alone: Alone) -> Results:
 def fits(values: Results, alone: Alone) -> bool:
     """Whether all results that the dump holds are there, in their form."""
     return all(
-        t in values and values[t].shape == seen.shape and values[t].dtype == seen.dtype
-        for t, seen in alone.got.items()
-    )  # fmt: skip
+        t in values and values[t].shape == seen.shape and values[t].dtype == seen.dtype for t, seen in alone.got.items()
+    )
 
 
 def _digest(values: Results, alone: Alone) -> bytes | None:

@@ -101,9 +101,14 @@ class Findings:
 
 
 def investigate(
-    model: Model, samples: Sequence[Dump], profile: Profile, *, op: int | None = None, mode: str = "isolated",
+    model: Model,
+    samples: Sequence[Dump],
+    profile: Profile,
+    *,
+    op: int | None = None,
+    mode: str = "isolated",
     element: Index | None = None,
-) -> Findings:  # fmt: skip
+) -> Findings:
     """Hold all samples of a dump against a profile, and explain operator `op`, or the first that differs.
 
     `element` of it is worked out, or its first differing one.
@@ -131,7 +136,7 @@ def investigate(
 
 def _growths(
     found: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
-) -> tuple[Amplification, ...]:  # fmt: skip
+) -> tuple[Amplification, ...]:
     """How each of the first differences grows by itself, in the sample in which most of the operator's elements differ.
 
     End to end later operators differ through earlier ones, so that nothing is theirs alone.
@@ -147,9 +152,14 @@ def _growths(
 
 
 def _told(
-    found: Findings, model: Model, dump: Dump, others: Sequence[Dump], index: int, profile: Profile,
+    found: Findings,
+    model: Model,
+    dump: Dump,
+    others: Sequence[Dump],
+    index: int,
+    profile: Profile,
     element: Index | None,
-) -> Findings:  # fmt: skip
+) -> Findings:
     """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
     differences = found.operators[index].differences
     explanation = explain_operator(model, dump, index, profile, others) if differences else None
@@ -162,14 +172,12 @@ def _told(
         growth = amplify(model, dump, index, profile)
     elif element is not None:
         worked = _worked(alone, profile, _first_result(alone), element, explanation)
-    return replace(
-        found, explanation=explanation, divergence=divergence, element=worked, amplification=growth
-    )  # fmt: skip
+    return replace(found, explanation=explanation, divergence=divergence, element=worked, amplification=growth)
 
 
 def work_out(
     model: Model, inputs: Mapping[int, Array], profile: Profile, element: Index, op: int | None = None
-) -> Worked:  # fmt: skip
+) -> Worked:
     """An element of operator `op`, or of the one that makes the first graph output, in a run of the profile's own.
 
     `inputs` are the graph's, by tensor index.
@@ -220,9 +228,7 @@ def _worked(alone: Alone, profile: Profile, tensor: int, element: Index, explana
     return Worked(alone.index, tensor, trace, seen, other if other is not None and other.expected == seen else None)
 
 
-def _under(
-    alone: Alone, profile: Profile, cause: Hypothesis, tensor: int, element: Index
-) -> ElementTrace | None:  # fmt: skip
+def _under(alone: Alone, profile: Profile, cause: Hypothesis, tensor: int, element: Index) -> ElementTrace | None:
     """The element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
     named = (device for kind, name, device in hypotheses(alone, profile) if (kind, name) == (cause.kind, cause.name))
     device = next(named, None)

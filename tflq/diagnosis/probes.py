@@ -67,7 +67,7 @@ def _other(rng: np.random.Generator, value: Array, kind: int) -> Array:
 
 def random_values(
     rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...], kind: int, spread: float = 1.0
-) -> Array:  # fmt: skip
+) -> Array:
     """Codes that are all alike probable, or for odd kinds the lowest and highest only; reals of that deviation."""
     if dtype.kind == "f":
         return np.asarray(rng.normal(0.0, spread * (16 if kind % 2 else 1), shape), dtype)

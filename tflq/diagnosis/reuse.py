@@ -35,7 +35,7 @@ _HEAD, _PLACES = 64, 16
 
 def overwritten_by(
     model: Model, dump: Dump, profile: Profile, tensor: int, computed: Mapping[int, Array]
-) -> int | None:  # fmt: skip
+) -> int | None:
     """The later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
 
     `computed` are values of the tensors made before, and `tensor`'s own where it is known (of a graph input it is not).
@@ -111,7 +111,7 @@ def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> boo
 
 def _follows(
     model: Model, dump: Dump, profile: Profile, tensor: int, other: int, shared: slice, computed: Mapping[int, Array]
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
     between = _between(model, last_makers(model).get(tensor, -1), other)
     if not any(tensor in model.subgraphs[0].operators[index].inputs for index in between):
@@ -130,7 +130,7 @@ def _follows(
 
 def _computed(
     model: Model, profile: Profile, operators: Sequence[int], values: Mapping[int, Array]
-) -> dict[int, Array] | None:  # fmt: skip
+) -> dict[int, Array] | None:
     """What some operators make of `values`, by tensor index; None where one cannot be run or lacks an input."""
     part, numbers = cut(model, operators)
     if not all(numbers[i] in values for i in part.subgraphs[0].inputs):

@@ -16,9 +16,7 @@ def localize_samples(
     model: Model, dumps: Sequence[Dump], profile: Profile, mode: str = "isolated"
 ) -> tuple[tuple[Located, ...], ...]:
     """Every sample of a dump, its differences numbered by their sample."""
-    return tuple(
-        tuple(_of_sample(o, k) for o in localize(model, dump, profile, mode)) for k, dump in enumerate(dumps)
-    )  # fmt: skip
+    return tuple(tuple(_of_sample(o, k) for o in localize(model, dump, profile, mode)) for k, dump in enumerate(dumps))
 
 
 def over_samples(found: Sequence[Sequence[Located]]) -> tuple[Located, ...]:

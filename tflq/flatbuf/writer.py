@@ -188,8 +188,9 @@ class _Writer:
         if name not in members(field.target)[1:]:
             if self.drop_unknown:
                 return []
-            raise FormatError(f"{_brief(name)} is no known member of {field.target}, and cannot be carried over",
-                              field=field.name)  # fmt: skip
+            raise FormatError(
+                f"{_brief(name)} is no known member of {field.target}, and cannot be carried over", field=field.name
+            )
         number = members(field.target).index(name)
         return [(field.id - 1, _UNION_TYPE, number), (field.id, _OFFSET, self.table(layout(name), value))]
 

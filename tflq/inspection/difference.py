@@ -61,9 +61,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
     if _kind(expected) != _kind(got):
         return Difference(expected.size, 0, problem=f"element type: expected {expected.dtype}, got {got.dtype}")
     if expected.shape != got.shape:
-        return Difference(
-            expected.size, 0, problem=f"shape: expected {list(expected.shape)}, got {list(got.shape)}"
-        )  # fmt: skip
+        return Difference(expected.size, 0, problem=f"shape: expected {list(expected.shape)}, got {list(got.shape)}")
     apart = _unequal(expected, got)
     count = int(np.count_nonzero(apart))
     if not count:

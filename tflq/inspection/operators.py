@@ -150,9 +150,7 @@ def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
         return make_plan(alone, profile).steps[0]
 
 
-def _prepared(
-    model: Model, index: int, profile: Profile, op: str
-) -> tuple[Constants | None, Exactness | None, str]:  # fmt: skip
+def _prepared(model: Model, index: int, profile: Profile, op: str) -> tuple[Constants | None, Exactness | None, str]:
     """Constants, promise, and why there are none."""
     try:
         step = prepare_alone(model, index, profile)
@@ -184,9 +182,7 @@ def _options(operator: Operator) -> tuple[tuple[str, Any], ...]:
     record = operator.options or operator.options_2
     if record is None:
         return ()
-    return tuple(
-        (name, value) for name, value in record.fields.items() if isinstance(value, (bool, int, float, str))
-    )  # fmt: skip
+    return tuple((name, value) for name, value in record.fields.items() if isinstance(value, (bool, int, float, str)))
 
 
 def macs_of(op: str, tensors: Sequence[TensorSpec], operator: Operator) -> int:

@@ -79,9 +79,7 @@ def profile_effects(model: Source | Model, base: Profile, others: Sequence[Profi
     return Effects(target.facts, base.name, tuple(p.name for p in others), tuple(operators))
 
 
-def _effects(
-    model: Model, index: int, reference: dict[str, str] | str, others: Sequence[Profile]
-) -> Iterator[Effect]:  # fmt: skip
+def _effects(model: Model, index: int, reference: dict[str, str] | str, others: Sequence[Profile]) -> Iterator[Effect]:
     for profile in others:
         what = _difference(reference, _prints(model, index, profile))
         if what:

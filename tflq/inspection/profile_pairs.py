@@ -102,7 +102,7 @@ def _row(kernels: KernelTable, like: Kernel, form: Signature) -> Kernel | None:
 
 def _primitives(
     first: Profile, second: Profile, one: Kernel | None, other: Kernel | None, form: Signature
-) -> Iterator[Primitive]:  # fmt: skip
+) -> Iterator[Primitive]:
     if home(one) != home(other):
         yield Primitive("kernel", home(one), home(other))
     if one is None or other is None or not form.has_integers:

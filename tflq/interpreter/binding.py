@@ -42,9 +42,7 @@ def failure(op: str, index: int, phase: str, error: Exception) -> TflqError:
     return OperatorFailed(op, index, phase, f"{type(error).__name__}: {error}")
 
 
-def bind(
-    step: Step, arithmetic: Arithmetic, values: Sequence[Array | None], room: int | None = None
-) -> Prepared:  # fmt: skip
+def bind(step: Step, arithmetic: Arithmetic, values: Sequence[Array | None], room: int | None = None) -> Prepared:
     """Prepare with the shapes, and for shape operands the values, that the inputs have now, in `room` bytes."""
     reveal = step.kernel.shape_operands
     operands = tuple(

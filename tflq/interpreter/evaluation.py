@@ -71,9 +71,7 @@ def inputs_of(plan: Plan, step: Step, values: Mapping[int, Array]) -> list[Array
     return [values.get(tensor, constants[tensor]) for tensor in step.inputs]
 
 
-def bound(
-    plan: Plan, step: Step, state: State, values: Sequence[Array | None], room: int | None = None
-) -> Prepared:  # fmt: skip
+def bound(plan: Plan, step: Step, state: State, values: Sequence[Array | None], room: int | None = None) -> Prepared:
     """The step's prepared form, bound now if its shapes were not known before; bindings are kept for equal shapes.
 
     Preparing may take `room` bytes.

@@ -31,7 +31,7 @@ NO_OPTIONS = Record("", _Zeros())
 
 def node_of(
     model: Model, operands: Sequence[Operand], index: int, operator: Operator, around: Surroundings, room: int
-) -> Node:  # fmt: skip
+) -> Node:
     """The operator of that index, on the subgraph's operands, to be prepared in `room` bytes."""
     if not 0 <= operator.opcode_index < len(model.operator_codes):
         raise ModelError("operator code out of range", index=index, got=operator.opcode_index)

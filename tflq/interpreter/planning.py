@@ -28,9 +28,14 @@ from tflq.profiles import Profile
 
 
 def make_plan(
-    model: Model, profile: Profile, subgraph: int = 0, input_shapes: Mapping[int, Shape | None] | None = None,
-    memory_limit: int = DEFAULT_MEMORY, work_limit: int = DEFAULT_WORK, program: Program | None = None,
-) -> Plan:  # fmt: skip
+    model: Model,
+    profile: Profile,
+    subgraph: int = 0,
+    input_shapes: Mapping[int, Shape | None] | None = None,
+    memory_limit: int = DEFAULT_MEMORY,
+    work_limit: int = DEFAULT_WORK,
+    program: Program | None = None,
+) -> Plan:
     """Bind `model`'s subgraph under `profile`, within the limits.
 
     `input_shapes` replaces shapes of graph inputs, by tensor index; None stands for a shape that only the run can tell.
@@ -96,14 +101,20 @@ def make_plan(
 def _check_start(step: Step, operand: Operand, is_input: bool, shape: Shape) -> None:
     """Refuse an operator that gives another shape to a tensor which has a value before the model runs."""
     if (is_input or operand.is_variable) and shape != operand.shape:
-        step.node.refuse("writes to an input or a variable of another shape", operand, expected=list(operand.shape),
-                         got=list(shape))  # fmt: skip
+        step.node.refuse(
+            "writes to an input or a variable of another shape", operand, expected=list(operand.shape), got=list(shape)
+        )
 
 
 def _step(
-    program: Program, operands: Sequence[Operand], known: Sequence[bool], index: int, operator: Operator,
-    last_uses: tuple[int, ...], estimate: Estimate,
-) -> Step:  # fmt: skip
+    program: Program,
+    operands: Sequence[Operand],
+    known: Sequence[bool],
+    index: int,
+    operator: Operator,
+    last_uses: tuple[int, ...],
+    estimate: Estimate,
+) -> Step:
     """The step, whose work and calls are counted in `estimate`."""
     around = Surroundings(program)
     node = node_of(program.model, operands, index, operator, around, estimate.room)
@@ -122,7 +133,7 @@ def _step(
     dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
     step = Step(
         index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses, dtypes, promise, estimate.held
-    )  # fmt: skip
+    )
     estimate.call(step, around)
     return step
 
@@ -143,8 +154,12 @@ def _kernel(profile: Profile, node: Node) -> Kernel:
     if kernel is None:
         names = " ".join("none" if t is None else t.label for t in inputs) + " -> " + " ".join(t.label for t in outputs)
         raise UnsupportedError(
-            node.op, version=node.version, types=names, index=node.index, profile=profile.name,
+            node.op,
+            version=node.version,
+            types=names,
+            index=node.index,
+            profile=profile.name,
             reason=f"inputs {list(sparse)} are stored sparsely" if sparse else "",
             nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
-        )  # fmt: skip
+        )
     return kernel

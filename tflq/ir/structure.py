@@ -40,15 +40,19 @@ def check_graph(model: Model, graph: Subgraph, place: str = "") -> None:
     for position, operator in enumerate(graph.operators):
         if not 0 <= operator.opcode_index < len(model.operator_codes):
             raise ModelError(
-                f"{place}operator code index out of range", index=position,
-                expected=f"below {len(model.operator_codes)}", got=operator.opcode_index,
-            )  # fmt: skip
+                f"{place}operator code index out of range",
+                index=position,
+                expected=f"below {len(model.operator_codes)}",
+                got=operator.opcode_index,
+            )
         for index in _operands(operator):
             if not -1 <= index < len(graph.tensors):
                 raise ModelError(
-                    f"{place}tensor index out of range", index=position, expected=f"below {len(graph.tensors)}",
+                    f"{place}tensor index out of range",
+                    index=position,
+                    expected=f"below {len(graph.tensors)}",
                     got=index,
-                )  # fmt: skip
+                )
 
 
 def _operands(operator: Operator) -> Iterable[int]:

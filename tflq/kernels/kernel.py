@@ -156,7 +156,7 @@ class Node:
 
     def refuse(
         self, reason: str, operand: Operand | None = None, *, expected: object = None, got: object = None
-    ) -> NoReturn:  # fmt: skip
+    ) -> NoReturn:
         """Raise a ModelError that names this operator, and `operand` where given."""
         tensor = "" if operand is None else operand.name or f"#{operand.index}"
         raise ModelError(reason, op=self.op, index=self.index, tensor=tensor, expected=expected, got=got)
@@ -171,7 +171,7 @@ class Node:
 
     def check(
         self, holds: bool, reason: str, operand: Operand | None = None, *, expected: object = None, got: object = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Refuse the node unless `holds`."""
         if not holds:
             self.refuse(reason, operand, expected=expected, got=got)

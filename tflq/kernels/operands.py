@@ -10,7 +10,7 @@ def require_same_type(node: Node, first: Operand, *others: Operand) -> None:
     for operand in others:
         node.check(
             operand.type == first.type, "element type", operand, expected=first.type.label, got=operand.type.label
-        )  # fmt: skip
+        )
 
 
 def require_same_quantization(node: Node, first: Operand, *others: Operand) -> None:
@@ -18,9 +18,12 @@ def require_same_quantization(node: Node, first: Operand, *others: Operand) -> N
     for operand in others:
         node.check(operand.scale == first.scale, "scale", operand, expected=first.scale, got=operand.scale)
         node.check(
-            operand.zero_point == first.zero_point, "zero point", operand,
-            expected=first.zero_point, got=operand.zero_point,
-        )  # fmt: skip
+            operand.zero_point == first.zero_point,
+            "zero point",
+            operand,
+            expected=first.zero_point,
+            got=operand.zero_point,
+        )
 
 
 def require_zero_point_zero(node: Node, *operands: Operand) -> None:

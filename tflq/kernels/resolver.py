@@ -12,9 +12,7 @@ from tflq.kernels.table import KernelTable
 _UNLIMITED = 99
 
 
-def registered(
-    base: KernelTable, highest: Mapping[str, int], known: Callable[[Kernel], Kernel | None]
-) -> KernelTable:  # fmt: skip
+def registered(base: KernelTable, highest: Mapping[str, int], known: Callable[[Kernel], Kernel | None]) -> KernelTable:
     """The operators of `base` that `highest` names, in the versions up to its; of their rows what `known` leaves.
 
     Custom operators stay.

@@ -15,9 +15,18 @@ from tflq.ir import TensorType
 ANY = "any"
 #: Signed and unsigned integers of all widths.
 INTEGERS = (
-    TensorType.INT2, TensorType.INT4, TensorType.UINT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16,
-    TensorType.UINT16, TensorType.INT32, TensorType.UINT32, TensorType.INT64, TensorType.UINT64,
-)  # fmt: skip
+    TensorType.INT2,
+    TensorType.INT4,
+    TensorType.UINT4,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.UINT16,
+    TensorType.INT32,
+    TensorType.UINT32,
+    TensorType.INT64,
+    TensorType.UINT64,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

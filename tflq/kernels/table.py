@@ -94,9 +94,13 @@ def catalogue(package: str, files: Mapping[str, str]) -> KernelTable:
 
 
 def find(
-    kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType],
+    kernels: KernelTable,
+    op: str,
+    version: int,
+    inputs: Sequence[TensorType | None],
+    outputs: Sequence[TensorType],
     sparse: tuple[int, ...] = (),
-) -> Kernel | None:  # fmt: skip
+) -> Kernel | None:
     """The first row that accepts the operator, or None."""
     rows = kernels.get(op, ())
     return next((k for k in rows if k.sparse == sparse and k.accepts(version, inputs, outputs)), None)
@@ -104,7 +108,7 @@ def find(
 
 def nearest(
     kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
-) -> str:  # fmt: skip
+) -> str:
     """The supported form that is closest to the one asked for, in words; empty where the operator is unknown."""
     rows = kernels.get(op, ())
     if not rows:

@@ -57,9 +57,7 @@ def _version(model: Model, finding: Finding) -> Model:
     graph = site.graph
     operators = list(graph.operators)
     operators[site.index] = replace(site.operator, opcode_index=number)
-    return _with_graph(
-        replace(model, operator_codes=codes), site.subgraph, replace(graph, operators=tuple(operators))
-    )  # fmt: skip
+    return _with_graph(replace(model, operator_codes=codes), site.subgraph, replace(graph, operators=tuple(operators)))
 
 
 def _with_code(codes: tuple[OperatorCode, ...], code: OperatorCode) -> tuple[tuple[OperatorCode, ...], int]:

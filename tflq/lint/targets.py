@@ -18,11 +18,25 @@ from tflq.profiles import Profile, by_name
 #: Operators that CMSIS-NN's kernels take in the place of tflite-micro's own, none of them for uint8.
 CMSIS_NN = frozenset(
     (
-        "ADD", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "MAXIMUM",
-        "MAX_POOL_2D", "MINIMUM", "MUL", "PAD", "PADV2", "SOFTMAX", "SVDF", "TRANSPOSE", "TRANSPOSE_CONV",
+        "ADD",
+        "AVERAGE_POOL_2D",
+        "BATCH_MATMUL",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "FULLY_CONNECTED",
+        "MAXIMUM",
+        "MAX_POOL_2D",
+        "MINIMUM",
+        "MUL",
+        "PAD",
+        "PADV2",
+        "SOFTMAX",
+        "SVDF",
+        "TRANSPOSE",
+        "TRANSPOSE_CONV",
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
     )
-)  # fmt: skip
+)
 
 
 def refused(profile: Profile, site: Site) -> Iterator[Breach]:

@@ -15,10 +15,17 @@ from tflq.quantization.scheme.versions import NEEDED
 #: Operators whose versions are looked at: those that converters themselves number rightly.
 CHECKED = frozenset(
     {
-        "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "GATHER", "MAX_POOL_2D", "MUL", "SVDF",
+        "AVERAGE_POOL_2D",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "FULLY_CONNECTED",
+        "GATHER",
+        "MAX_POOL_2D",
+        "MUL",
+        "SVDF",
         "TRANSPOSE",
     }
-)  # fmt: skip
+)
 
 
 def needed_version(site: Site) -> int:

@@ -161,9 +161,17 @@ def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int
 
 @compiled
 def _walk(
-    matrix: Array, start: Int, first: Int, last: Int, up: Array, down: Array, bound: Real, low: Real, high: Real,
+    matrix: Array,
+    start: Int,
+    first: Int,
+    last: Int,
+    up: Array,
+    down: Array,
+    bound: Real,
+    low: Real,
+    high: Real,
     limit: Real,
-) -> tuple[Int, Real]:  # fmt: skip
+) -> tuple[Int, Real]:
     """From `first` to where the run from `start` has to end, but not beyond `last`.
 
     The caller guarantees: 0 <= `first` <= `last` <= rows of `matrix`; `up` and `down` have an element for every column.

@@ -107,15 +107,20 @@ def _longer(keys: Bytes, length: int) -> Hashes:
     v = (v[0] + first, v[1])
     w = (first + v[0], w[1])
     x, y, z, v, w = _block(keys, length - 64, x, y, z, v, w, multiplier, np.uint64(9))
-    return _join(
-        _join(v[0], w[0], multiplier) + _mix(y) * _K0 + z, _join(v[1], w[1], multiplier) + x, multiplier
-    )  # fmt: skip
+    return _join(_join(v[0], w[0], multiplier) + _mix(y) * _K0 + z, _join(v[1], w[1], multiplier) + x, multiplier)
 
 
 def _block(
-    keys: Bytes, place: int, x: Hashes, y: Hashes, z: Hashes, v: Pair, w: Pair, multiplier: Hashes | np.uint64,
+    keys: Bytes,
+    place: int,
+    x: Hashes,
+    y: Hashes,
+    z: Hashes,
+    v: Pair,
+    w: Pair,
+    multiplier: Hashes | np.uint64,
     weight: np.uint64,
-) -> tuple[Hashes, Hashes, Hashes, Pair, Pair]:  # fmt: skip
+) -> tuple[Hashes, Hashes, Hashes, Pair, Pair]:
     """64 bytes; x and z change places."""
     x = _rotate(x + y + v[0] + _words(keys, place + 8), 37) * multiplier
     y = _rotate(y + v[1] + _words(keys, place + 48), 42) * multiplier

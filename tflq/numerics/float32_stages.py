@@ -74,9 +74,7 @@ def _per_channel(values: Array, channels: int) -> Array:
 
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
-def _even_rows(
-    accumulator: Array, out: Array, bias: Array, real: Array, zero_point: Int, low: Int, high: Int
-) -> None:  # fmt: skip
+def _even_rows(accumulator: Array, out: Array, bias: Array, real: Array, zero_point: Int, low: Int, high: Int) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
@@ -96,7 +94,7 @@ def _even_rows(
 @compiled
 def _exact_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Array, shift: Array, zero_point: Int, low: Int, high: Int
-) -> None:  # fmt: skip
+) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
@@ -114,9 +112,16 @@ def _exact_rows(
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _short_rows(
-    accumulator: Array, out: Array, bias: Array, mantissa: Array, left: Array, right: Array, zero_point: Int, low: Int,
+    accumulator: Array,
+    out: Array,
+    bias: Array,
+    mantissa: Array,
+    left: Array,
+    right: Array,
+    zero_point: Int,
+    low: Int,
     high: Int,
-) -> None:  # fmt: skip
+) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """

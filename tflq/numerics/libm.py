@@ -29,10 +29,7 @@ Floats = NDArray[np.float32]
 #: Shorter arrays cost less through ctypes than the compiling of a loop does.
 _SHORT = 1024
 
-_LIBRARIES = {
-    "win32": ("ucrtbase", "msvcrt"),
-    "darwin": ("libSystem.dylib", "/usr/lib/libSystem.B.dylib"),
-}
+_LIBRARIES = {"win32": ("ucrtbase", "msvcrt"), "darwin": ("libSystem.dylib", "/usr/lib/libSystem.B.dylib")}
 
 
 @cache

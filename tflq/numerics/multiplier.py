@@ -71,7 +71,7 @@ def quantize_multiplier_single_rounding(real: float) -> Multiplier:
 
 def quantize_multiplier_smaller_than_one_exp(
     real: float, quantize: QuantizeMultiplier = quantize_multiplier
-) -> Multiplier:  # fmt: skip
+) -> Multiplier:
     """The fixed-point form, shift <= 0, of a real multiplier in (0, 1); anything else aborts there.
 
     Just below 1 the mantissa rounds up to 1.0, whose shift of 1 aborts as well.
@@ -85,9 +85,7 @@ def quantize_multiplier_smaller_than_one_exp(
     return multiplier
 
 
-def quantize_multiplier_greater_than_one(
-    real: float, quantize: QuantizeMultiplier = quantize_multiplier
-) -> Multiplier:  # fmt: skip
+def quantize_multiplier_greater_than_one(real: float, quantize: QuantizeMultiplier = quantize_multiplier) -> Multiplier:
     """The fixed-point form, shift >= 0, of a real multiplier above 1; anything else aborts there.
 
     Source: QuantizeMultiplierGreaterThanOne; r1.15 and LiteRT 2.3 agree.

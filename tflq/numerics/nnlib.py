@@ -72,7 +72,7 @@ def step_divided(x: Float) -> Float:
 
 def quantize_adjust_range(
     low: Float, high: Float, floor: Float = FLOOR_2018, step: Step = step_two_term
-) -> AdjustedRange:  # fmt: skip
+) -> AdjustedRange:
     """The range [low, high] (float32), made to hold 0, then widened at one end so that -low / step is an integer.
 
     The end that has to move less is moved, unless the zero point would become 0 or 255.

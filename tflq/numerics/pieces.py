@@ -62,9 +62,7 @@ class InPieces(Compiled[..., None]):
             yield piece
 
 
-def in_pieces(
-    work: Work = 1, /, *, step: int | str = 1, **axes: str
-) -> Callable[[Compiled[..., None]], InPieces]:  # fmt: skip
+def in_pieces(work: Work = 1, /, *, step: int | str = 1, **axes: str) -> Callable[[Compiled[..., None]], InPieces]:
     """Declare that calls of a compiled function may be cut, and how; goes above `@compiled`.
 
     `axes` gives a letter for each axis that may be cut, by parameter: `@in_pieces(x="nr", out="nr", scale="r")` for x

@@ -37,7 +37,7 @@ def tanh_int8(centred: Ints32, radius: int, rescale: Rescale) -> NDArray[np.int8
 
 def _by_fixed_point(
     centred: Ints32, radius: int, rescale: Rescale, function: Callable[..., None], fraction: int, zero_point: int
-) -> NDArray[np.int8]:  # fmt: skip
+) -> NDArray[np.int8]:
     result = np.empty(centred.shape, np.int32)
     function(rescale(centred), INPUT_INTEGER_BITS, 32, result)
     divide: Any = rounding_divide_by_pot

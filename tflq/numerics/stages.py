@@ -50,9 +50,7 @@ class OutputStage(Protocol):
         """Scale `accumulator` (int32 or int64, channels last). The result is not clamped: it wraps as int32 does."""
         ...
 
-    def narrow(
-        self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int
-    ) -> None:  # fmt: skip
+    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels.
 
         `bias` has length 1 or C, or is `repeated`, which is fastest. `out` is contiguous.
@@ -169,9 +167,20 @@ class _FixedPoint:
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _double_rounding_rows(
-    accumulator: Array, out: Array, bias: Array, mantissa: Ints32, left: Array, offset: Array, below: Array,
-    right: Array, zero_point: Int, low: Int, high: Int, shifts_left: bool, is_short: bool,
-) -> None:  # fmt: skip
+    accumulator: Array,
+    out: Array,
+    bias: Array,
+    mantissa: Ints32,
+    left: Array,
+    offset: Array,
+    below: Array,
+    right: Array,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    shifts_left: bool,
+    is_short: bool,
+) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
@@ -194,7 +203,7 @@ def _double_rounding_rows(
 @compiled
 def _single_rounding_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
-) -> None:  # fmt: skip
+) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
@@ -213,7 +222,7 @@ def _single_rounding_rows(
 @compiled
 def _wide_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
-) -> None:  # fmt: skip
+) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
@@ -232,7 +241,7 @@ def _wide_rows(
 @compiled
 def _float_rounding_rows(
     accumulator: Array, out: Array, bias: Array, real: Reals, zero_point: Int, low: Int, high: Int, wraps: bool
-) -> None:  # fmt: skip
+) -> None:
     """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """

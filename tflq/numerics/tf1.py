@@ -56,9 +56,13 @@ class LeakyRelu:
 
     @classmethod
     def of(
-        cls, input_scale: np.float32, input_zero_point: int, output_scale: np.float32, output_zero_point: int,
+        cls,
+        input_scale: np.float32,
+        input_zero_point: int,
+        output_scale: np.float32,
+        output_zero_point: int,
         alpha: np.float32,
-    ) -> LeakyRelu:  # fmt: skip
+    ) -> LeakyRelu:
         """The node prepared. The real multiplier, scale**2 / output scale in float32, has to be in (0, 1)."""
         ratio = np.float32(alpha) / np.float32(input_scale)
         code = half_away(float(np.float32(input_zero_point) + ratio))

@@ -23,9 +23,14 @@ class Fault:
 
 _REFERENCE = ("litert-ref", "tflite-2.14-ref", "litert-ref-arm64", "tflite-2.14-ref-arm64")
 _OPTIMIZED = (
-    "litert-opt", "litert-xnnpack", "tflite-2.14-opt",
-    "litert-opt-arm64", "litert-xnnpack-arm64", "litert-xnnpack-arm64-a53", "tflite-2.14-opt-arm64",
-)  # fmt: skip
+    "litert-opt",
+    "litert-xnnpack",
+    "tflite-2.14-opt",
+    "litert-opt-arm64",
+    "litert-xnnpack-arm64",
+    "litert-xnnpack-arm64-a53",
+    "tflite-2.14-opt-arm64",
+)
 _LITERT = (*_REFERENCE, *_OPTIMIZED)
 _2_14 = ("tflite-2.14-ref", "tflite-2.14-opt", "tflite-2.14-ref-arm64", "tflite-2.14-opt-arm64")
 _CMSIS_NN = ("tflm-cmsis-nn", "tflm-cmsis-nn-single")

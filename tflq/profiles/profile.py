@@ -32,9 +32,13 @@ class Profile:
     kernels: KernelTable
 
     def derive(
-        self, name: str, source: Source | None = None, arithmetic: Arithmetic | None = None,
-        kernels: Mapping[str, Rows] = _NONE, without: Collection[str] = (),
-    ) -> Profile:  # fmt: skip
+        self,
+        name: str,
+        source: Source | None = None,
+        arithmetic: Arithmetic | None = None,
+        kernels: Mapping[str, Rows] = _NONE,
+        without: Collection[str] = (),
+    ) -> Profile:
         """A profile like this one but for what is given: rows of `kernels` come before its own and replace those of
         the same types; the operators in `without` are left out.
         """

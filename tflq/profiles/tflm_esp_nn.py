@@ -12,6 +12,5 @@ from dataclasses import replace
 from tflq.profiles.tflm import TFLM
 
 TFLM_ESP_NN = TFLM.derive(
-    name="tflm-esp-nn",
-    source=replace(TFLM.source, resolver="ESP-NN d45b843 kernels", cpu="any, in C"),
+    name="tflm-esp-nn", source=replace(TFLM.source, resolver="ESP-NN d45b843 kernels", cpu="any, in C")
 )

@@ -57,9 +57,10 @@ class Frontier:
         kept = [index for index, operator in enumerate(graph.operators) if id(operator) in needed]
         operators = tuple(graph.operators[index] for index in kept)
         model = replace(
-            model, subgraphs=(replace(graph, outputs=(), operators=operators), *model.subgraphs[1:]),
+            model,
+            subgraphs=(replace(graph, outputs=(), operators=operators), *model.subgraphs[1:]),
             signature_defs=None,
-        )  # fmt: skip
+        )
         self._place = {index: place for place, index in enumerate(kept)}
         self._read = {t for operator in operators for t in operator.inputs}
         self._store, self._done = store, 0

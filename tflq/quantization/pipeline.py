@@ -78,10 +78,14 @@ class Result:
 
 
 def quantize(
-    model: Source | Model | Any, calibration: CalibrationSource | Calibration,
-    recipe: Recipe | str | os.PathLike[str] = "balanced", progress: Progress | None = None, *,
-    sensitivity: bool = False, python: str | None = None,
-) -> Result:  # fmt: skip
+    model: Source | Model | Any,
+    calibration: CalibrationSource | Calibration,
+    recipe: Recipe | str | os.PathLike[str] = "balanced",
+    progress: Progress | None = None,
+    *,
+    sensitivity: bool = False,
+    python: str | None = None,
+) -> Result:
     """Quantize a float model.
 
     `model` is a path, the bytes of a file or a Model, or what TensorFlow has to convert first (`float_model`);
@@ -117,11 +121,17 @@ def quantize(
     comparison = _compared(source, built, result, judging)
     floats = task.floats
     report = Report(
-        recipe, ranking, comparison, 0 if judging is samples else comparison.samples,
-        check(result, source, judging), _remarks(floats, built.kept_float),
-        _remarks(floats, built.assignment.notes), _remarks(floats, spared),
-        tuple(replace(s, operator=floats.origins[s.operator]) for s in costs), outlying_samples,
-    )  # fmt: skip
+        recipe,
+        ranking,
+        comparison,
+        0 if judging is samples else comparison.samples,
+        check(result, source, judging),
+        _remarks(floats, built.kept_float),
+        _remarks(floats, built.assignment.notes),
+        _remarks(floats, spared),
+        tuple(replace(s, operator=floats.origins[s.operator]) for s in costs),
+        outlying_samples,
+    )
     return Result(result, report)
 
 

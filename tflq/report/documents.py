@@ -9,9 +9,7 @@ from tflq.api.subject import ModelFacts
 from tflq.inspection.constants import Constants
 from tflq.kernels.exactness import Exactness
 
-VERIFY, INSPECT, RECORD, RUN, ERROR = (
-    f"tflq/{kind}/1" for kind in ("verify", "inspect", "record", "run", "error")
-)  # fmt: skip
+VERIFY, INSPECT, RECORD, RUN, ERROR = (f"tflq/{kind}/1" for kind in ("verify", "inspect", "record", "run", "error"))
 
 
 def model_document(facts: ModelFacts) -> dict[str, Any]:

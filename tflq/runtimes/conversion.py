@@ -70,9 +70,10 @@ def _converted(source: str, folder: Path, python: str | None) -> bytes:
         words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
     if status == MISSING:
         raise RuntimeMissing(
-            "tensorflow", f"{words}; {source} is converted by TensorFlow: install the extra `tensorflow`, or name a "
-            f"Python that has it ({chosen})"
-        )  # fmt: skip
+            "tensorflow",
+            f"{words}; {source} is converted by TensorFlow: install the extra `tensorflow`, or name a "
+            f"Python that has it ({chosen})",
+        )
     if status or not out.is_file():
         raise RuntimeFailed("tensorflow", f"cannot convert {source}: {words}")
     return out.read_bytes()

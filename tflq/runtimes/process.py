@@ -56,9 +56,12 @@ class ProcessRuntime:
 
     def _write_job(self, file: IO[bytes], models: Sequence[bytes], samples: Sequence[Sample]) -> None:
         job = {
-            "adapter": self.adapter, "resolver": self.resolver, "threads": self.threads, "models": len(models),
+            "adapter": self.adapter,
+            "resolver": self.resolver,
+            "threads": self.threads,
+            "models": len(models),
             "samples": [len(sample) for sample in samples],
-        }  # fmt: skip
+        }
         entries = {"job": np.frombuffer(json.dumps(job).encode(), np.uint8)}
         entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models)}
         for s, sample in enumerate(samples):
@@ -78,7 +81,7 @@ class ProcessRuntime:
         try:
             with started(
                 [python, str(CHILD)], stdin=subprocess.PIPE, stdout=answer, stderr=printed, env=environment
-            ) as child:  # fmt: skip
+            ) as child:
                 Thread(target=_feed, args=(child.stdin, job), daemon=True).start()
                 return child.wait(self.timeout)
         except subprocess.TimeoutExpired:

@@ -58,9 +58,7 @@ def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) 
     yield from _one_channel(model, sample[0], places, (first,), (first, *whole, box[-1]))
 
 
-def window_of(
-    model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]
-) -> Selection | None:  # fmt: skip
+def window_of(model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]) -> Selection | None:
     """The rows and columns of the input that the box reads, None where some lie outside."""
     graph, options = model.subgraphs[0], operator.options
     if options is None or len(box) != 4:
@@ -83,7 +81,7 @@ def window_of(
 
 def edge_of(
     model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]
-) -> Iterator[tuple[Selection, Selection]]:  # fmt: skip
+) -> Iterator[tuple[Selection, Selection]]:
     """Input and output ranges around the box for which padding SAME pads what it padded before.
 
     On the other side of the range it pads, too, where there was data: elements that read it come out otherwise.

@@ -115,9 +115,12 @@ def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
 
     intermediates = None if operator.intermediates is None else of(operator.intermediates)
     return replace(
-        operator, inputs=of(operator.inputs), outputs=of(operator.outputs), intermediates=intermediates,
+        operator,
+        inputs=of(operator.inputs),
+        outputs=of(operator.outputs),
+        intermediates=intermediates,
         debug_metadata_index=-1,
-    )  # fmt: skip
+    )
 
 
 def _is_computed(model: Model, graph: Subgraph, tensor: int) -> bool:

@@ -25,8 +25,11 @@ def with_constant(model: Model, tensor: int, value: Array) -> Model:
     data = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
     spec = replace(
         model.subgraphs[0].tensors[tensor],
-        shape=value.shape, buffer=len(model.buffers), shape_signature=None, sparsity=None,
-    )  # fmt: skip
+        shape=value.shape,
+        buffer=len(model.buffers),
+        shape_signature=None,
+        sparsity=None,
+    )
     return with_tensor(replace(model, buffers=(*model.buffers, Buffer(data))), tensor, spec)
 
 

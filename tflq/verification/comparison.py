@@ -192,9 +192,14 @@ class _Alone:
         return values
 
     def _run(
-        self, plan: Plan, sample: Sequence[Array], k: int, observation: Observation, variables: dict[int, Array],
+        self,
+        plan: Plan,
+        sample: Sequence[Array],
+        k: int,
+        observation: Observation,
+        variables: dict[int, Array],
         found: _Found,
-    ) -> None:  # fmt: skip
+    ) -> None:
         state = State()
         for position, tensor in enumerate(self.tensors):
             if tensor in variables:
@@ -282,9 +287,13 @@ def _operators(model: Model, found: Sequence[_Found]) -> tuple[OperatorResult, .
 
 
 def _tensor(
-    spec: TensorSpec, index: int, differences: Sequence[Difference], reason: str = "",
-    shape: tuple[int, ...] | None = None, promise: Exactness | None = None,
-) -> TensorResult:  # fmt: skip
+    spec: TensorSpec,
+    index: int,
+    differences: Sequence[Difference],
+    reason: str = "",
+    shape: tuple[int, ...] | None = None,
+    promise: Exactness | None = None,
+) -> TensorResult:
     return TensorResult(
         index=index,
         name=spec.name or "",

@@ -34,12 +34,17 @@ _ENTRY = re.compile(r"s(?P<sample>\d{1,9})_(?P<kind>in|out|t)(?P<index>\d{1,9})(
 _ABSENT = 1000
 #: Types of what the provenance says; a tuple of one stands for lists.
 _FACTS: Mapping[str, type | tuple[type]] = {
-    "model_sha256": str, "runtime": dict, "samples": int, "tensors": bool, "notes": (str,),
-}  # fmt: skip
+    "model_sha256": str,
+    "runtime": dict,
+    "samples": int,
+    "tensors": bool,
+    "notes": (str,),
+}
 _RUNTIME: Mapping[str, type | tuple[type]] = {
     **dict.fromkeys(("name", "package", "version", "resolver", "python", "numpy", "platform", "delegate"), str),
-    "threads": int, "delegated": (int,),
-}  # fmt: skip
+    "threads": int,
+    "delegated": (int,),
+}
 _EMPTY: Mapping[int, Array] = MappingProxyType({})
 
 
@@ -84,9 +89,14 @@ class Golden:
     def _provenance(self) -> str:
         runtime = asdict(self.runtime) if isinstance(self.runtime, Description) else dict(self.runtime)
         facts = {
-            "format": FORMAT, "model_sha256": self.model_sha256, "runtime": runtime, "inputs": asdict(self.inputs),
-            "samples": len(self.observations), "tensors": self.tensors, "notes": list(self.notes),
-        }  # fmt: skip
+            "format": FORMAT,
+            "model_sha256": self.model_sha256,
+            "runtime": runtime,
+            "inputs": asdict(self.inputs),
+            "samples": len(self.observations),
+            "tensors": self.tensors,
+            "notes": list(self.notes),
+        }
         return json.dumps(facts, sort_keys=True)
 
 

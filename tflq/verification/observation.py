@@ -32,7 +32,7 @@ def observe(subject: Subject, runtime: Runtime, inputs: Inputs, *, all_tensors: 
         observations.append(Observation(sample, execution.outputs[0][k], MappingProxyType(seen)))
     golden = Golden(
         tuple(observations), all_tensors, inputs.facts, execution.description, model_sha256=subject.facts.sha256
-    )  # fmt: skip
+    )
     return golden if not all_tensors else _with_notes(subject, golden)
 
 

@@ -119,9 +119,14 @@ def record(
 
 
 def _expectation(
-    target: Subject, against: Against, inputs: InputSource, samples: int, seed: int, python: str | None,
+    target: Subject,
+    against: Against,
+    inputs: InputSource,
+    samples: int,
+    seed: int,
+    python: str | None,
     progress: Progress,
-) -> tuple[Golden, str]:  # fmt: skip
+) -> tuple[Golden, str]:
     """What to compare with, and the path of the golden file it came from, if any."""
     if isinstance(against, Golden) or _is_path(against):
         if inputs is not None or python is not None:

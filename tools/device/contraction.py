@@ -122,7 +122,7 @@ def _sums(site: Site, device: Device, codes: Ints, weights: Ints, down: Axis, ac
 @numba.njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _accumulate(
     x: Any, w: Any, start: Any, outside: int, down: Axis, across: Axis, low: int, high: int, out: Any
-) -> None:  # fmt: skip
+) -> None:
     """out[n, oy, ox, o] = start[o] and, tap by tap, x * w, held inside [low, high] after each; taps outside count
     `outside` * w.
     """

@@ -71,9 +71,7 @@ def leaky_relu(site: Site, device: Device, x: Array) -> Array:
     else:
         above, below = np.float64(operand.scale / y.scale), np.float64(operand.scale * alpha / y.scale)
     sign = -1 if below < 0 else 1
-    results = np.where(
-        centred >= 0, _product(centred, above, device), sign * _product(centred, abs(below), device)
-    )  # fmt: skip
+    results = np.where(centred >= 0, _product(centred, above, device), sign * _product(centred, abs(below), device))
     return written(results, site, device)
 
 

@@ -87,10 +87,22 @@ def judged(case: Case) -> Judged:
     if found is not None and len(exact) > 1 and case.kind in ("listed", "profile"):
         left = left_over(case, chosen, dumps[findings.sample or 0], found)
     return Judged(
-        case.number, case.kind, case.mistake, case.model.stem, case.profile, case.site.index, case.site.op,
-        case.site.type, case.partial, case.changed, first, "same" if found is None else found.verdict, exact, left,
+        case.number,
+        case.kind,
+        case.mistake,
+        case.model.stem,
+        case.profile,
+        case.site.index,
+        case.site.op,
+        case.site.type,
+        case.partial,
+        case.changed,
+        first,
+        "same" if found is None else found.verdict,
+        exact,
+        left,
         time.process_time() - began,
-    )  # fmt: skip
+    )
 
 
 def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:

@@ -193,8 +193,6 @@ def _layouts() -> Iterator[Mistake]:
 
 
 #: All of them.
-MISTAKES: tuple[Mistake, ...] = (
-    *_roundings(), *_multipliers(), *_zero_points(), *_sums(), *_codes(), *_layouts(),
-)  # fmt: skip
+MISTAKES: tuple[Mistake, ...] = (*_roundings(), *_multipliers(), *_zero_points(), *_sums(), *_codes(), *_layouts())
 
 assert {f for m in MISTAKES for f in m.changes} <= {f.name for f in fields(RIGHT)}

@@ -115,9 +115,14 @@ def _case(number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Ge
 
 
 def _best(
-    number: int, seed: int, kind: str, mistake: Planted, well: int, subjects: Sequence[Subject],
+    number: int,
+    seed: int,
+    kind: str,
+    mistake: Planted,
+    well: int,
+    subjects: Sequence[Subject],
     rng: np.random.Generator,
-) -> Case | None:  # fmt: skip
+) -> Case | None:
     """The first draw with `well` changed elements, or the one with most of them; None where it can be made nowhere."""
     best = None
     for _ in range(_DRAWS):
@@ -165,13 +170,7 @@ def _weight(subject: Subject, operators: int) -> float:
 
 
 def _planted(
-    number: int,
-    seed: int,
-    kind: str,
-    mistake: Planted,
-    chosen: Subject,
-    site: Site,
-    rng: np.random.Generator,
+    number: int, seed: int, kind: str, mistake: Planted, chosen: Subject, site: Site, rng: np.random.Generator
 ) -> Case | None:
     """The case, or None where the mistake cannot be made there."""
     bases = [name for name in BASES if as_computed_by(name, site) is not None]
@@ -218,7 +217,7 @@ def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
 
 def _went_on(
     model: Model, site: Site, profile: Profile, values: Mapping[int, Array], result: Array
-) -> dict[int, Array]:  # fmt: skip
+) -> dict[int, Array]:
     """Every tensor of a run whose operator at `site` gave `result`; the operators behind it are right."""
     graph = model.subgraphs[0]
     behind = replace(graph, operators=graph.operators[site.index + 1 :])

@@ -17,10 +17,23 @@ _CONTRACTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", _DENSE)
 
 #: The runtimes, by the name of their profile.
 RUNTIMES = (
-    "litert-ref", "litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflite-2.14-opt", "tflm", "spec",
-    "litert-ref-arm64", "litert-opt-arm64", "litert-xnnpack-arm64", "litert-xnnpack-arm64-a53",
-    "tflite-2.14-ref-arm64", "tflite-2.14-opt-arm64", "tf-1.15-ref", "tf-1.15-opt", "litert-ref+single-rounding",
-)  # fmt: skip
+    "litert-ref",
+    "litert-opt",
+    "litert-xnnpack",
+    "tflite-2.14-ref",
+    "tflite-2.14-opt",
+    "tflm",
+    "spec",
+    "litert-ref-arm64",
+    "litert-opt-arm64",
+    "litert-xnnpack-arm64",
+    "litert-xnnpack-arm64-a53",
+    "tflite-2.14-ref-arm64",
+    "tflite-2.14-opt-arm64",
+    "tf-1.15-ref",
+    "tf-1.15-opt",
+    "litert-ref+single-rounding",
+)
 
 #: Activations that runtimes take, where they do not take all.
 _KNOWN_TYPES = {"tflm": ("int8", "int16"), "tf-1.15-ref": ("uint8",), "tf-1.15-opt": ("int8", "uint8")}

@@ -108,10 +108,7 @@ FIXED: dict[str, Callable[[Ints, Ints, Ints], Ints]] = {
 }
 
 #: Roundings of the product with a float64 multiplier.
-FLOATING: dict[str, Callable[[Reals], Any]] = {
-    "float64 half away": half_away,
-    "float32 half even": np.rint,
-}
+FLOATING: dict[str, Callable[[Reals], Any]] = {"float64 half away": half_away, "float32 half even": np.rint}
 
 
 def _exactly(total: Ints, factors: Any) -> Ints:

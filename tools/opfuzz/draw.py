@@ -21,15 +21,35 @@ X = TypeVar("X")
 Shape = tuple[int, ...]
 
 #: Types that Python can hand to LiteRT and read back.
-FEEDABLE = frozenset({
-    "float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
-    "complex64", "int4",
-})  # fmt: skip
+FEEDABLE = frozenset(
+    {
+        "float32",
+        "float16",
+        "float64",
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "bool",
+        "complex64",
+        "int4",
+    }
+)
 #: type -> smallest and largest code
 CODES = {
-    "uint8": (0, 255), "int8": (-128, 127), "int16": (-(2**15), 2**15 - 1), "int4": (-8, 7), "uint4": (0, 15),
-    "int2": (-2, 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1),
-}  # fmt: skip
+    "uint8": (0, 255),
+    "int8": (-128, 127),
+    "int16": (-(2**15), 2**15 - 1),
+    "int4": (-8, 7),
+    "uint4": (0, 15),
+    "int2": (-2, 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
 QUANTIZED = frozenset({"uint8", "int8", "int16", "int4", "uint4", "int2"})
 SPECIAL = np.array([0, -0.0, np.nan, np.inf, -np.inf, 6, -1, 1, 0.5, -2.5, 1e-40, 3e38], np.float32)
 
@@ -180,10 +200,17 @@ class Draw:
         return high if self.chance(0.5) else self.int(low, high)
 
     def case(
-        self, op: str, inputs: Sequence[T | None], outputs: Sequence[T], options: Any = None, *,
-        given: Callable[[T], Array | None] = lambda tensor: None, version: int | None = None, samples: int = 2,
+        self,
+        op: str,
+        inputs: Sequence[T | None],
+        outputs: Sequence[T],
+        options: Any = None,
+        *,
+        given: Callable[[T], Array | None] = lambda tensor: None,
+        version: int | None = None,
+        samples: int = 2,
         intermediates: Sequence[T] = (),
-    ) -> Case:  # fmt: skip
+    ) -> Case:
         """A case whose fed inputs get `given(tensor)`, or random values where that is None."""
 
         def value(tensor: T) -> Array:

@@ -22,9 +22,7 @@ LIMIT = 4096
 NUMBERS = (0, 1, -1, 2, -2, 3, 5, 8, 13, 100, -100, 2**15, 2**31 - 1, -(2**31))
 SCALES = (0.0, -1.0, 1e-38, 1e38, float("inf"), float("nan"), 1.0, 2.0**-31, 2.0**20)
 #: A type that kernels may take in place of another.
-TWINS = {
-    "int8": "uint8", "uint8": "int8", "int32": "float32", "float32": "int32", "int16": "int8", "int64": "int32",
-}  # fmt: skip
+TWINS = {"int8": "uint8", "uint8": "int8", "int32": "float32", "float32": "int32", "int16": "int8", "int64": "int32"}
 #: An operand and what it is fed, one array a sample; none where it is not fed.
 Fed = tuple[T | None, tuple[Array, ...]]
 
@@ -117,8 +115,9 @@ def _spoilt(draw: Draw, array: Array) -> Array:
     else:
         return array
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(draw.rng.random(array.shape) < draw.pick([0.1, 0.5, 1.0]), draw.rng.choice(wild, array.shape),
-                        array).astype(array.dtype)  # fmt: skip
+        return np.where(
+            draw.rng.random(array.shape) < draw.pick([0.1, 0.5, 1.0]), draw.rng.choice(wild, array.shape), array
+        ).astype(array.dtype)
 
 
 def other_option(draw: Draw, case: Case) -> Case:
@@ -215,6 +214,15 @@ def fewer_or_more_operands(draw: Draw, case: Case) -> Case:
 
 
 CHANGES: tuple[Callable[[Draw, Case], Case], ...] = (
-    reshaped_input, reshaped_input, reshaped_input, reshaped_output, values_out_of_range, values_out_of_range,
-    other_option, other_option, other_quantization, other_type, fewer_or_more_operands,
-)  # fmt: skip
+    reshaped_input,
+    reshaped_input,
+    reshaped_input,
+    reshaped_output,
+    values_out_of_range,
+    values_out_of_range,
+    other_option,
+    other_option,
+    other_quantization,
+    other_type,
+    fewer_or_more_operands,
+)

@@ -50,9 +50,13 @@ class T:
                 zero_point = np.broadcast_to(zero_point, scale.shape)
             quantization = Quantization(scale, zero_point.copy(), self.axis)
         return TensorSpec(
-            name=name, type=TensorType[self.type.upper()], shape=tuple(self.shape), buffer=buffer,
-            quantization=quantization, is_variable=self.variable,
-        )  # fmt: skip
+            name=name,
+            type=TensorType[self.type.upper()],
+            shape=tuple(self.shape),
+            buffer=buffer,
+            quantization=quantization,
+            is_variable=self.variable,
+        )
 
 
 def build(
@@ -89,10 +93,14 @@ def build(
     record = Record(options[0], dict(options[1])) if options and options[0] else None
     second = record is not None and record.table in in_second_union()
     operator = Operator(
-        0, tuple(given), tuple(made), options=None if second else record, options_2=record if second else None,
+        0,
+        tuple(given),
+        tuple(made),
+        options=None if second else record,
+        options_2=record if second else None,
         custom_options=bytes(flexbuffers.Dumps(dict(options[1]))) if options and not options[0] else None,
         intermediates=tuple(between) or None,
-    )  # fmt: skip
+    )
     free = [i for i, t in zip(given, inputs, strict=True) if t is not None and t.value is None and not t.variable]
     codes = [OperatorCode(builtin[op], op, version) if op in builtin else OperatorCode(32, "CUSTOM", version, op)]
     graphs = [Subgraph(tuple(tensors), tuple(free), tuple(made), (operator,), "main")]

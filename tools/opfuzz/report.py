@@ -18,10 +18,15 @@ from tflq.profiles.litert_ref import LITERT_REF
 X = TypeVar("X")
 
 COLUMNS = {
-    "same": Verdict.SAME, "different": Verdict.DIFFERENT, "both ref.": Verdict.BOTH_REFUSED,
-    "tflq ref.": Verdict.TFLQ_REFUSED, "live ref.": Verdict.LIVE_REFUSED, "undefined": Verdict.UNDEFINED,
-    "aborted": Verdict.LIVE_ENDED, "failed": Verdict.TFLQ_FAILED,
-}  # fmt: skip
+    "same": Verdict.SAME,
+    "different": Verdict.DIFFERENT,
+    "both ref.": Verdict.BOTH_REFUSED,
+    "tflq ref.": Verdict.TFLQ_REFUSED,
+    "live ref.": Verdict.LIVE_REFUSED,
+    "undefined": Verdict.UNDEFINED,
+    "aborted": Verdict.LIVE_ENDED,
+    "failed": Verdict.TFLQ_FAILED,
+}
 
 
 def progress(judged: Iterator[Judged], count: int) -> Iterator[Judged]:
@@ -61,19 +66,30 @@ def table(tally: Tally, seed: int) -> str:
 
 def as_json(tally: Tally, seed: int) -> str:
     """The same for programs."""
-    return json.dumps({
-        "seed": seed, "models": tally.models, "elements": tally.elements, "varied": round(tally.varied, 4),
-        "operators": {
-            op: {verdict.value: n for verdict, n in counts.items()} | {"constant": tally.constant[op]}
-            for op, counts in sorted(tally.verdicts.items())
+    return json.dumps(
+        {
+            "seed": seed,
+            "models": tally.models,
+            "elements": tally.elements,
+            "varied": round(tally.varied, 4),
+            "operators": {
+                op: {verdict.value: n for verdict, n in counts.items()} | {"constant": tally.constant[op]}
+                for op, counts in sorted(tally.verdicts.items())
+            },
+            "explained": dict(tally.explained),
+            "unexplained": [
+                {
+                    "case": one.number,
+                    "op": one.case.op,
+                    "types": one.case.types,
+                    "verdict": one.outcome.verdict.value,
+                    "note": one.outcome.note,
+                }
+                for one in tally.wrong
+            ],
         },
-        "explained": dict(tally.explained),
-        "unexplained": [
-            {"case": one.number, "op": one.case.op, "types": one.case.types, "verdict": one.outcome.verdict.value,
-             "note": one.outcome.note}
-            for one in tally.wrong
-        ],
-    }, indent=1)  # fmt: skip
+        indent=1,
+    )
 
 
 def save(folder: Path, name: str, case: Case, outcome: Outcome, line: str) -> None:

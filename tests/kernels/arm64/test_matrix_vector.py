@@ -7,12 +7,4 @@ from tflq.kernels.arm64 import matrix_vector
 
 
 def test_recorded_models_have_the_bits_of_the_runtime() -> None:
-    assert_recorded_models_match(
-        matrix_vector,
-        "litert-opt-arm64",
-        ops=(
-            "CONV_2D",
-            "LSTM",
-            "FULLY_CONNECTED",
-        ),
-    )
+    assert_recorded_models_match(matrix_vector, "litert-opt-arm64", ops=("CONV_2D", "LSTM", "FULLY_CONNECTED"))

@@ -7,12 +7,4 @@ from tflq.kernels.families import activation
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        activation,
-        ops=(
-            "ADD",
-            "MUL",
-            "CONV_2D",
-            "DEPTHWISE_CONV_2D",
-        ),
-    )
+    assert_drawn_models_match(activation, ops=("ADD", "MUL", "CONV_2D", "DEPTHWISE_CONV_2D"))

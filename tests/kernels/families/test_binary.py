@@ -115,8 +115,13 @@ def test_pow(type_):
     """By libm, and by multiplication where one whole exponent serves all."""
     rng = np.random.default_rng(8)
     base = rng.uniform(0, 6, (4, 5)) if type_ == "float32" else rng.integers(-6, 6, (4, 5))
-    for exponent in (rng.uniform(-3, 3, (4, 5)) if type_ == "float32" else rng.integers(0, 6, (4, 5)),
-                     np.array([3]), np.array([7]), np.array([1]), np.array([0])):  # fmt: skip
+    for exponent in (
+        rng.uniform(-3, 3, (4, 5)) if type_ == "float32" else rng.integers(0, 6, (4, 5)),
+        np.array([3]),
+        np.array([7]),
+        np.array([1]),
+        np.array([0]),
+    ):
         x = [np.asarray(v).astype(type_) for v in (base, exponent)]
         assert_same(build("POW", [T(type_, v.shape) for v in x], [T(type_, (4, 5))]), x, exponent)
 
@@ -141,8 +146,10 @@ def test_refusals():
     with pytest.raises(UnsupportedError, match="nearest"):
         allocate(build("SUB", [T("float64", (3,))] * 2, [T("float64", (3,))], options("SUB", 0)))
     with pytest.raises(UndefinedResultError, match="zero"):
-        tflq(build("DIV", [T("int32", (3,))] * 2, [T("int32", (3,))], options("DIV", 0)), [
-            np.ones(3, np.int32), np.array([1, 0, 1], np.int32)])  # fmt: skip
+        tflq(
+            build("DIV", [T("int32", (3,))] * 2, [T("int32", (3,))], options("DIV", 0)),
+            [np.ones(3, np.int32), np.array([1, 0, 1], np.int32)],
+        )
 
 
 def test_no_broadcast_by_shifts():

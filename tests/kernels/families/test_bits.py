@@ -7,10 +7,4 @@ from tflq.kernels.families import bits
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        bits,
-        ops=(
-            "BITWISE_XOR",
-            "RIGHT_SHIFT",
-        ),
-    )
+    assert_drawn_models_match(bits, ops=("BITWISE_XOR", "RIGHT_SHIFT"))

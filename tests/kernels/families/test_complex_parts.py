@@ -7,11 +7,4 @@ from tflq.kernels.families import complex_parts
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        complex_parts,
-        ops=(
-            "IMAG",
-            "COMPLEX_ABS",
-            "REAL",
-        ),
-    )
+    assert_drawn_models_match(complex_parts, ops=("IMAG", "COMPLEX_ABS", "REAL"))

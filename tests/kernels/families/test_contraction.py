@@ -7,11 +7,4 @@ from tflq.kernels.families import contraction
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        contraction,
-        ops=(
-            "CONV_2D",
-            "FULLY_CONNECTED",
-            "TRANSPOSE_CONV",
-        ),
-    )
+    assert_drawn_models_match(contraction, ops=("CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"))

@@ -7,10 +7,4 @@ from tflq.kernels.families import extremum
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        extremum,
-        ops=(
-            "ARG_MAX",
-            "ARG_MIN",
-        ),
-    )
+    assert_drawn_models_match(extremum, ops=("ARG_MAX", "ARG_MIN"))

@@ -40,9 +40,10 @@ def test_fully_connected(type_: str, seed: int) -> None:
     length, units = int(rng.choice([1, 3, 8, 15, 16, 24, 61, 200])), int(rng.integers(1, 14))
     leading = [(4,), (1,), (2, 3), (1, 2, 2)][seed % 4]
     options = {
-        "asymmetric_quantize_inputs": bool(seed % 3), "keep_num_dims": bool(rng.integers(0, 2)),
+        "asymmetric_quantize_inputs": bool(seed % 3),
+        "keep_num_dims": bool(rng.integers(0, 2)),
         "fused_activation_function": int(rng.choice([0, 0, 1, 2, 3, 4, 5])),
-    }  # fmt: skip
+    }
     w = _weights(rng, type_, (units, length), 0, bool(seed & 1))
     bias = T("float32", (units,), value=c.codes(rng, "float32", (units,))) if rng.random() < 0.7 else None
     shape = (*leading, units) if options["keep_num_dims"] else (int(np.prod(leading)), units)
@@ -58,9 +59,12 @@ def test_fully_connected_without_scale() -> None:
         for x in (_reals(rng, (2, 9)), np.zeros((2, 9), np.float32), np.zeros((0, 9), np.float32)):
             bias = T("float32", (3,), value=[1.5, -0.0, 7])
             model = build(
-                "FULLY_CONNECTED", [T("float32", x.shape), w, bias], [T("float32", (2, 3))],
-                ("FullyConnectedOptions", {}), 3,
-            )  # fmt: skip
+                "FULLY_CONNECTED",
+                [T("float32", x.shape), w, bias],
+                [T("float32", (2, 3))],
+                ("FullyConnectedOptions", {}),
+                3,
+            )
             assert_same(model, [x], w.scale)
 
 
@@ -73,19 +77,25 @@ def test_lost_signs() -> None:
         for asymmetric in (False, True):
             options = {"asymmetric_quantize_inputs": asymmetric}
             model = build(
-                "FULLY_CONNECTED", [T("float32", x.shape), w, None], [T("float32", (3, 5))],
-                ("FullyConnectedOptions", options), 9,
-            )  # fmt: skip
+                "FULLY_CONNECTED",
+                [T("float32", x.shape), w, None],
+                [T("float32", (3, 5))],
+                ("FullyConnectedOptions", options),
+                9,
+            )
             assert_same(model, [x], options)
 
 
 def _convolution(rng: np.random.Generator, depth: int) -> tuple[tuple[int, ...], tuple[int, int], dict[str, object]]:
     kernel = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     options: dict[str, object] = {
-        "padding": int(rng.integers(0, 2)), "stride_h": int(rng.integers(1, 3)), "stride_w": int(rng.integers(1, 3)),
-        "dilation_h_factor": int(rng.integers(1, 3)), "dilation_w_factor": int(rng.integers(1, 3)),
+        "padding": int(rng.integers(0, 2)),
+        "stride_h": int(rng.integers(1, 3)),
+        "stride_w": int(rng.integers(1, 3)),
+        "dilation_h_factor": int(rng.integers(1, 3)),
+        "dilation_w_factor": int(rng.integers(1, 3)),
         "fused_activation_function": int(rng.integers(0, 4)),
-    }  # fmt: skip
+    }
     return (int(rng.integers(1, 4)), int(rng.integers(5, 9)), int(rng.integers(5, 9)), depth), kernel, options
 
 
@@ -119,9 +129,12 @@ def test_conv_2d_equal_scales() -> None:
         bias = T("float32", (channels,), value=c.codes(rng, "float32", (channels,)))
         options = {"padding": 1, "stride_h": 1, "stride_w": 1}
         model = build(
-            "CONV_2D", [T("float32", (2, 6, 6, 5)), w, bias], [T("float32", (2, 4, 4, channels))],
-            ("Conv2DOptions", options), 5,
-        )  # fmt: skip
+            "CONV_2D",
+            [T("float32", (2, 6, 6, 5)), w, bias],
+            [T("float32", (2, 4, 4, channels))],
+            ("Conv2DOptions", options),
+            5,
+        )
         assert_same(model, [_reals(rng, (2, 6, 6, 5))], channels)
 
 

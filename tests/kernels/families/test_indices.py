@@ -45,8 +45,10 @@ def test_positions_out_of_range_fail_the_run(position: int) -> None:
     gather_nd = build("GATHER_ND", [T("int8", (3,)), T("int32", (1,))], [T("int8", ())])
     scatter_nd = build("SCATTER_ND", [T("int32", (1, 1)), T("int8", (1,)), int32s(3)], [T("int8", ())])
     for model, inputs in (
-        (gather, [x, one]), (gather_nd, [x, one]), (scatter_nd, [one.reshape(1, 1), np.zeros(1, np.int8)]),
-    ):  # fmt: skip
+        (gather, [x, one]),
+        (gather_nd, [x, one]),
+        (scatter_nd, [one.reshape(1, 1), np.zeros(1, np.int8)]),
+    ):
         with pytest.raises(OperatorFailed, match="outside"):
             tflq(model, inputs)
 
@@ -176,12 +178,20 @@ def test_one_hot(type_: str, index: str) -> None:
     for rank in range(4):
         for axis in range(-1, rank + 1):
             indices, value = T(index, sizes(rng, rank)), T(type_, ())
-            model = build("ONE_HOT", [indices, T("int32", (), value=4), value, value], [T(type_, ())],
-                          ("OneHotOptions", {"axis": axis}))  # fmt: skip
+            model = build(
+                "ONE_HOT",
+                [indices, T("int32", (), value=4), value, value],
+                [T(type_, ())],
+                ("OneHotOptions", {"axis": axis}),
+            )
             chosen = rng.integers(-2, 6, indices.shape).astype(index)
             assert_same(model, [chosen, draw(rng, value), draw(rng, value)], (indices.shape, axis))
-    model = build("ONE_HOT", [T("int64", (2,)), T("int32", (), value=3), T("int8", ()), T("int8", ())], [T("int8", ())],
-                  ("OneHotOptions", {"axis": -1}))  # fmt: skip
+    model = build(
+        "ONE_HOT",
+        [T("int64", (2,)), T("int32", (), value=3), T("int8", ()), T("int8", ())],
+        [T("int8", ())],
+        ("OneHotOptions", {"axis": -1}),
+    )
     assert_same(model, [np.array([2**32 + 1, 1], np.int64), np.array(5, np.int8), np.array(-5, np.int8)])
 
 

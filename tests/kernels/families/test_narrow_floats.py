@@ -7,11 +7,4 @@ from tflq.kernels.families import narrow_floats
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        narrow_floats,
-        ops=(
-            "CAST",
-            "LOGISTIC",
-            "ROUND",
-        ),
-    )
+    assert_drawn_models_match(narrow_floats, ops=("CAST", "LOGISTIC", "ROUND"))

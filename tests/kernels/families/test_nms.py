@@ -57,8 +57,15 @@ def test_against_litert(op: str, constant: bool, count: int) -> None:
 
 
 def test_refusals() -> None:
-    tensors = [T("float32", (3, 5)), T("float32", (3,)), T("int32", (), value=2), T("float32", ()), T("float32", ()),
-               T("int32", (2,)), T("int32", ())]  # fmt: skip
+    tensors = [
+        T("float32", (3, 5)),
+        T("float32", (3,)),
+        T("int32", (), value=2),
+        T("float32", ()),
+        T("float32", ()),
+        T("int32", (2,)),
+        T("int32", ()),
+    ]
     op = Op("NON_MAX_SUPPRESSION_V4", (0, 1, 2, 3, 4), (5, 6))
     with pytest.raises(ModelError, match="numbers of a box"):
         Interpreter(model_content=build(Graph(tensors, (0, 1, 3, 4), (5, 6), [op]))).allocate_tensors()

@@ -21,14 +21,18 @@ def test_pool(op: str, type_: str, seed: int) -> None:
     size = [int(rng.integers(k if padding else 1, k + 9)) for k in kernel]
     out = [
         (n + int(s) - (1 if padding == 0 else int(k))) // int(s) for n, k, s in zip(size, kernel, stride, strict=True)
-    ]  # fmt: skip
+    ]
     batch, channels = int(rng.integers(1, 3)), int(rng.integers(1, 20))
     x = c.activation(rng, type_, (batch, *size, channels))
     y = T(x.type, (batch, *out, channels), x.scale, x.zero_point)
     options = {
-        "padding": padding, "stride_h": int(stride[0]), "stride_w": int(stride[1]), "filter_height": int(kernel[0]),
-        "filter_width": int(kernel[1]), "fused_activation_function": int(rng.integers(0, 4)),
-    }  # fmt: skip
+        "padding": padding,
+        "stride_h": int(stride[0]),
+        "stride_w": int(stride[1]),
+        "filter_height": int(kernel[0]),
+        "filter_width": int(kernel[1]),
+        "fused_activation_function": int(rng.integers(0, 4)),
+    }
     model = build(op, [x], [y], ("Pool2DOptions", options), 3)
     assert_same(model, [c.codes(rng, type_, tuple(x.shape))], options)
 
@@ -40,9 +44,13 @@ def test_not_numbers(op: str) -> None:
     x = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0], (2, 8, 8, 8)).astype(np.float32)
     for function in range(4):
         options = {
-            "padding": 0, "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2,
+            "padding": 0,
+            "stride_h": 2,
+            "stride_w": 2,
+            "filter_height": 2,
+            "filter_width": 2,
             "fused_activation_function": function,
-        }  # fmt: skip
+        }
         model = build(op, [T("float32", x.shape)], [T("float32", (2, 4, 4, 8))], ("Pool2DOptions", options))
         assert_same(model, [x], function)
 

@@ -7,11 +7,4 @@ from tflq.kernels.families import quantized_unary
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        quantized_unary,
-        ops=(
-            "ABS",
-            "SQRT",
-            "LOG",
-        ),
-    )
+    assert_drawn_models_match(quantized_unary, ops=("ABS", "SQRT", "LOG"))

@@ -18,9 +18,9 @@ FILLS = ["RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL"]
 def fill(op: str, shape: tuple[int, ...], seeds: tuple[int, int], constant: bool = True) -> bytes:
     asked = T("int32", (len(shape),), value=np.array(shape) if constant else None)
     options = ("RandomOptions", {"seed": seeds[0], "seed2": seeds[1]})
-    graph = Graph([asked, T("float32", shape if constant else ())], () if constant else (0,), (1,), [
-        Op(op, (0,), (1,), options)
-    ])  # fmt: skip
+    graph = Graph(
+        [asked, T("float32", shape if constant else ())], () if constant else (0,), (1,), [Op(op, (0,), (1,), options)]
+    )
     return build(graph)
 
 
@@ -48,10 +48,13 @@ def test_multinomial(type_: str, seeds: tuple[int, int], constant: bool) -> None
         count = T("int32", (), value=samples if constant else None)
         made = T(type_, (rows, samples) if constant else ())
         model = build(
-            Graph([T("float32", (rows, classes)), count, made], (0,) if constant else (0, 1), (2,), [
-                Op("MULTINOMIAL", (0, 1), (2,), options)
-            ])
-        )  # fmt: skip
+            Graph(
+                [T("float32", (rows, classes)), count, made],
+                (0,) if constant else (0, 1),
+                (2,),
+                [Op("MULTINOMIAL", (0, 1), (2,), options)],
+            )
+        )
         runs: list[list[Array]] = []
         for _ in range(3):
             logits = rng.normal(0, 3, (rows, classes)).astype(np.float32)

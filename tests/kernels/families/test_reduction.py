@@ -10,10 +10,20 @@ from support.single_op import T, allocate, assert_same, build, draw
 from tflq.errors import ModelError, UndefinedResultError
 
 #: Shapes and axes: adjoining, apart, negative, repeated, none, all, of a scalar, out of order.
-CASES = (((2, 3, 4, 5), (1, 2)), ((2, 3, 4, 5), (0, 2)), ((2, 3, 4, 5), (-1,)), ((2, 3, 4, 5), (0, 1, 2, 3)),
-         ((7,), (0,)),
-         ((3, 4), ()), ((2, 3, 4, 5), (1, 1, -3)), ((), ()), ((1, 8, 8, 6), (2, 1)), ((2, 3, 2, 2, 3), (1, 3, 4)),
-         ((40, 3), (0,)), ((1, 1, 300), (2,)))  # fmt: skip
+CASES = (
+    ((2, 3, 4, 5), (1, 2)),
+    ((2, 3, 4, 5), (0, 2)),
+    ((2, 3, 4, 5), (-1,)),
+    ((2, 3, 4, 5), (0, 1, 2, 3)),
+    ((7,), (0,)),
+    ((3, 4), ()),
+    ((2, 3, 4, 5), (1, 1, -3)),
+    ((), ()),
+    ((1, 8, 8, 6), (2, 1)),
+    ((2, 3, 2, 2, 3), (1, 3, 4)),
+    ((40, 3), (0,)),
+    ((1, 1, 300), (2,)),
+)
 TYPES = {
     "REDUCE_MAX": ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"),
     "REDUCE_MIN": ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"),

@@ -7,11 +7,4 @@ from tflq.kernels.families import relu
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        relu,
-        ops=(
-            "RELU_0_TO_1",
-            "RELU",
-            "RELU_N1_TO_1",
-        ),
-    )
+    assert_drawn_models_match(relu, ops=("RELU_0_TO_1", "RELU", "RELU_N1_TO_1"))

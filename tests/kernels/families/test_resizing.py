@@ -7,10 +7,4 @@ from tflq.kernels.families import resizing
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        resizing,
-        ops=(
-            "RESIZE_BILINEAR",
-            "RESIZE_NEAREST_NEIGHBOR",
-        ),
-    )
+    assert_drawn_models_match(resizing, ops=("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"))

@@ -26,13 +26,20 @@ def counter(type_: str, shape: tuple[int, ...], read_shape: tuple[int, ...]) -> 
     once = Op("CALL_ONCE", (), (), ("CallOnceOptions", {"init_subgraph_index": 1}))
     main = Graph(
         [T(type_, shape), T("resource", ()), T(type_, read_shape), T(type_, shape), T(type_, read_shape)],
-        (0,), (4,),
-        [once, handle(1, "v"), Op("READ_VARIABLE", (1,), (2,)), Op("ADD", (0, 2), (3,), ("AddOptions", {})),
-         Op("ASSIGN_VARIABLE", (1, 3), ()), Op("READ_VARIABLE", (1,), (4,))],
-    )  # fmt: skip
-    init = Graph([T("resource", ()), T(type_, shape, value=1)], (), (), [
-        handle(0, "v"), Op("ASSIGN_VARIABLE", (0, 1), ())
-    ])  # fmt: skip
+        (0,),
+        (4,),
+        [
+            once,
+            handle(1, "v"),
+            Op("READ_VARIABLE", (1,), (2,)),
+            Op("ADD", (0, 2), (3,), ("AddOptions", {})),
+            Op("ASSIGN_VARIABLE", (1, 3), ()),
+            Op("READ_VARIABLE", (1,), (4,)),
+        ],
+    )
+    init = Graph(
+        [T("resource", ()), T(type_, shape, value=1)], (), (), [handle(0, "v"), Op("ASSIGN_VARIABLE", (0, 1), ())]
+    )
     return build(main, init)
 
 
@@ -52,12 +59,27 @@ def test_assigned_and_read(type_: str, shapes: tuple[tuple[int, ...], ...]) -> N
     """Of every type; where shapes differ the bytes count. Names tell variables apart, and so do containers."""
     assigned, read = shapes
     main = Graph(
-        [T(type_, assigned), T("resource", (1,)), T("resource", (1,)), T(type_, read), T("resource", (1,)),
-         T(type_, assigned), T(type_, read)],
-        (0, 5), (3, 6),
-        [handle(1, "v"), Op("ASSIGN_VARIABLE", (1, 0), ()), handle(2, "v", "c"), Op("ASSIGN_VARIABLE", (2, 5), ()),
-         handle(4, "v"), Op("READ_VARIABLE", (4,), (3,)), Op("READ_VARIABLE", (2,), (6,))],
-    )  # fmt: skip
+        [
+            T(type_, assigned),
+            T("resource", (1,)),
+            T("resource", (1,)),
+            T(type_, read),
+            T("resource", (1,)),
+            T(type_, assigned),
+            T(type_, read),
+        ],
+        (0, 5),
+        (3, 6),
+        [
+            handle(1, "v"),
+            Op("ASSIGN_VARIABLE", (1, 0), ()),
+            handle(2, "v", "c"),
+            Op("ASSIGN_VARIABLE", (2, 5), ()),
+            handle(4, "v"),
+            Op("READ_VARIABLE", (4,), (3,)),
+            Op("READ_VARIABLE", (2,), (6,)),
+        ],
+    )
     rng = np.random.default_rng(2)
     assert_runs(build(main), [[draw(rng, T(type_, assigned)), draw(rng, T(type_, assigned))] for _ in range(2)])
 
@@ -65,12 +87,24 @@ def test_assigned_and_read(type_: str, shapes: tuple[tuple[int, ...], ...]) -> N
 def test_numbers_as_handles() -> None:
     """int32 tensors may be handles; they name what VAR_HANDLEs number in the order of the file."""
     main = Graph(
-        [T("float32", (2,)), T("resource", ()), T("resource", ()), T("int32", (1,)), T("float32", (2,)),
-         T("float32", (2,))],
-        (0, 3, 4), (5,),
-        [handle(1, "b"), Op("ASSIGN_VARIABLE", (1, 0), ()), handle(2, "a"), Op("ASSIGN_VARIABLE", (2, 4), ()),
-         Op("READ_VARIABLE", (3,), (5,))],
-    )  # fmt: skip
+        [
+            T("float32", (2,)),
+            T("resource", ()),
+            T("resource", ()),
+            T("int32", (1,)),
+            T("float32", (2,)),
+            T("float32", (2,)),
+        ],
+        (0, 3, 4),
+        (5,),
+        [
+            handle(1, "b"),
+            Op("ASSIGN_VARIABLE", (1, 0), ()),
+            handle(2, "a"),
+            Op("ASSIGN_VARIABLE", (2, 4), ()),
+            Op("READ_VARIABLE", (3,), (5,)),
+        ],
+    )
     rng = np.random.default_rng(3)
     pair = T("float32", (2,))
     runs = [[draw(rng, pair), np.array([n], np.int32), draw(rng, pair)] for n in (0, 1)]
@@ -79,14 +113,21 @@ def test_numbers_as_handles() -> None:
 
 def test_variable_keeps_its_value_through_a_resize() -> None:
     main = Graph(
-        [T("float32", (2,)), T("resource", ()), T("float32", ()), T("float32", (2,))], (0,), (2, 3),
-        [handle(1, "v"), Op("READ_VARIABLE", (1,), (2,)), Op("ADD", (0, 2), (3,), ("AddOptions", {})),
-         Op("ASSIGN_VARIABLE", (1, 0), ()), Op("CALL_ONCE", (), (), ("CallOnceOptions", {"init_subgraph_index": 1}))],
-    )  # fmt: skip
+        [T("float32", (2,)), T("resource", ()), T("float32", ()), T("float32", (2,))],
+        (0,),
+        (2, 3),
+        [
+            handle(1, "v"),
+            Op("READ_VARIABLE", (1,), (2,)),
+            Op("ADD", (0, 2), (3,), ("AddOptions", {})),
+            Op("ASSIGN_VARIABLE", (1, 0), ()),
+            Op("CALL_ONCE", (), (), ("CallOnceOptions", {"init_subgraph_index": 1})),
+        ],
+    )
     main = Graph(main.tensors, main.inputs, main.outputs, [main.ops[-1], *main.ops[:-1]])
-    init = Graph([T("resource", ()), T("float32", (1,), value=5)], (), (), [
-        handle(0, "v"), Op("ASSIGN_VARIABLE", (0, 1), ())
-    ])  # fmt: skip
+    init = Graph(
+        [T("resource", ()), T("float32", (1,), value=5)], (), (), [handle(0, "v"), Op("ASSIGN_VARIABLE", (0, 1), ())]
+    )
     rng = np.random.default_rng(4)
     assert_runs(build(main, init), [[draw(rng, T("float32", (n,)))] for n in (3, 3, 1, 4)])
 
@@ -94,21 +135,41 @@ def test_variable_keeps_its_value_through_a_resize() -> None:
 def test_variables_in_a_loop() -> None:
     """v doubles in each round of a WHILE."""
     main = Graph(
-        [T("int32", ()), T("int32", (2,)), T("resource", (1,)), T("int32", ()), T("int32", (2,))], (0, 1), (3, 4),
-        [handle(2, "v"), Op("ASSIGN_VARIABLE", (2, 1), ()),
-         Op("WHILE", (0,), (3,), ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2})),
-         Op("READ_VARIABLE", (2,), (4,))],
-    )  # fmt: skip
-    cond = Graph([T("int32", ()), T("int32", (), value=5), T("bool", ())], (0,), (2,), [
-        Op("LESS", (0, 1), (2,), ("LessOptions", {}))
-    ])  # fmt: skip
+        [T("int32", ()), T("int32", (2,)), T("resource", (1,)), T("int32", ()), T("int32", (2,))],
+        (0, 1),
+        (3, 4),
+        [
+            handle(2, "v"),
+            Op("ASSIGN_VARIABLE", (2, 1), ()),
+            Op("WHILE", (0,), (3,), ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2})),
+            Op("READ_VARIABLE", (2,), (4,)),
+        ],
+    )
+    cond = Graph(
+        [T("int32", ()), T("int32", (), value=5), T("bool", ())],
+        (0,),
+        (2,),
+        [Op("LESS", (0, 1), (2,), ("LessOptions", {}))],
+    )
     body = Graph(
-        [T("int32", ()), T("int32", (), value=1), T("int32", ()), T("resource", (1,)), T("int32", (2,)),
-         T("int32", (2,))],
-        (0,), (2,),
-        [Op("ADD", (0, 1), (2,), ("AddOptions", {})), handle(3, "v"), Op("READ_VARIABLE", (3,), (4,)),
-         Op("ADD", (4, 4), (5,), ("AddOptions", {})), Op("ASSIGN_VARIABLE", (3, 5), ())],
-    )  # fmt: skip
+        [
+            T("int32", ()),
+            T("int32", (), value=1),
+            T("int32", ()),
+            T("resource", (1,)),
+            T("int32", (2,)),
+            T("int32", (2,)),
+        ],
+        (0,),
+        (2,),
+        [
+            Op("ADD", (0, 1), (2,), ("AddOptions", {})),
+            handle(3, "v"),
+            Op("READ_VARIABLE", (3,), (4,)),
+            Op("ADD", (4, 4), (5,), ("AddOptions", {})),
+            Op("ASSIGN_VARIABLE", (3, 5), ()),
+        ],
+    )
     runs = [[np.array(n, np.int32), np.array([1, -7], np.int32)] for n in (0, 3, 5, -2)]
     assert_runs(build(main, cond, body), runs)
 
@@ -117,9 +178,12 @@ def test_reading_what_is_not_there() -> None:
     read = Graph([T("resource", ()), T("float32", (4,))], (), (1,), [handle(0, "v"), Op("READ_VARIABLE", (0,), (1,))])
     with pytest.raises(OperatorFailed, match="does not exist"):
         run_here(build(read), [[]])
-    small = Graph([T("float32", (2,)), *read.tensors], (0,), (2,), [
-        handle(1, "v"), Op("ASSIGN_VARIABLE", (1, 0), ()), Op("READ_VARIABLE", (1,), (2,))
-    ])  # fmt: skip
+    small = Graph(
+        [T("float32", (2,)), *read.tensors],
+        (0,),
+        (2,),
+        [handle(1, "v"), Op("ASSIGN_VARIABLE", (1, 0), ()), Op("READ_VARIABLE", (1,), (2,))],
+    )
     with pytest.raises(UndefinedResultError, match="4 elements"):
         run_here(build(small), [[np.zeros(2, np.float32)]])
     other = Graph([T("float32", (4,)), T("resource", ()), T("int8", (4,))], (0,), (2,), small.ops)
@@ -145,19 +209,29 @@ def test_hash_tables(key: str, shape: tuple[int, ...]) -> None:
     """Filled by CALL_ONCE, and again in every run, which counts for nothing."""
     value = "int64" if key == "string" else "string"
     numbers = {"string": 5, "int64": 4}
-    table = Op("HASHTABLE", (), (0,), ("HashtableOptions", {
-        "table_id": 7, "key_dtype": numbers[key], "value_dtype": numbers[value]
-    }))  # fmt: skip
+    table = Op(
+        "HASHTABLE",
+        (),
+        (0,),
+        ("HashtableOptions", {"table_id": 7, "key_dtype": numbers[key], "value_dtype": numbers[value]}),
+    )
     fill = Op("HASHTABLE_IMPORT", (0, 1, 2), ())
     tensors = [T("resource", (1,)), T(key, (5,), value=TABLES[key]), T(value, (5,), value=TABLES[value])]
     once = Op("CALL_ONCE", (), (), ("CallOnceOptions", {"init_subgraph_index": 1}))
     default: list[object] = [b"nothing"] if value == "string" else [-1]
     main = Graph(
-        [T("resource", (1,)), T(key, (1,), value=TABLES[key][4:]), T(value, (1,), value=default), T(key, shape),
-         T(value, shape), T("int64", (1,))],
-        (3,), (4, 5),
+        [
+            T("resource", (1,)),
+            T(key, (1,), value=TABLES[key][4:]),
+            T(value, (1,), value=default),
+            T(key, shape),
+            T(value, shape),
+            T("int64", (1,)),
+        ],
+        (3,),
+        (4, 5),
         [once, table, fill, Op("HASHTABLE_FIND", (0, 3, 2), (4,)), Op("HASHTABLE_SIZE", (0,), (5,))],
-    )  # fmt: skip
+    )
     rng = np.random.default_rng(5)
     known: list[object] = [*TABLES[key], b"unknown" if key == "string" else 77]
     runs = []
@@ -184,8 +258,13 @@ def test_hashtable_lookup(type_: str, tail: tuple[int, ...]) -> None:
     rng = np.random.default_rng(6)
     for keys_count, lookups in [(1, 3), (2, 5), (7, 20), (16, 40)]:
         tail = () if type_ == "string" else tail
-        tensors = [T("int32", (lookups,)), T("int32", (keys_count,)), T(type_, (keys_count, *tail)),
-                   T(type_, (lookups, *tail)), T("uint8", (lookups,))]  # fmt: skip
+        tensors = [
+            T("int32", (lookups,)),
+            T("int32", (keys_count,)),
+            T(type_, (keys_count, *tail)),
+            T(type_, (lookups, *tail)),
+            T("uint8", (lookups,)),
+        ]
         model = build(Graph(tensors, (0, 1, 2), (3, 4), [Op("HASHTABLE_LOOKUP", (0, 1, 2), (3, 4))]))
         runs: list[list[Array]] = []
         for bound in (5, 30, 2**31 - 1):
@@ -204,10 +283,17 @@ def test_hashtable_lookup(type_: str, tail: tuple[int, ...]) -> None:
 def test_verification_passes_handles_over(mode: str) -> None:
     """No runtime hands them out; everything else is compared, but for what needs a handle to run alone."""
     pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-    main = Graph([T("float32", (3,)), T("resource", ()), T("float32", (3,)), T("float32", (3,))], (0,), (3,), [
-        handle(1, "v"), Op("ASSIGN_VARIABLE", (1, 0), ()), Op("READ_VARIABLE", (1,), (2,)),
-        Op("ADD", (0, 2), (3,), ("AddOptions", {})),
-    ])  # fmt: skip
+    main = Graph(
+        [T("float32", (3,)), T("resource", ()), T("float32", (3,)), T("float32", (3,))],
+        (0,),
+        (3,),
+        [
+            handle(1, "v"),
+            Op("ASSIGN_VARIABLE", (1, 0), ()),
+            Op("READ_VARIABLE", (1,), (2,)),
+            Op("ADD", (0, 2), (3,), ("AddOptions", {})),
+        ],
+    )
     operators = verify(build(main), mode=mode).operators
     assert [operator.op for operator in operators] == ["VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE", "ADD"]
     (total,) = operators[3].tensors

@@ -9,8 +9,15 @@ from support.parameters import floats
 from support.single_op import FULL, T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, OperatorFailed
 
-CASES = [((6,), 1, 4), ((50, 3), 1, 7), ((2, 3, 4), 2, 5), ((2, 3, 2, 2, 2), 3, 20), ((3,), 0, 2), ((0, 3), 1, 4),
-         ((5, 2), 1, 1)]  # fmt: skip
+CASES = [
+    ((6,), 1, 4),
+    ((50, 3), 1, 7),
+    ((2, 3, 4), 2, 5),
+    ((2, 3, 2, 2, 2), 3, 20),
+    ((3,), 0, 2),
+    ((0, 3), 1, 4),
+    ((5, 2), 1, 1),
+]
 
 
 def values(rng, type_, shape):

@@ -7,10 +7,4 @@ from tflq.kernels.families import space_batch
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        space_batch,
-        ops=(
-            "SPACE_TO_BATCH_ND",
-            "BATCH_TO_SPACE_ND",
-        ),
-    )
+    assert_drawn_models_match(space_batch, ops=("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"))

@@ -7,10 +7,4 @@ from tflq.kernels.families import splitting
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        splitting,
-        ops=(
-            "SPLIT",
-            "SPLIT_V",
-        ),
-    )
+    assert_drawn_models_match(splitting, ops=("SPLIT", "SPLIT_V"))

@@ -55,9 +55,12 @@ def test_if_resized_and_broadcast() -> None:
 
 def test_if_branches_of_different_shape() -> None:
     """Then the outputs are dynamic."""
-    then = Graph([T("float32", (2, 3))] * 2 + [T("float32", (4, 3))], (0, 1), (2,), [
-        Op("CONCATENATION", (0, 1), (2,), ("ConcatenationOptions", {"axis": 0}))
-    ])  # fmt: skip
+    then = Graph(
+        [T("float32", (2, 3))] * 2 + [T("float32", (4, 3))],
+        (0, 1),
+        (2,),
+        [Op("CONCATENATION", (0, 1), (2,), ("ConcatenationOptions", {"axis": 0}))],
+    )
     model = if_model("float32", (2, 3), then, binary("float32", (2, 3), SUM))
     assert_runs(model, both_ways(np.random.default_rng(3), "float32", (2, 3), (2, 3)))
 
@@ -75,18 +78,33 @@ def test_if_hands_inputs_on(outputs: tuple[int, ...]) -> None:
 def test_nested_if_inside_while() -> None:
     """x is added to or multiplied by 3, by turns of its sign."""
     options = ("IfOptions", {"then_subgraph_index": 3, "else_subgraph_index": 4})
-    main = Graph([T("int32", ())] * 4, (0, 1), (2, 3), [
-        Op("WHILE", (0, 1), (2, 3), ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2}))
-    ])  # fmt: skip
-    cond = Graph([T("int32", ()), T("int32", ()), T("int32", (), value=9), T("bool", ())], (0, 1), (3,), [
-        Op("LESS", (0, 2), (3,), LESS)
-    ])  # fmt: skip
+    main = Graph(
+        [T("int32", ())] * 4,
+        (0, 1),
+        (2, 3),
+        [Op("WHILE", (0, 1), (2, 3), ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2}))],
+    )
+    cond = Graph(
+        [T("int32", ()), T("int32", ()), T("int32", (), value=9), T("bool", ())],
+        (0, 1),
+        (3,),
+        [Op("LESS", (0, 2), (3,), LESS)],
+    )
     body = Graph(
-        [T("int32", ()), T("int32", ()), T("int32", (), value=1), T("int32", ()), T("bool", ()),
-         T("int32", (), value=0), T("int32", (), value=-3), T("int32", ())],
-        (0, 1), (3, 7),
+        [
+            T("int32", ()),
+            T("int32", ()),
+            T("int32", (), value=1),
+            T("int32", ()),
+            T("bool", ()),
+            T("int32", (), value=0),
+            T("int32", (), value=-3),
+            T("int32", ()),
+        ],
+        (0, 1),
+        (3, 7),
         [Op("ADD", (0, 2), (3,), ADD), Op("LESS", (1, 5), (4,), LESS), Op("IF", (4, 1, 6), (7,), options)],
-    )  # fmt: skip
+    )
     model = build(main, cond, body, binary("int32", (), PRODUCT), binary("int32", (), SUM))
     runs = [[np.array(a, np.int32), np.array(b, np.int32)] for a, b in [(0, 5), (0, -7), (3, 100), (9, 1), (20, 1)]]
     assert_runs(model, runs)
@@ -96,9 +114,12 @@ def while_model(tensors: list[T], limit: int, body: Graph) -> bytes:
     """Runs the body while the first value is below `limit`."""
     count = len(tensors)
     numbers = tuple(range(count))
-    cond = Graph([*tensors, T("int32", (), value=limit), T("bool", tensors[0].shape)], numbers, (count + 1,), [
-        Op("LESS", (0, count), (count + 1,), LESS)
-    ])  # fmt: skip
+    cond = Graph(
+        [*tensors, T("int32", (), value=limit), T("bool", tensors[0].shape)],
+        numbers,
+        (count + 1,),
+        [Op("LESS", (0, count), (count + 1,), LESS)],
+    )
     options = ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2})
     made = tuple(range(count, 2 * count))
     return build(Graph([*tensors, *tensors], numbers, made, [Op("WHILE", numbers, made, options)]), cond, body)
@@ -108,9 +129,12 @@ def while_model(tensors: list[T], limit: int, body: Graph) -> bytes:
 @pytest.mark.parametrize("shape", [(), (4,), (2, 1, 3)])
 def test_while(counter: tuple[int, ...], shape: tuple[int, ...]) -> None:
     tensors = [T("int32", counter), T("float32", shape)]
-    body = Graph([*tensors, T("int32", (), value=1), T("float32", (), value=0.75), *tensors], (0, 1), (4, 5), [
-        Op("ADD", (0, 2), (4,), ADD), Op("MUL", (1, 3), (5,), MUL)
-    ])  # fmt: skip
+    body = Graph(
+        [*tensors, T("int32", (), value=1), T("float32", (), value=0.75), *tensors],
+        (0, 1),
+        (4, 5),
+        [Op("ADD", (0, 2), (4,), ADD), Op("MUL", (1, 3), (5,), MUL)],
+    )
     rng = np.random.default_rng(5)
     runs = [[np.full(counter, n, np.int32), draw(rng, T("float32", shape))] for n in (0, 8, 9, 10, 11)]
     assert_runs(while_model(tensors, 10, body), runs)
@@ -123,18 +147,24 @@ def test_while_forwards_in_another_order() -> None:
     rng = np.random.default_rng(6)
     runs = [[np.array(n, np.int32), *(draw(rng, t) for t in tensors[1:])] for n in (0, 1, 2, 3)]
     for outputs in [(4, 2, 1), (4, 5, 1), (4, 2, 5), (4, 1, 2), (4, 1, 5), (4, 5, 2), (4, 1, 1), (4, 2, 2), (4, 5, 5)]:
-        body = Graph([*tensors, T("int32", (), value=1), T("int32", ()), T("float32", (2,))], (0, 1, 2), outputs, [
-            count, Op("ADD", (1, 2), (5,), ADD)
-        ])  # fmt: skip
+        body = Graph(
+            [*tensors, T("int32", (), value=1), T("int32", ()), T("float32", (2,))],
+            (0, 1, 2),
+            outputs,
+            [count, Op("ADD", (1, 2), (5,), ADD)],
+        )
         assert_runs(while_model(tensors, 3, body), runs)
 
 
 def test_while_with_growing_values() -> None:
     """Each round appends: shapes are only known when the model runs."""
     tensors = [T("int32", ()), T("float32", (1, 2))]
-    body = Graph([*tensors, T("int32", (), value=1), T("int32", ()), T("float32", (2, 2))], (0, 1), (3, 4), [
-        Op("ADD", (0, 2), (3,), ADD), Op("CONCATENATION", (1, 1), (4,), ("ConcatenationOptions", {"axis": 0}))
-    ])  # fmt: skip
+    body = Graph(
+        [*tensors, T("int32", (), value=1), T("int32", ()), T("float32", (2, 2))],
+        (0, 1),
+        (3, 4),
+        [Op("ADD", (0, 2), (3,), ADD), Op("CONCATENATION", (1, 1), (4,), ("ConcatenationOptions", {"axis": 0}))],
+    )
     rng = np.random.default_rng(7)
     runs = [[np.array(n, np.int32), draw(rng, T("float32", s))] for n, s in [(0, (1, 2)), (2, (1, 2)), (1, (3, 2))]]
     runs += [[np.array(9, np.int32), draw(rng, T("float32", (1, 2)))]]
@@ -155,28 +185,44 @@ def test_random_numbers_go_on_within_a_loop() -> None:
     tensors = [T("int32", ()), T("float32", (5,))]
     options = ("RandomOptions", {"seed": 3, "seed2": 4})
     body = Graph(
-        [*tensors, T("int32", (), value=1), T("int32", (1,), value=5), T("int32", ()), T("float32", (5,)),
-         T("float32", (5,))],
-        (0, 1), (4, 6),
+        [
+            *tensors,
+            T("int32", (), value=1),
+            T("int32", (1,), value=5),
+            T("int32", ()),
+            T("float32", (5,)),
+            T("float32", (5,)),
+        ],
+        (0, 1),
+        (4, 6),
         [Op("ADD", (0, 2), (4,), ADD), Op("RANDOM_UNIFORM", (3,), (5,), options), Op("ADD", (1, 5), (6,), ADD)],
-    )  # fmt: skip
+    )
     runs = [[np.array(n, np.int32), np.zeros(5, np.float32)] for n in (0, 0, 2, 3, 1)]
     assert_runs(while_model(tensors, 3, body), runs)
 
 
 def test_random_numbers_of_a_branch_begin_anew() -> None:
     options = ("RandomOptions", {"seed": 3, "seed2": 4})
-    branch = Graph([T("float32", (3,)), T("float32", (3,)), T("int32", (1,), value=3), T("float32", (3,))], (0, 1),
-                   (3,), [Op("RANDOM_STANDARD_NORMAL", (2,), (3,), options)])  # fmt: skip
+    branch = Graph(
+        [T("float32", (3,)), T("float32", (3,)), T("int32", (1,), value=3), T("float32", (3,))],
+        (0, 1),
+        (3,),
+        [Op("RANDOM_STANDARD_NORMAL", (2,), (3,), options)],
+    )
     model = if_model("float32", (3,), branch, binary("float32", (3,), SUM))
     assert_runs(model, both_ways(np.random.default_rng(8), "float32", (3,), (3,)))
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
 def test_composite(shape: tuple[int, ...]) -> None:
-    options = ("StableHLOCompositeOptions", {
-        "name": "my.sum", "decomposition_subgraph_index": 1, "composite_attributes": np.frombuffer(EMPTY_MAP, np.uint8)
-    })  # fmt: skip
+    options = (
+        "StableHLOCompositeOptions",
+        {
+            "name": "my.sum",
+            "decomposition_subgraph_index": 1,
+            "composite_attributes": np.frombuffer(EMPTY_MAP, np.uint8),
+        },
+    )
     main = Graph([T("float32", shape)] * 3, (0, 1), (2,), [Op("STABLEHLO_COMPOSITE", (0, 1), (2,), options)])
     rng = np.random.default_rng(9)
     runs = [[draw(rng, T("float32", s)), draw(rng, T("float32", s))] for s in (shape, shape, (4, 1))]
@@ -187,13 +233,15 @@ def test_case() -> None:
     """An index out of range takes the last branch. LiteRT has it in its full resolver only."""
     options = ("StablehloCaseOptions", {"branch_subgraph_indices": np.array([1, 2], np.int32)})
     shape = (2, 3)
-    main = Graph([T("int32", ()), *[T("float32", shape)] * 3], (0, 1, 2), (3,), [
-        Op("STABLEHLO_CASE", (0, 1, 2), (3,), options)
-    ])  # fmt: skip
+    main = Graph(
+        [T("int32", ()), *[T("float32", shape)] * 3], (0, 1, 2), (3,), [Op("STABLEHLO_CASE", (0, 1, 2), (3,), options)]
+    )
     model = build(main, binary("float32", shape, SUM), binary("float32", shape, PRODUCT))
     rng = np.random.default_rng(10)
-    runs = [[np.array(n, np.int32), draw(rng, T("float32", shape)), draw(rng, T("float32", shape))]
-            for n in (0, 1, 2, -1, 0)]  # fmt: skip
+    runs = [
+        [np.array(n, np.int32), draw(rng, T("float32", shape)), draw(rng, T("float32", shape))]
+        for n in (0, 1, 2, -1, 0)
+    ]
     assert_runs(model, runs, "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
 
@@ -204,9 +252,9 @@ def test_undefined_results() -> None:
     with pytest.raises(UndefinedResultError, match="two outputs"):
         run_here(model, both_ways(np.random.default_rng(11), "float32", (2,), (2,)))
     tensors = [T("int32", ()), T("float32", (2,)), T("float32", (3,))]
-    body = Graph([*tensors, T("int32", (), value=1), T("int32", ())], (0, 1, 2), (4, 2, 1), [
-        Op("ADD", (0, 3), (4,), ADD)
-    ])  # fmt: skip
+    body = Graph(
+        [*tensors, T("int32", (), value=1), T("int32", ())], (0, 1, 2), (4, 2, 1), [Op("ADD", (0, 3), (4,), ADD)]
+    )
     run = [np.array(0, np.int32), np.zeros(2, np.float32), np.zeros(3, np.float32)]
     with pytest.raises(UndefinedResultError, match="given back"):
         run_here(while_model(tensors, 3, body), [run])
@@ -225,9 +273,12 @@ def test_refusals() -> None:
     other = binary("int32", (3,), SUM)
     with pytest.raises(ModelError, match="element type"):
         Interpreter(model_content=if_model("float32", (3,), other, other)).allocate_tensors()
-    itself = Graph([T("float32", (3,))] * 3, (0, 1), (2,), [
-        Op("STABLEHLO_COMPOSITE", (0, 1), (2,), ("StableHLOCompositeOptions", {"decomposition_subgraph_index": 1}))
-    ])  # fmt: skip
+    itself = Graph(
+        [T("float32", (3,))] * 3,
+        (0, 1),
+        (2,),
+        [Op("STABLEHLO_COMPOSITE", (0, 1), (2,), ("StableHLOCompositeOptions", {"decomposition_subgraph_index": 1}))],
+    )
     with pytest.raises(ModelError, match="calls itself"):
         Interpreter(model_content=if_model("float32", (3,), itself, itself)).allocate_tensors()
 

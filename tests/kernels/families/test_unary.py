@@ -10,8 +10,25 @@ from support.single_op import T, allocate, assert_same, build, draw, tflq
 from tflq import Interpreter
 from tflq.errors import ModelError, UndefinedResultError
 
-FLOAT = ("NEG", "SQUARE", "FLOOR", "SIN", "COS", "EXP", "LOG", "ABS", "SQRT", "RSQRT", "LOGISTIC", "TANH", "RELU",
-         "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "HARD_SWISH")  # fmt: skip
+FLOAT = (
+    "NEG",
+    "SQUARE",
+    "FLOOR",
+    "SIN",
+    "COS",
+    "EXP",
+    "LOG",
+    "ABS",
+    "SQRT",
+    "RSQRT",
+    "LOGISTIC",
+    "TANH",
+    "RELU",
+    "RELU6",
+    "RELU_N1_TO_1",
+    "RELU_0_TO_1",
+    "HARD_SWISH",
+)
 
 
 @pytest.mark.parametrize("size", [40, 3000])
@@ -38,8 +55,18 @@ def test_half(op):
     assert_same(build(op, [T("float16", (100,))], [T("float16", (100,))]), [x])
 
 
-@pytest.mark.parametrize(("op", "type_"), [("NEG", "int8"), ("NEG", "int16"), ("NEG", "int32"), ("NEG", "int64"),
-                                           ("ABS", "int32"), ("ABS", "int16"), ("LOGICAL_NOT", "bool")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "type_"),
+    [
+        ("NEG", "int8"),
+        ("NEG", "int16"),
+        ("NEG", "int32"),
+        ("NEG", "int64"),
+        ("ABS", "int32"),
+        ("ABS", "int16"),
+        ("LOGICAL_NOT", "bool"),
+    ],
+)
 def test_integer(op, type_):
     rng = np.random.default_rng(3)
     x = T(type_, (60,))
@@ -49,11 +76,22 @@ def test_integer(op, type_):
     assert_same(build(op, [x], [x]), [values])
 
 
-RECTIFIERS = {"RELU": ("int8", "uint8", "int16"), "RELU6": ("int8", "uint8", "int16"),
-              "RELU_N1_TO_1": ("int8", "uint8"), "RELU_0_TO_1": ("int8", "uint8"),
-              "HARD_SWISH": ("int8", "uint8")}  # fmt: skip
-TABLES = {"EXP": ("int8", "int16"), "LOG": ("int8", "int16"), "ABS": ("int8", "int16"), "SQRT": ("int8", "int16"),
-          "RSQRT": ("int8", "int16"), "TANH": ("int8", "uint8"), "GELU": ("int8", "uint8", "int16")}  # fmt: skip
+RECTIFIERS = {
+    "RELU": ("int8", "uint8", "int16"),
+    "RELU6": ("int8", "uint8", "int16"),
+    "RELU_N1_TO_1": ("int8", "uint8"),
+    "RELU_0_TO_1": ("int8", "uint8"),
+    "HARD_SWISH": ("int8", "uint8"),
+}
+TABLES = {
+    "EXP": ("int8", "int16"),
+    "LOG": ("int8", "int16"),
+    "ABS": ("int8", "int16"),
+    "SQRT": ("int8", "int16"),
+    "RSQRT": ("int8", "int16"),
+    "TANH": ("int8", "uint8"),
+    "GELU": ("int8", "uint8", "int16"),
+}
 
 
 @pytest.mark.parametrize(("op", "type_"), [(op, t) for op, types in RECTIFIERS.items() for t in types])

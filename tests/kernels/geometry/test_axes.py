@@ -7,12 +7,4 @@ from tflq.kernels.geometry import axes
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        axes,
-        ops=(
-            "MEAN",
-            "ARG_MAX",
-            "DEQUANTIZE",
-            "QUANTIZE",
-        ),
-    )
+    assert_drawn_models_match(axes, ops=("MEAN", "ARG_MAX", "DEQUANTIZE", "QUANTIZE"))

@@ -7,11 +7,4 @@ from tflq.kernels.geometry import broadcast
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        broadcast,
-        ops=(
-            "ADD",
-            "MUL",
-            "EQUAL",
-        ),
-    )
+    assert_drawn_models_match(broadcast, ops=("ADD", "MUL", "EQUAL"))

@@ -7,11 +7,4 @@ from tflq.kernels.geometry import interior_padding
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        interior_padding,
-        ops=(
-            "STABLEHLO_PAD",
-            "STABLEHLO_REDUCE_WINDOW",
-            "DILATE",
-        ),
-    )
+    assert_drawn_models_match(interior_padding, ops=("STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW", "DILATE"))

@@ -7,10 +7,4 @@ from tflq.kernels.geometry import sliding
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        sliding,
-        ops=(
-            "REDUCE_WINDOW",
-            "STABLEHLO_REDUCE_WINDOW",
-        ),
-    )
+    assert_drawn_models_match(sliding, ops=("REDUCE_WINDOW", "STABLEHLO_REDUCE_WINDOW"))

@@ -7,10 +7,4 @@ from tflq.kernels.geometry import volumes
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        volumes,
-        ops=(
-            "CONV_3D",
-            "CONV_3D_TRANSPOSE",
-        ),
-    )
+    assert_drawn_models_match(volumes, ops=("CONV_3D", "CONV_3D_TRANSPOSE"))

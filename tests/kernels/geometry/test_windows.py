@@ -27,9 +27,13 @@ def _window(rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int],
     image = tuple(int(rng.integers(r if padding else 1, r + 8)) for r in reach)
     out = tuple(_pixels(i, k, s, d, padding) for i, k, s, d in zip(image, kernel, stride, dilation, strict=True))
     options = {
-        "padding": padding, "stride_h": stride[0], "stride_w": stride[1], "dilation_h_factor": dilation[0],
-        "dilation_w_factor": dilation[1], "fused_activation_function": int(rng.choice(ACTIVATIONS)),
-    }  # fmt: skip
+        "padding": padding,
+        "stride_h": stride[0],
+        "stride_w": stride[1],
+        "dilation_h_factor": dilation[0],
+        "dilation_w_factor": dilation[1],
+        "fused_activation_function": int(rng.choice(ACTIVATIONS)),
+    }
     return image, kernel, options, out
 
 
@@ -105,9 +109,11 @@ def test_transpose_conv(type_: str, seed: int) -> None:
     x = c.activation(rng, type_, (batch, *small, depth))
     w = c.weights(rng, type_, (filters, *(int(k) for k in kernel_size), depth), 0)
     options = {
-        "padding": padding, "stride_h": int(stride[0]), "stride_w": int(stride[1]),
+        "padding": padding,
+        "stride_h": int(stride[0]),
+        "stride_w": int(stride[1]),
         "fused_activation_function": int(rng.choice(ACTIVATIONS)),
-    }  # fmt: skip
+    }
     b = c.bias(rng, x, w, filters, _bias_type(rng, type_, options))
     y = c.result(rng, x, w, (batch, *large, filters), depth * 2)
     shape = T("int32", (4,), value=np.array([batch, *large, filters]) if rng.random() < 0.7 else None)
@@ -161,11 +167,14 @@ STEP = {"padding": 0, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dil
         ({"options": {**STEP, "padding": 1}, "w": T("int8", (4, 6, 1, 3), 0.1, value=1)}, "does not fit along h"),
         ({"options": {**STEP, "fused_activation_function": 4}}, "fused activation"),
     ],
-)  # fmt: skip
+)
 def test_refused(change: dict[str, object], match: str) -> None:
     given: dict[str, object] = {
-        "w": T("int8", (4, 1, 1, 3), 0.1, value=1), "bias": T("int32", (4,), 0.01, value=0), "options": STEP, **change,
-    }  # fmt: skip
+        "w": T("int8", (4, 1, 1, 3), 0.1, value=1),
+        "bias": T("int32", (4,), 0.01, value=0),
+        "options": STEP,
+        **change,
+    }
     x, y = T("int8", (1, 4, 4, 3), 0.1, 0), T("int8", (1, 4, 4, 4), 0.1, 0)
     w, bias, options = given["w"], given["bias"], given["options"]
     if bias is None:

@@ -8,11 +8,5 @@ from tflq.kernels.recurrent import activation
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(
-        activation,
-        ops=(
-            "LSTM",
-            "RNN",
-            "BIDIRECTIONAL_SEQUENCE_LSTM",
-            "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        ),
+        activation, ops=("LSTM", "RNN", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
     )

@@ -50,9 +50,11 @@ class Shape:
 def _options(rng: np.random.Generator, **more: object) -> dict[str, object]:
     return {
         "fused_activation_function": int(rng.choice([0, 1, 2, 3, 4, 4, 4, 5])),
-        "cell_clip": float(rng.choice([0, 0, 0.3])), "proj_clip": float(rng.choice([0, 0.2])),
-        "asymmetric_quantize_inputs": bool(rng.integers(0, 2)), **more,
-    }  # fmt: skip
+        "cell_clip": float(rng.choice([0, 0, 0.3])),
+        "proj_clip": float(rng.choice([0, 0.2])),
+        "asymmetric_quantize_inputs": bool(rng.integers(0, 2)),
+        **more,
+    }
 
 
 def _weights(rng: np.random.Generator, kind: str, s: Shape, *, diagonal: bool = False) -> list[T | None]:
@@ -64,11 +66,13 @@ def _weights(rng: np.random.Generator, kind: str, s: Shape, *, diagonal: bool = 
 
     peepholes = s.gates(lambda: weights(rng, kind, s.cells), absent=not s.peephole)[:3]
     return [
-        *s.gates(lambda: weights(rng, kind, s.cells, s.depth)), *s.gates(recurrent), *peepholes,
+        *s.gates(lambda: weights(rng, kind, s.cells, s.depth)),
+        *s.gates(recurrent),
+        *peepholes,
         *s.gates(lambda: floats(rng, s.cells)),
         weights(rng, kind, s.outputs, s.cells) if s.projected else None,
         floats(rng, s.outputs) if s.projected and s.biased else None,
-    ]  # fmt: skip
+    ]
 
 
 def _states(s: Shape) -> list[T]:
@@ -88,9 +92,12 @@ def test_unidirectional(kind: str, seed: int) -> None:
     first = (time, s.batch) if seed % 2 else (s.batch, time)
     inputs = [T("float32", (*first, s.depth)), *_weights(rng, kind, s, diagonal=True), *_states(s), *_norms(rng, s)]
     model = build(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [T("float32", (*first, s.outputs))],
-        ("UnidirectionalSequenceLSTMOptions", options), 3,
-    )  # fmt: skip
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        inputs,
+        [T("float32", (*first, s.outputs))],
+        ("UnidirectionalSequenceLSTMOptions", options),
+        3,
+    )
     x = [normal(rng, *first, s.depth) for _ in range(2)]
     assert_same_runs(model, [[x[0]], [x[1]], [np.zeros_like(x[0])]], (s, options))
 
@@ -107,7 +114,7 @@ def test_full(kind: str, seed: int) -> None:
 
 def _bidirectional(
     rng: np.random.Generator, kind: str, auxiliary: int, s: Shape, **fixed: object
-) -> tuple[bytes, list[T]]:  # fmt: skip
+) -> tuple[bytes, list[T]]:
     """`auxiliary`: 0 none, 1 the backward cell's input, 2 with weights of its own."""
     options = _options(rng, time_major=bool(rng.integers(0, 2)), merge_outputs=bool(rng.integers(0, 2))) | fixed
     time, extra = int(rng.integers(1, 5)), s.depth if auxiliary == 1 else int(rng.integers(1, 20))
@@ -118,9 +125,12 @@ def _bidirectional(
     inputs += [given[1] if auxiliary else None, *more[0], *more[1]]
     columns = (2 * s.outputs,) if options["merge_outputs"] else (s.outputs, s.outputs)
     model = build(
-        "BIDIRECTIONAL_SEQUENCE_LSTM", inputs, [T("float32", (*first, n)) for n in columns],
-        ("BidirectionalSequenceLSTMOptions", options), 3,
-    )  # fmt: skip
+        "BIDIRECTIONAL_SEQUENCE_LSTM",
+        inputs,
+        [T("float32", (*first, n)) for n in columns],
+        ("BidirectionalSequenceLSTMOptions", options),
+        3,
+    )
     return model, given
 
 
@@ -147,10 +157,11 @@ def _integer_operands(rng: np.random.Generator, s: Shape) -> tuple[T, list[T | N
     inputs += [
         codes(rng, "int8", -9, -6, s.outputs, s.cells) if s.projected else None,
         T("int32", (s.outputs,), 1e-5, value=rng.integers(-2000, 2000, s.outputs))
-        if s.projected and s.biased else None,
+        if s.projected and s.biased
+        else None,
         state("int8", s.batch, s.outputs, scale=of_state, zero_point=points[1]),
         state("int16", s.batch, s.cells, scale=float(2.0 ** rng.integers(-15, -8))),
-    ]  # fmt: skip
+    ]
     inputs += s.gates(lambda: codes(rng, "int16", -16, -12, s.cells)) if s.normalised else []
     hidden = (power(rng, -8, -6), points[2]) if s.projected else (of_state, points[1])
     between = [T("int16", (1,), power(rng, -13, -10)) for _ in range(4)] + [T("int8", (1,), *hidden)]
@@ -225,8 +236,12 @@ def test_basic(seed: int) -> None:
         return T("float32", (batch, columns))
 
     inputs = [
-        tensor(depth), tensor(cells), floats(rng, 4 * cells, depth + cells), floats(rng, 4 * cells), tensor(cells),
-    ]  # fmt: skip
+        tensor(depth),
+        tensor(cells),
+        floats(rng, 4 * cells, depth + cells),
+        floats(rng, 4 * cells),
+        tensor(cells),
+    ]
     outputs = [tensor(cells), tensor(cells), tensor(depth + cells), tensor(4 * cells)]
     options = {"kernel_type": 1, "fused_activation_function": 4}
     model = build("LSTM", inputs, outputs, ("LSTMOptions", options), 2)
@@ -270,9 +285,12 @@ def test_outputs_vary() -> None:
     inputs = [T("float32", (4, 3, 20)), *_weights(rng, "int8", s), *_states(s), *_norms(rng, s)]
     options = {"fused_activation_function": 4, "time_major": True}
     model = build(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [T("float32", (4, 3, 16))],
-        ("UnidirectionalSequenceLSTMOptions", options), 3,
-    )  # fmt: skip
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        inputs,
+        [T("float32", (4, 3, 16))],
+        ("UnidirectionalSequenceLSTMOptions", options),
+        3,
+    )
     assert assert_same_runs(model, [[rng.standard_normal((4, 3, 20)).astype(np.float32)]]) > 180
 
 

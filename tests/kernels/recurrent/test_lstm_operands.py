@@ -7,10 +7,4 @@ from tflq.kernels.recurrent import lstm_operands
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        lstm_operands,
-        ops=(
-            "LSTM",
-            "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        ),
-    )
+    assert_drawn_models_match(lstm_operands, ops=("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"))

@@ -7,12 +7,4 @@ from tflq.kernels.recurrent import rnn
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        rnn,
-        ops=(
-            "LSTM",
-            "RNN",
-            "BIDIRECTIONAL_SEQUENCE_LSTM",
-            "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        ),
-    )
+    assert_drawn_models_match(rnn, ops=("LSTM", "RNN", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"))

@@ -12,9 +12,11 @@ KINDS = ("float32", "int8", "uint8")
 
 def _cell(rng: np.random.Generator, kind: str, batch: int, depth: int, units: int) -> list[T]:
     return [
-        weights(rng, kind, units, depth), weights(rng, kind, units, units), floats(rng, units),
+        weights(rng, kind, units, depth),
+        weights(rng, kind, units, units),
+        floats(rng, units),
         state("float32", batch, units),
-    ]  # fmt: skip
+    ]
 
 
 def _options(rng: np.random.Generator) -> dict[str, object]:
@@ -76,9 +78,7 @@ def _bidirectional(rng: np.random.Generator, kind: str, auxiliary: int, **fixed:
     inputs += [weights(rng, kind, n, extra) if auxiliary == 2 else None for n in (units, others)]
     columns = (units + others,) if options["merge_outputs"] else (units, others)
     outputs = [T("float32", (*first, n)) for n in columns]
-    return build(
-        "BIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, ("BidirectionalSequenceRNNOptions", options), 3
-    ), given  # fmt: skip
+    return build("BIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, ("BidirectionalSequenceRNNOptions", options), 3), given
 
 
 @pytest.mark.parametrize("auxiliary", range(3))
@@ -110,9 +110,12 @@ def test_svdf(kind: str, seed: int) -> None:
     batch, depth, units, rank, memory = (int(n) for n in rng.integers(1, [4, 40, 12, 6, 14]))
     options = {**_options(rng), "rank": rank}
     inputs = [
-        T("float32", (batch, depth)), weights(rng, kind, units * rank, depth), weights(rng, kind, units * rank, memory),
-        floats(rng, units) if seed % 2 else None, state("float32", batch, units * rank * memory),
-    ]  # fmt: skip
+        T("float32", (batch, depth)),
+        weights(rng, kind, units * rank, depth),
+        weights(rng, kind, units * rank, memory),
+        floats(rng, units) if seed % 2 else None,
+        state("float32", batch, units * rank * memory),
+    ]
     model = build("SVDF", inputs, [T("float32", (batch, units))], ("SVDFOptions", options), 4)
     assert_same_runs(model, [[normal(rng, batch, depth)] for _ in range(4)], options)
 
@@ -121,10 +124,11 @@ def _integer_svdf(rng: np.random.Generator, state_type: str, seed: int) -> tuple
     batch, depth, units, rank, memory = (int(n) for n in rng.integers(1, [4, 40, 12, 6, 14]))
     inputs = [
         T("int8", (batch, depth), power(rng, -7, -4), int(rng.integers(-128, 128))),
-        codes(rng, "int8", -9, -6, units * rank, depth), codes(rng, "int16", -16, -13, units * rank, memory),
+        codes(rng, "int8", -9, -6, units * rank, depth),
+        codes(rng, "int16", -16, -13, units * rank, memory),
         T("int32", (units,), 1.0, value=rng.integers(-2_000_000, 2_000_000, units)) if seed % 2 else None,
         state(state_type, batch, units * rank * memory, scale=power(rng, -12, -9)),
-    ]  # fmt: skip
+    ]
     output = T("int8", (batch, units), power(rng, -5, -1), int(rng.integers(-128, 128)))
     options = {"rank": rank, "fused_activation_function": 1}
     return build("SVDF", inputs, [output], ("SVDFOptions", options), 4), (batch, depth)

@@ -8,10 +8,16 @@ from support.single_op import T, assert_same, build, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
 DENSE = (
-    ("float32", "float32", "float32"), ("uint8", "uint8", "uint8"), ("uint8", "uint8", "int16"),
-    ("int8", "int8", "int8"), ("int8", "int4", "int8"), ("int8", "int2", "int8"), ("int16", "int8", "int16"),
-    ("int16", "int4", "int16"), ("int16", "int16", "int16"),
-)  # fmt: skip
+    ("float32", "float32", "float32"),
+    ("uint8", "uint8", "uint8"),
+    ("uint8", "uint8", "int16"),
+    ("int8", "int8", "int8"),
+    ("int8", "int4", "int8"),
+    ("int8", "int2", "int8"),
+    ("int16", "int8", "int16"),
+    ("int16", "int4", "int16"),
+    ("int16", "int16", "int16"),
+)
 
 
 def _dense_weights(rng: np.random.Generator, x: T, type_: str, shape: tuple[int, int]) -> T:
@@ -113,9 +119,12 @@ def test_undefined() -> None:
 
 
 PAIRS = (
-    ("float32", "float32", "float32"), ("int8", "int8", "int8"), ("int8", "int8", "int32"),
-    ("int16", "int16", "int16"), ("int16", "int8", "int16"),
-)  # fmt: skip
+    ("float32", "float32", "float32"),
+    ("int8", "int8", "int8"),
+    ("int8", "int8", "int32"),
+    ("int16", "int16", "int16"),
+    ("int16", "int8", "int16"),
+)
 
 
 @pytest.mark.parametrize("types", PAIRS, ids=" ".join)
@@ -146,13 +155,14 @@ def test_batch_matmul(types: tuple[str, str, str], seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "match"),
-    [(((3,), (3, 2)), "rank"), (((2, 3), (4, 2)), "inner"), (((2, 2, 3), (3, 3, 2)), "broadcast")],
-)  # fmt: skip
+    ("shapes", "match"), [(((3,), (3, 2)), "rank"), (((2, 3), (4, 2)), "inner"), (((2, 2, 3), (3, 3, 2)), "broadcast")]
+)
 def test_batch_matmul_refused(shapes: tuple[tuple[int, ...], tuple[int, ...]], match: str) -> None:
     model = build(
-        "BATCH_MATMUL", [T("float32", s) for s in shapes], [T("float32", (2, 2))],
+        "BATCH_MATMUL",
+        [T("float32", s) for s in shapes],
+        [T("float32", (2, 2))],
         ("BatchMatMulOptions", {"adj_x": False, "adj_y": False}),
-    )  # fmt: skip
+    )
     with pytest.raises(ModelError, match=match):
         tflq(model, [np.zeros(s, np.float32) for s in shapes])

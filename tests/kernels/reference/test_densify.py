@@ -50,8 +50,11 @@ def stored(
             kept += [node[i] for i in here]
             segments.append(len(indices))
         fields = {
-            "format": 1, "dense_size": 0, "array_segments": _indices(segments), "array_indices": _indices(indices),
-        }  # fmt: skip
+            "format": 1,
+            "dense_size": 0,
+            "array_segments": _indices(segments),
+            "array_indices": _indices(indices),
+        }
         levels.append(Record("DimensionMetadata", fields))
         nodes = kept
     record = Record(
@@ -115,9 +118,9 @@ def test_fully_connected_float(seed: int) -> None:
     rng = np.random.default_rng([seed, 1])
     shape = (int(rng.integers(1, 7)), 4 * int(rng.integers(1, 7)))
     value = _holes(rng, c.codes(rng, "float32", shape), 4 if seed & 1 else 1)
-    sparsity, elements = stored(value, [0, 1, 2], [False, True, False], [(1, 4)]) if seed & 1 else stored(
-        value, [0, 1], [False, True]
-    )  # fmt: skip
+    sparsity, elements = (
+        stored(value, [0, 1, 2], [False, True, False], [(1, 4)]) if seed & 1 else stored(value, [0, 1], [False, True])
+    )
     bias = T("float32", shape[:1], value=c.codes(rng, "float32", shape[:1]))
     inputs = [T("float32", (3, shape[1])), T("float32", shape, value=0), bias if seed & 2 else None]
     options = {"fused_activation_function": seed % 4}

@@ -17,16 +17,28 @@ from tflq.errors import ModelError
 
 def model(boxes: int, classes: int, background: int, types: tuple[str, str], width: int = 4, **more: Any) -> bytes:
     options = {
-        "max_detections": 10, "max_classes_per_detection": 1, "num_classes": classes, "nms_score_threshold": 0.2,
-        "nms_iou_threshold": 0.5, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, **more,
-    }  # fmt: skip
+        "max_detections": 10,
+        "max_classes_per_detection": 1,
+        "num_classes": classes,
+        "nms_score_threshold": 0.2,
+        "nms_iou_threshold": 0.5,
+        "y_scale": 10.0,
+        "x_scale": 10.0,
+        "h_scale": 5.0,
+        "w_scale": 5.0,
+        **more,
+    }
     count = options["max_detections"] * options["max_classes_per_detection"]
     box, score = types
     tensors = [
-        T(box, (1, boxes, width), 0.11, 120), T(score, (1, boxes, classes + background), 1 / 255, 3),
-        T(box, (boxes, 4), 0.004, 9), T("float32", (1, count, 4)), T("float32", (1, count)), T("float32", (1, count)),
+        T(box, (1, boxes, width), 0.11, 120),
+        T(score, (1, boxes, classes + background), 1 / 255, 3),
+        T(box, (boxes, 4), 0.004, 9),
+        T("float32", (1, count, 4)),
+        T("float32", (1, count)),
+        T("float32", (1, count)),
         T("float32", (1,)),
-    ]  # fmt: skip
+    ]
     op = Op("TFLite_Detection_PostProcess", (0, 1, 2), (3, 4, 5, 6), custom=bytes(flexbuffers.Dumps(options)))
     return build(Graph(tensors, (0, 1, 2), (3, 4, 5, 6), [op]))
 
@@ -54,8 +66,16 @@ def inputs(
 def test_against_litert(types: tuple[str, str], regular: bool, background: int, each: int) -> None:
     rng = np.random.default_rng(each + background)
     for boxes, classes, width in [(1, 1, 4), (5, 3, 4), (40, 6, 5), (100, 17, 4)]:
-        file = model(boxes, classes, background, types, width, use_regular_nms=regular, detections_per_class=7,
-                     max_classes_per_detection=each)  # fmt: skip
+        file = model(
+            boxes,
+            classes,
+            background,
+            types,
+            width,
+            use_regular_nms=regular,
+            detections_per_class=7,
+            max_classes_per_detection=each,
+        )
         runs = [inputs(rng, boxes, classes + background, types, width, coarse) for coarse in (False, True, True)]
         compare(file, runs, 1 if regular else each, 1 if regular else min(each, classes))
 
@@ -76,8 +96,16 @@ def test_thresholds() -> None:
     types = ("float32", "float32")
     for score, iou, most in [(0.0, 0.1, 3), (0.9, 1.0, 50), (-1.0, 0.6, 30), (2.0, 0.5, 4)]:
         for regular in (False, True):
-            file = model(60, 4, 1, types, nms_score_threshold=score, nms_iou_threshold=iou, max_detections=most,
-                         use_regular_nms=regular)  # fmt: skip
+            file = model(
+                60,
+                4,
+                1,
+                types,
+                nms_score_threshold=score,
+                nms_iou_threshold=iou,
+                max_detections=most,
+                use_regular_nms=regular,
+            )
             compare(file, [inputs(rng, 60, 5, types, 4, True) for _ in range(2)], 1, 1)
 
 

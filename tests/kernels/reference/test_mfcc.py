@@ -16,9 +16,12 @@ from tflq.errors import ModelError
 
 def mfcc(shape: tuple[int, ...], **more: int) -> bytes:
     options = {
-        "upper_frequency_limit": 4000, "lower_frequency_limit": 20, "filterbank_channel_count": 40,
-        "dct_coefficient_count": 13, **more,
-    }  # fmt: skip
+        "upper_frequency_limit": 4000,
+        "lower_frequency_limit": 20,
+        "filterbank_channel_count": 40,
+        "dct_coefficient_count": 13,
+        **more,
+    }
     op = Op("Mfcc", (0, 1), (2,), custom=bytes(flexbuffers.Dumps(options)))
     made = T("float32", (*shape[:2], options["dct_coefficient_count"]))
     return build(Graph([T("float32", shape), T("int32", (1,)), made], (0, 1), (2,), [op]))
@@ -29,10 +32,13 @@ def mfcc(shape: tuple[int, ...], **more: int) -> bytes:
 def test_mfcc(shape: tuple[int, ...], rate: int) -> None:
     rng = np.random.default_rng(rate)
     wanted: list[dict[str, int]] = [
-        {}, {"dct_coefficient_count": 40}, {"filterbank_channel_count": 7, "dct_coefficient_count": 5},
-        {"upper_frequency_limit": 8000, "lower_frequency_limit": 300}, {"lower_frequency_limit": 0},
+        {},
+        {"dct_coefficient_count": 40},
+        {"filterbank_channel_count": 7, "dct_coefficient_count": 5},
+        {"upper_frequency_limit": 8000, "lower_frequency_limit": 300},
+        {"lower_frequency_limit": 0},
         {"upper_frequency_limit": 3999, "filterbank_channel_count": 200},
-    ]  # fmt: skip
+    ]
     for more in wanted:
         spectra: list[Array] = [rng.exponential(size, shape).astype(np.float32) for size in (1e-3, 1, 1e5)]
         assert_runs(mfcc(shape, **more), [[x, np.array([rate], np.int32)] for x in [*spectra, 0 * spectra[0]]])
@@ -40,9 +46,10 @@ def test_mfcc(shape: tuple[int, ...], rate: int) -> None:
 
 def test_mfcc_refusals() -> None:
     wrong: dict[str, dict[str, Any]] = {
-        "frequency limits": {"upper_frequency_limit": 20}, "dct_coefficient_count": {"dct_coefficient_count": 41},
+        "frequency limits": {"upper_frequency_limit": 20},
+        "dct_coefficient_count": {"dct_coefficient_count": 41},
         "filterbank": {"filterbank_channel_count": 0},
-    }  # fmt: skip
+    }
     for match, more in wrong.items():
         interpreter = Interpreter(model_content=mfcc((1, 1, 9), **more))
         interpreter.allocate_tensors()

@@ -8,8 +8,22 @@ import pytest
 from support.single_op import T, assert_same, build, tflq
 from tflq.errors import ModelError
 
-SIZES = [(1, 1), (8, 1), (1, 2), (2, 2), (4, 4), (1, 64), (16, 16), (32, 32), (64, 64), (16, 128), (2, 512), (1, 2048),
-         (64, 1024), (1024, 4)]  # fmt: skip
+SIZES = [
+    (1, 1),
+    (8, 1),
+    (1, 2),
+    (2, 2),
+    (4, 4),
+    (1, 64),
+    (16, 16),
+    (32, 32),
+    (64, 64),
+    (16, 128),
+    (2, 512),
+    (1, 2048),
+    (64, 1024),
+    (1024, 4),
+]
 
 
 def spectrum(shape, height, width, value=True):

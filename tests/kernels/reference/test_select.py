@@ -48,8 +48,20 @@ def test_topk(type_):
         assert_same(model, [values], (type_, shape, k))
 
 
-TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "float16", "float32", "float64",
-         "complex64")  # fmt: skip
+TYPES = (
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+)
 
 
 @pytest.mark.parametrize("source", TYPES)

@@ -10,8 +10,16 @@ from support.graphs import tflq as run_here
 from support.single_op import Array, T, draw
 from tflq.errors import OperatorFailed, UndefinedResultError
 
-TEXTS = ["The quick\t brown fox jumps over the  lazy dog!", " leading and trailing ", "one", "a b c d e f",
-         "\n  \n x\v\fy z", "a  b", "   ", "ä ö ü ß"]  # fmt: skip
+TEXTS = [
+    "The quick\t brown fox jumps over the  lazy dog!",
+    " leading and trailing ",
+    "one",
+    "a b c d e f",
+    "\n  \n x\v\fy z",
+    "a  b",
+    "   ",
+    "ä ö ü ß",
+]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -50,8 +58,14 @@ def test_lsh_projection(kind: int, type_: str, weighted: bool) -> None:
 @pytest.mark.parametrize("row", [(1,), (5,), (2, 3)])
 def test_embedding_lookup_sparse(combiner: int, rank: int, row: tuple[int, ...]) -> None:
     rng = np.random.default_rng(rank)
-    tensors = [T("int32", (6,)), T("int32", (6, rank)), T("int32", (rank,)), T("float32", (6,)),
-               T("float32", (4, *row)), T("float32", ())]  # fmt: skip
+    tensors = [
+        T("int32", (6,)),
+        T("int32", (6, rank)),
+        T("int32", (rank,)),
+        T("float32", (6,)),
+        T("float32", (4, *row)),
+        T("float32", ()),
+    ]
     options = ("EmbeddingLookupSparseOptions", {"combiner": combiner})
     model = build(Graph(tensors, range(5), (5,), [Op("EMBEDDING_LOOKUP_SPARSE", range(5), (5,), options)]))
     runs: list[list[Array]] = []

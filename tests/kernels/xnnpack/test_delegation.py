@@ -7,13 +7,4 @@ from tflq.kernels.xnnpack import delegation
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        delegation,
-        "litert-xnnpack",
-        ops=(
-            "ADD",
-            "MUL",
-            "CONV_2D",
-            "MEAN",
-        ),
-    )
+    assert_drawn_models_match(delegation, "litert-xnnpack", ops=("ADD", "MUL", "CONV_2D", "MEAN"))

@@ -7,11 +7,4 @@ from tflq.kernels.xnnpack import scaled_sum
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        scaled_sum,
-        "litert-xnnpack",
-        ops=(
-            "ADD",
-            "SUB",
-        ),
-    )
+    assert_drawn_models_match(scaled_sum, "litert-xnnpack", ops=("ADD", "SUB"))

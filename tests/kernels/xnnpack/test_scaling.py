@@ -7,13 +7,4 @@ from tflq.kernels.xnnpack import scaling
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(
-        scaling,
-        "litert-xnnpack",
-        ops=(
-            "ADD",
-            "MUL",
-            "CONV_2D",
-            "FULLY_CONNECTED",
-        ),
-    )
+    assert_drawn_models_match(scaling, "litert-xnnpack", ops=("ADD", "MUL", "CONV_2D", "FULLY_CONNECTED"))

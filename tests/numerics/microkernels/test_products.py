@@ -182,7 +182,7 @@ def test_features_that_numba_is_told_decide():
     for environment in (os.environ, older):
         run = subprocess.run(
             [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
-        )  # fmt: skip
+        )
         answers.append(run.stdout.split())
     assert [name for name, _ in answers] == [FORM.name, "sse2"]
     assert answers[0][1] == answers[1][1]

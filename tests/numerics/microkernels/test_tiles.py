@@ -18,14 +18,7 @@ from tflq.numerics.microkernels.forms import FORMS, Tile, features, machine
 from tflq.numerics.microkernels.kernel import Kernel
 from tflq.numerics.microkernels.roundings import Scaling
 from tflq.numerics.microkernels.tiles import definition
-from tflq.numerics.stages import (
-    BlockTail,
-    DoubleRounding,
-    FloatRounding,
-    HalfUpTwice,
-    SingleRounding,
-    WideRounding,
-)
+from tflq.numerics.stages import BlockTail, DoubleRounding, FloatRounding, HalfUpTwice, SingleRounding, WideRounding
 
 #: Forms that this machine can run, and those of others with plain vector code in place of their instruction.
 NATIVE = [form for form in FORMS if form.machine == machine() and form.features <= features()]
@@ -111,9 +104,7 @@ HOST_CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "case", HOST_CASES, ids=lambda c: f"{c[0].name} {c[0].dot} {c[1]}x{c[2]} {c[3]} {c[4]}"
-)  # fmt: skip
+@pytest.mark.parametrize("case", HOST_CASES, ids=lambda c: f"{c[0].name} {c[0].dot} {c[1]}x{c[2]} {c[3]} {c[4]}")
 def test_tile_of_this_machine(case):
     kernel, stage = kernel_of(*case), case[3]
     tile = HostTile(kernel)

@@ -7,17 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import (
-    Array,
-    Index,
-    Read,
-    Site,
-    Tap,
-    Teller,
-    Working,
-    aligned,
-    total_of,
-)
+from tflq.diagnosis.element.steps import Array, Index, Read, Site, Tap, Teller, Working, aligned, total_of
 from tflq.kernels.families.contraction import weights_read_as_int8
 from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.geometry.windows import Window

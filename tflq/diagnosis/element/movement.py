@@ -13,9 +13,27 @@ from tflq.numerics.steps import Step
 MOVES: Mapping[str, tuple[int, ...] | None] = {
     **dict.fromkeys(
         (
-            "BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "EXPAND_DIMS", "GATHER", "GATHER_ND", "MIRROR_PAD",
-            "PAD", "RESHAPE", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_SEQUENCE", "REVERSE_V2", "SLICE", "SPACE_TO_BATCH_ND",
-            "SPACE_TO_DEPTH", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK",
+            "BATCH_TO_SPACE_ND",
+            "BROADCAST_TO",
+            "DEPTH_TO_SPACE",
+            "EXPAND_DIMS",
+            "GATHER",
+            "GATHER_ND",
+            "MIRROR_PAD",
+            "PAD",
+            "RESHAPE",
+            "RESIZE_NEAREST_NEIGHBOR",
+            "REVERSE_SEQUENCE",
+            "REVERSE_V2",
+            "SLICE",
+            "SPACE_TO_BATCH_ND",
+            "SPACE_TO_DEPTH",
+            "SPLIT_V",
+            "SQUEEZE",
+            "STRIDED_SLICE",
+            "TILE",
+            "TRANSPOSE",
+            "UNPACK",
         ),
         (0,),
     ),
@@ -25,7 +43,7 @@ MOVES: Mapping[str, tuple[int, ...] | None] = {
     "SELECT": (1, 2),
     "SELECT_V2": (1, 2),
     "SPLIT": (1,),
-}  # fmt: skip
+}
 
 #: Inputs -> the first output's element.
 Element = Callable[[Sequence[Array | None]], object]

@@ -35,9 +35,7 @@ class ElementTrace:
     is_told: bool
 
 
-def trace_element(
-    plan: Plan, inputs: Mapping[int, Array], index: Sequence[int], output: int = 0
-) -> ElementTrace:  # fmt: skip
+def trace_element(plan: Plan, inputs: Mapping[int, Array], index: Sequence[int], output: int = 0) -> ElementTrace:
     """Work one element of a single operator's output out; `plan` holds that operator alone.
 
     Raises:

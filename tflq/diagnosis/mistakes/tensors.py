@@ -157,10 +157,7 @@ def _wrong_scales(scale: Array) -> dict[str, Array]:
         "the last for all": scale[-1],
         "the smallest for all": scale.min(),
     }
-    shifted = {
-        "each the next one's": np.roll(scale, -1),
-        "each the previous one's": np.roll(scale, 1),
-    }
+    shifted = {"each the next one's": np.roll(scale, -1), "each the previous one's": np.roll(scale, 1)}
     return {name: np.full_like(scale, value) for name, value in whole.items()} | shifted
 
 

@@ -109,12 +109,10 @@ def rows(loops: Mapping[str, Loops]) -> tuple[Kernel, ...]:
     """One row an operator of two operands."""
     return tuple(
         Kernel(op, "float32 float32 -> float32", held(FUNCTIONS[op], way), VERSIONS[op]) for op, way in loops.items()
-    )  # fmt: skip
+    )
 
 
-FUNCTIONS: dict[str, Callable[..., Array]] = {
-    "ADD": np.add, "DIV": np.divide, "MUL": np.multiply, "SUB": np.subtract,
-}  # fmt: skip
+FUNCTIONS: dict[str, Callable[..., Array]] = {"ADD": np.add, "DIV": np.divide, "MUL": np.multiply, "SUB": np.subtract}
 VERSIONS = {"ADD": (1, 6), "DIV": (1, 2), "MUL": (1, 8), "SUB": (1, 5)}
 RELU = Kernel("RELU", "float32 -> float32", rectified(np.inf, in_vectors), (1, 3))
 KERNELS = (*rows({"ADD": in_vectors, "MUL": in_vectors, "SUB": where_equal(in_vectors, COMPARED)}), RELU)

@@ -18,7 +18,7 @@ from tflq.kernels.arm64.float_limits import (
     rectified,
     rows,
     where_equal,
-)  # fmt: skip
+)
 from tflq.kernels.families.binary import prepare_plain
 from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
 from tflq.kernels.kernel import Array, Kernel, Shape

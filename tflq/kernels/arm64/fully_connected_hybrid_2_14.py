@@ -36,7 +36,11 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 KERNELS = (
     Kernel(
-        "FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14), session=True,
+        "FULLY_CONNECTED",
+        "float32 int8|uint8|int4|int2 float32? -> float32",
+        prepare,
+        (1, 14),
+        session=True,
         exactness=close("activations quantized asymmetrically were not fitted"),
     ),
-)  # fmt: skip
+)

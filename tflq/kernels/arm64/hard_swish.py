@@ -38,18 +38,31 @@ def eval_whole(data: OpData, x: Array) -> Array:
     """Source: HardSwish. Rounding: half up in products and shifts, floor in the last product."""
     out = np.empty(x.shape, x.dtype)
     _hard_swish(
-        x, int(data.input_zero_point), int(data.output_zero_point), *data.output, *data.reluish,
-        *type_range(x.dtype), out,
-    )  # fmt: skip
+        x,
+        int(data.input_zero_point),
+        int(data.output_zero_point),
+        *data.output,
+        *data.reluish,
+        *type_range(x.dtype),
+        out,
+    )
     return out
 
 
 @in_pieces(8, x="r", out="r")
 @compiled
 def _hard_swish(
-    x: Array, input_zero_point: Int, output_zero_point: Int, output_multiplier: Int, output_shift: Int,
-    reluish_multiplier: Int, reluish_shift: Int, low: Int, high: Int, out: Array,
-) -> None:  # fmt: skip
+    x: Array,
+    input_zero_point: Int,
+    output_zero_point: Int,
+    output_multiplier: Int,
+    output_shift: Int,
+    reluish_multiplier: Int,
+    reluish_shift: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+) -> None:
     """Prepare guarantees: `x` and `out` hold all 256 codes."""
     for i in range(len(out)):
         finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)

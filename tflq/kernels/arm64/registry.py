@@ -8,12 +8,7 @@ _PACKAGE = "tflq.kernels.arm64"
 
 #: The reference resolver of LiteRT 2.3.
 REFERENCE_ARM64 = catalogue(
-    _PACKAGE,
-    {
-        "FULLY_CONNECTED": "fully_connected_hybrid",
-        "LSTM": "lstm",
-        "RELU": "float_limits",
-    },
+    _PACKAGE, {"FULLY_CONNECTED": "fully_connected_hybrid", "LSTM": "lstm", "RELU": "float_limits"}
 )
 
 #: The optimized resolver of LiteRT 2.3.
@@ -55,12 +50,7 @@ REFERENCE_2_14_ARM64 = catalogue(
 #: The vector code that releases up to 2.14 have on AArch64 and not on x86-64.
 VECTOR_CODE_2_14 = catalogue(
     "tflq.kernels.optimized",
-    {
-        "ADD": "add",
-        "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
-        "DEQUANTIZE": "dequantize",
-        "QUANTIZE": "quantize",
-    },
+    {"ADD": "add", "DEPTHWISE_CONV_2D": "depthwise_conv_2d", "DEQUANTIZE": "dequantize", "QUANTIZE": "quantize"},
 )
 
 #: The optimized resolver of releases up to 2.14, over its vector code.

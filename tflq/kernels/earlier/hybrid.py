@@ -8,12 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.kernels.exactness import close
-from tflq.kernels.reference import (
-    batch_matmul_hybrid,
-    conv_2d_hybrid,
-    depthwise_conv_2d_hybrid,
-    fully_connected_hybrid,
-)
+from tflq.kernels.reference import batch_matmul_hybrid, conv_2d_hybrid, depthwise_conv_2d_hybrid, fully_connected_hybrid
 
 UNCLAIMED = close("2.14 quantizes activations without the vector helpers of later releases")
 

@@ -19,9 +19,14 @@ from tflq.kernels.reference import (
 UNCLAIMED = close("2.14 multiplies matrices by vectors of floats in another order")
 
 FILES = (
-    bidirectional_sequence_lstm, bidirectional_sequence_rnn, lstm, rnn, svdf, unidirectional_sequence_lstm,
+    bidirectional_sequence_lstm,
+    bidirectional_sequence_rnn,
+    lstm,
+    rnn,
+    svdf,
+    unidirectional_sequence_lstm,
     unidirectional_sequence_rnn,
-)  # fmt: skip
+)
 
 KERNELS = tuple(
     replace(row, exactness=UNCLAIMED)

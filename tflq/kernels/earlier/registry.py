@@ -53,8 +53,7 @@ UP_TO_2_8 = catalogue(_PACKAGE, {"TRANSPOSE_CONV": "transpose_conv_2_8"})
 
 #: 2.7, both resolvers.
 UP_TO_2_7 = catalogue(
-    _PACKAGE,
-    {"FULLY_CONNECTED": "fully_connected_2_7", "RANDOM_STANDARD_NORMAL": "random_standard_normal_2_7"},
+    _PACKAGE, {"FULLY_CONNECTED": "fully_connected_2_7", "RANDOM_STANDARD_NORMAL": "random_standard_normal_2_7"}
 )
 
 #: 2.12 and releases up to 2.5 on x86-64, whose packages have the NEON code by way of SSE: the reference resolver.

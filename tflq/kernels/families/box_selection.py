@@ -40,9 +40,15 @@ def overlap(boxes: Array, i: Int, j: Int) -> Real:
 
 
 def suppress(
-    boxes: Array, scores: Array, count: int, iou_threshold: Real, score_threshold: Real, scale: Real, indices: Array,
+    boxes: Array,
+    scores: Array,
+    count: int,
+    iou_threshold: Real,
+    score_threshold: Real,
+    scale: Real,
+    indices: Array,
     selected_scores: Array,
-) -> int:  # fmt: skip
+) -> int:
     """Select at most `count` boxes by falling score; those that overlap a selected one too much are left out.
 
     `scale` (0: no decay) makes the score of a box fall with its overlap, by exp(scale * iou * iou). `scores` is worked
@@ -58,9 +64,20 @@ def suppress(
     wanted, selected = min(size, count), 0
     while selected < wanted and size > 0:
         selected, size = _select(
-            boxes, scores, wanted, iou_threshold, score_threshold, scale, indices, selected_scores, heap, begin,
-            selected, size, most(_OVERLAP),
-        )  # fmt: skip
+            boxes,
+            scores,
+            wanted,
+            iou_threshold,
+            score_threshold,
+            scale,
+            indices,
+            selected_scores,
+            heap,
+            begin,
+            selected,
+            size,
+            most(_OVERLAP),
+        )
     return int(selected)
 
 
@@ -79,9 +96,20 @@ def _fill(scores: Array, score_threshold: Real, heap: Array, size: Int, start: I
 
 @compiled
 def _select(
-    boxes: Array, scores: Array, wanted: Int, iou_threshold: Real, score_threshold: Real, scale: Real, indices: Array,
-    selected_scores: Array, heap: Array, begin: Array, selected: Int, size: Int, passes: Int,
-) -> tuple[Int, Int]:  # fmt: skip
+    boxes: Array,
+    scores: Array,
+    wanted: Int,
+    iou_threshold: Real,
+    score_threshold: Real,
+    scale: Real,
+    indices: Array,
+    selected_scores: Array,
+    heap: Array,
+    begin: Array,
+    selected: Int,
+    size: Int,
+    passes: Int,
+) -> tuple[Int, Int]:
     """Go on until `wanted` are selected or, after so many passes, to be called again; (selected, size of the heap).
 
     The caller guarantees: `scores`, `heap` and `begin` have an element for every row of `boxes`, `indices` and
@@ -133,9 +161,16 @@ def choose(boxes: Array, order: Array, limit: int, iou_threshold: Real, chosen: 
 
 @compiled
 def _choose(
-    boxes: Array, order: Array, start: Int, stop: Int, limit: Int, iou_threshold: Real, active: Array, chosen: Array,
+    boxes: Array,
+    order: Array,
+    start: Int,
+    stop: Int,
+    limit: Int,
+    iou_threshold: Real,
+    active: Array,
+    chosen: Array,
     count: Int,
-) -> Int:  # fmt: skip
+) -> Int:
     """From `start` to `stop`; `count` are taken before, and it gives how many then.
 
     The caller guarantees: `order` names rows of `boxes`, `active` is as long, 0 <= `start` <= `stop` <= its length;

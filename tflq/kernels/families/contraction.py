@@ -42,7 +42,7 @@ class Output:
 
 def output(
     node: Node, stage: OutputStage, y: Operand, bias: Array | None, channels: int, accumulator: DTypeLike
-) -> Output:  # fmt: skip
+) -> Output:
     """The output of an operator with a fused activation; without a bias it is zero."""
     dtype = CARRIER[y.type]
     pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
@@ -79,9 +79,12 @@ def per_tensor_multiplier(node: Node, x: Operand, w: Operand, bias: Operand | No
             product = np.float64(x.scale) * np.float64(w.scale)
             slack = abs(product - np.float64(bias.scale)) / np.float64(y.scale)
             node.check(
-                bool(slack <= _BIAS_SCALE_SLACK), "bias scale is not the product of input and weight scales", bias,
-                expected=float(product), got=float(bias.scale),
-            )  # fmt: skip
+                bool(slack <= _BIAS_SCALE_SLACK),
+                "bias scale is not the product of input and weight scales",
+                bias,
+                expected=float(product),
+                got=float(bias.scale),
+            )
         product32 = x.scale * w.scale
         node.check(bool(product32 >= 0), "product of input and weight scales is negative", w, got=float(product32))
         return np.float64(product32) / np.float64(y.scale)

@@ -28,7 +28,7 @@ def to_bfloat16(x: Array) -> Array:
 
 def narrow_floats(
     op: str, function: Function, versions: tuple[int, int], exactness: Exactness = SAME_LIBM
-) -> tuple[Kernel, ...]:  # fmt: skip
+) -> tuple[Kernel, ...]:
     """The kernels of a float32 function on float32, float16 and bfloat16."""
 
     def half(x: Array) -> Array:

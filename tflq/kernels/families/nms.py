@@ -46,7 +46,7 @@ def eval_hard(count: int, boxes: Array, scores: Array, _: Array, iou: Array, lea
 
 def eval_soft(
     count: int, boxes: Array, scores: Array, _: Array, iou: Array, least: Array, sigma: Array
-) -> tuple[Array, ...]:  # fmt: skip
+) -> tuple[Array, ...]:
     """The decay's scale is a float64 quotient, rounded to float32."""
     if sigma < 0:
         raise ValueError(f"sigma {sigma} is negative")
@@ -56,7 +56,7 @@ def eval_soft(
 
 def _select(
     count: int, boxes: Array, scores: Array, iou: Array, least: Array, scale: np.float32
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Array, Array, Array]:
     indices, selected_scores = np.zeros(count, np.int32), np.zeros(count, np.float32)
     worked = np.array(scores, order="C")
     selected = suppress(

@@ -45,9 +45,7 @@ def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
 
 @in_pieces(lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size, out="nyx", x="n", window="yx")
 @compiled
-def convolve(
-    x: Array, w: Array, bias: Array, window: Window, filters: int, low: Real, high: Real, out: Array
-) -> None:  # fmt: skip
+def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low: Real, high: Real, out: Array) -> None:
     """CONV_2D. `x` N, H, W, C; `w` KH, KW, C/G, O; `filters` output channels a group.
 
     Prepare guarantees: `window` lies over an image of x's height and width, `bias` is (O), `out` (N, out_h, out_w, O);
@@ -84,7 +82,7 @@ def convolve(
 @compiled
 def convolve_depthwise(
     x: Array, w: Array, start: Array, bias: Array, window: Window, low: Real, high: Real, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """DEPTHWISE_CONV_2D. `x` N, H, W, C; `w` KH, KW, C * M. A sum begins with `start` and ends with `bias`.
 
     Prepare guarantees: `window` lies over an image of x's height and width, `start` and `bias` are (C * M), `out` is

@@ -29,7 +29,7 @@ class OpData:
 
 def kernels(
     op: str, low: float, high: float | None, types: Iterable[str], versions: tuple[int, int] = (1, 1)
-) -> tuple[Kernel, ...]:  # fmt: skip
+) -> tuple[Kernel, ...]:
     """The kernels of a rectifier that holds reals inside [low, high] (None: open)."""
 
     def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:

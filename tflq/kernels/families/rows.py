@@ -45,7 +45,7 @@ def _sum_rows(x: Array, out: Array) -> None:
 
 def fixed_point_exps(
     scaling: Multiplier, radius: int, difference_bits: int, sum_bits: int
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Array, Array, Array]:
     """By how far an 8-bit code lies below its row's largest (0..255): the scaled difference, its exp, the summand.
 
     Scaled differences have `difference_bits` integer bits, exps are Q0.31, summands have `sum_bits` integer bits and

@@ -92,9 +92,12 @@ def eval_general(data: OpData, a: Array, b: Array) -> Array:
     """Source: AddElementwise, SubElementwise. Rounding: each input's, then the output's. Overflow: none."""
     accumulator = np.empty(data.shape, np.int32)
     _add_looked_up(
-        unsigned(spread(a, data.shape)), unsigned(spread(b, data.shape)), data.first, data.second,
+        unsigned(spread(a, data.shape)),
+        unsigned(spread(b, data.shape)),
+        data.first,
+        data.second,
         accumulator.reshape(-1),
-    )  # fmt: skip
+    )
     return data.pipeline(accumulator)
 
 
@@ -133,9 +136,14 @@ def eval_pot(data: PotData, a: Array, b: Array) -> Array:
     """Source: Add (int16), Sub16. Rounding: half away, of the shifted input. Overflow: saturates in the clamp."""
     out = np.empty(data.shape, np.int16)
     _add_shifted(
-        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), int(data.first_shift),
-        int(data.second_shift), data.sign, *data.clamp, out.reshape(-1),
-    )  # fmt: skip
+        spread(a, data.shape).reshape(-1),
+        spread(b, data.shape).reshape(-1),
+        int(data.first_shift),
+        int(data.second_shift),
+        data.sign,
+        *data.clamp,
+        out.reshape(-1),
+    )
     return out
 
 
@@ -143,7 +151,7 @@ def eval_pot(data: PotData, a: Array, b: Array) -> Array:
 @compiled
 def _add_shifted(
     a: Array, b: Array, first_shift: Int, second_shift: Int, sign: Int, low: Int, high: Int, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(len(out)):
         first = divide_by_pot_half_away(np.int64(a[i]), first_shift)

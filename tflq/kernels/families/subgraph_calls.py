@@ -88,6 +88,9 @@ def _repeats_an_output(called: Callee) -> bool:
 
 def _require_type(node: Node, inner: Operand, outer: Operand) -> None:
     node.check(
-        inner.type == outer.type, "element type of a called subgraph's tensor", inner,
-        expected=outer.type.label, got=inner.type.label,
-    )  # fmt: skip
+        inner.type == outer.type,
+        "element type of a called subgraph's tensor",
+        inner,
+        expected=outer.type.label,
+        got=inner.type.label,
+    )

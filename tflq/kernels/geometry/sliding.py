@@ -37,8 +37,13 @@ def _smaller(total: Array, x: Array) -> Array:
 
 
 FOLDS: dict[str, Fold] = {
-    "ADD": np.add, "MUL": np.multiply, "MAXIMUM": _larger, "MINIMUM": _smaller, "ALL": _all, "ANY": _any,
-}  # fmt: skip
+    "ADD": np.add,
+    "MUL": np.multiply,
+    "MAXIMUM": _larger,
+    "MINIMUM": _smaller,
+    "ALL": _all,
+    "ANY": _any,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -108,7 +108,7 @@ def convolve_3d(x: Array, w: Array, bias: Array, window: Window3D, low: Real, hi
 
 def convolve_3d_transposed(
     x: Array, w: Array, bias: Array, window: Window3D, low: Real, high: Real, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """CONV_3D_TRANSPOSE. `x` N, D, H, W, C; `w` KD, KH, KW, C, O; sums in the order of the input's elements."""
     out.fill(0)
     _spread(x, w, window, out)

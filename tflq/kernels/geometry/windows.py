@@ -36,9 +36,7 @@ class Axis(NamedTuple):
 
     def part(self, positions: slice) -> Axis:
         """The axis at those of its positions only."""
-        return self._replace(
-            out=positions.stop - positions.start, before=self.before - positions.start * self.stride
-        )  # fmt: skip
+        return self._replace(out=positions.stop - positions.start, before=self.before - positions.start * self.stride)
 
 
 class Window(NamedTuple):
@@ -61,21 +59,29 @@ class Window(NamedTuple):
     def over(cls, vertical: Axis, horizontal: Axis) -> Window:
         """The window with these axes."""
         return cls(
-            height=vertical.size, width=horizontal.size,
-            kernel_h=vertical.kernel, kernel_w=horizontal.kernel,
-            stride_h=vertical.stride, stride_w=horizontal.stride,
-            dilation_h=vertical.dilation, dilation_w=horizontal.dilation,
-            out_h=vertical.out, out_w=horizontal.out,
-            pad_top=vertical.before, pad_left=horizontal.before,
-        )  # fmt: skip
+            height=vertical.size,
+            width=horizontal.size,
+            kernel_h=vertical.kernel,
+            kernel_w=horizontal.kernel,
+            stride_h=vertical.stride,
+            stride_w=horizontal.stride,
+            dilation_h=vertical.dilation,
+            dilation_w=horizontal.dilation,
+            out_h=vertical.out,
+            out_w=horizontal.out,
+            pad_top=vertical.before,
+            pad_left=horizontal.before,
+        )
 
     def part(self, rows: slice, columns: slice | None = None) -> Window:
         """The window at those of its positions only."""
         columns = columns or slice(0, self.out_w)
         return self._replace(
-            out_h=rows.stop - rows.start, pad_top=self.pad_top - rows.start * self.stride_h,
-            out_w=columns.stop - columns.start, pad_left=self.pad_left - columns.start * self.stride_w,
-        )  # fmt: skip
+            out_h=rows.stop - rows.start,
+            pad_top=self.pad_top - rows.start * self.stride_h,
+            out_w=columns.stop - columns.start,
+            pad_left=self.pad_left - columns.start * self.stride_w,
+        )
 
     @classmethod
     def of_one_tap(cls, height: int, width: int) -> Window:
@@ -119,9 +125,10 @@ def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
         found = axis(int(options["padding"]), size, taps, stride, dilation)
         if found is None:
             node.refuse(
-                f"the window does not fit along {letter}", expected="a kernel inside the image, positive steps",
+                f"the window does not fit along {letter}",
+                expected="a kernel inside the image, positive steps",
                 got=f"size {size}, kernel {taps}, stride {stride}, dilation {dilation}",
-            )  # fmt: skip
+            )
         axes.append(found)
     return Window.over(axes[0], axes[1])
 
@@ -150,7 +157,7 @@ def packed_geometry(window: Window, first_channel: int, depth: int) -> Array:
 @compiled
 def pack_patches(
     codes: Array, geometry: Array, first: Int, count: Int, shift: Int, fill: Int, packed: Array, length: Int
-) -> None:  # fmt: skip
+) -> None:
     """Patches less `shift` as rows of a micro-kernel, padding as `fill`: packed[i, :length] for i below `count`.
 
     `codes` is N, H, W, C, contiguous; patch first + i is that of an output pixel, counted through N, out_h, out_w, and
@@ -169,7 +176,7 @@ def pack_patches(
 @compiled
 def _taps_into(
     x: Array, zero: Int, fill: Int, window: Window, first_row: Int, first_channel: Int, depth: Int, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """As patches_into for `depth` channels; `zero` and `fill` are of the type of `out`, modulo its range.
 
     Prepare guarantees: as patches_into's, with rows of taps * depth values at least.

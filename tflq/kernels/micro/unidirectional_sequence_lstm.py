@@ -113,7 +113,7 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int, x: Operand, state: Oper
 
 def _between(
     arithmetic: Arithmetic, a: np.float32, b: np.float32, y: np.float32, dtype: np.dtype[np.generic], zero_point: int
-) -> OutputPipeline:  # fmt: skip
+) -> OutputPipeline:
     real = np.float64(a) * np.float64(b) / np.float64(y)
     return OutputPipeline(arithmetic.requantize(real), ZeroPoint(zero_point), type_range(dtype), dtype)
 

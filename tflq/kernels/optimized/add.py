@@ -101,18 +101,31 @@ def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
     rest = data.rest
     accumulator = np.empty(rest.shape, np.int32)
     _add_looked_up(
-        *(unsigned(spread(x, rest.shape)).reshape(-1, data.run) for x in (a, b)), data.first, data.second, rest.first,
-        rest.second, data.whole, 0, accumulator.reshape(-1, data.run),
-    )  # fmt: skip
+        *(unsigned(spread(x, rest.shape)).reshape(-1, data.run) for x in (a, b)),
+        data.first,
+        data.second,
+        rest.first,
+        rest.second,
+        data.whole,
+        0,
+        accumulator.reshape(-1, data.run),
+    )
     return rest.pipeline(accumulator)
 
 
 @in_pieces(a="rc", b="rc", column="c", out="rc")
 @compiled
 def _add_looked_up(
-    a: Array, b: Array, first: Array, second: Array, rest_first: Array, rest_second: Array, whole: Int, column: Int,
+    a: Array,
+    b: Array,
+    first: Array,
+    second: Array,
+    rest_first: Array,
+    rest_second: Array,
+    whole: Int,
+    column: Int,
     out: Array,
-) -> None:  # fmt: skip
+) -> None:
     """Runs as rows, from `column` on, of which the first `whole` columns use the tables of blocks.
 
     Prepare guarantees: `a`, `b` and `out` have the same shape; all tables have an entry for every unsigned code.

@@ -25,4 +25,4 @@ KERNELS = (
     Kernel(
         "DEPTHWISE_CONV_2D", "int8 int8|int4 int32? -> int8", requantizing(prepare_quantized, eight_channels), (1, 6)
     ),
-)  # fmt: skip
+)

@@ -29,9 +29,15 @@ def held_by(vector: int) -> Prepare:
         out = np.empty(data.shape, np.float32)
         start = bias.reshape(-1)
         convolve_depthwise(
-            np.ascontiguousarray(x), np.ascontiguousarray(w[0]), start, np.full_like(start, -0.0), data.window,
-            np.float32(-np.inf), np.float32(np.inf), out,
-        )  # fmt: skip
+            np.ascontiguousarray(x),
+            np.ascontiguousarray(w[0]),
+            start,
+            np.full_like(start, -0.0),
+            data.window,
+            np.float32(-np.inf),
+            np.float32(np.inf),
+            out,
+        )
         _hold(out.reshape(-1, data.shape[2] * data.shape[3]), *data.clamp, data.shape[3], vector)
         return out
 

@@ -35,18 +35,36 @@ def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
         return out
     rows, columns = data.rows, data.columns
     _pixels(
-        np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
-        columns.lower, columns.upper, columns.lower_weight, columns.upper_weight, added,
-    )  # fmt: skip
+        np.ascontiguousarray(x),
+        out,
+        rows.lower,
+        rows.upper,
+        rows.lower_weight,
+        rows.upper_weight,
+        columns.lower,
+        columns.upper,
+        columns.lower_weight,
+        columns.upper_weight,
+        added,
+    )
     return out
 
 
 @in_pieces(4, out="ny", x="n", y0="y", y1="y", wy0="y", wy1="y")
 @compiled
 def _pixels(
-    x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
-    x0: Array, x1: Array, wx0: Array, wx1: Array, added: Real,
-) -> None:  # fmt: skip
+    x: Array,
+    out: Array,
+    y0: Array,
+    y1: Array,
+    wy0: Array,
+    wy1: Array,
+    x0: Array,
+    x1: Array,
+    wx0: Array,
+    wx1: Array,
+    added: Real,
+) -> None:
     """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
     every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
     """

@@ -66,7 +66,10 @@ KERNELS = (
     Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_int16, (1, 5), (0,)),
     Kernel("TRANSPOSE_CONV", "int32 uint8 uint8 int32? -> uint8", prepare_uint8, (1, 5), (0,)),
     Kernel(
-        "TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", requantizing(prepare_quantized, eight_channels), (1, 5),
+        "TRANSPOSE_CONV",
+        "int32 int8 int8 int32? -> int8",
+        requantizing(prepare_quantized, eight_channels),
+        (1, 5),
         (0,),
     ),
-)  # fmt: skip
+)

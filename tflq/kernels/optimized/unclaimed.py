@@ -29,9 +29,23 @@ from tflq.kernels.reference import (
 UNCLAIMED = close("computed by Eigen or vector code, in an order and with functions of its own")
 
 FILES = (
-    batch_matmul, conv_2d, conv_3d, conv_3d_transpose, depthwise_conv_2d, fully_connected, hard_swish, l2_pool_2d,
-    local_response_normalization, log_softmax, logistic, mean, resize_bilinear, sum, tanh, transpose_conv,
-)  # fmt: skip
+    batch_matmul,
+    conv_2d,
+    conv_3d,
+    conv_3d_transpose,
+    depthwise_conv_2d,
+    fully_connected,
+    hard_swish,
+    l2_pool_2d,
+    local_response_normalization,
+    log_softmax,
+    logistic,
+    mean,
+    resize_bilinear,
+    sum,
+    tanh,
+    transpose_conv,
+)
 
 #: Those whose floats are reproduced where all operands are dense floats.
 REPRODUCED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

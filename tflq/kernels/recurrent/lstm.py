@@ -86,9 +86,7 @@ class Cell:
     diagonal: bool  # the cell gate's recurrent weights are
 
     @classmethod
-    def of(
-        cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, rows: int, auxiliary: bool = False
-    ) -> Cell:  # fmt: skip
+    def of(cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, rows: int, auxiliary: bool = False) -> Cell:
         """From the operands at their roles; `rows` is how many batches step together."""
         quantized = node.input(roles.inputs[OUTPUT]).type != TensorType.FLOAT32
         # Exact sums don't care how units are grouped, nor do Eigen's for a single row of several units.

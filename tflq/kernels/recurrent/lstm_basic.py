@@ -54,9 +54,11 @@ def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
     batches, inputs = x.shape
     cells = activation.shape[1]
     for operand, shape in (
-        (activation, (batches, cells)), (weights, (4 * cells, inputs + cells)), (biases, (4 * cells,)),
+        (activation, (batches, cells)),
+        (weights, (4 * cells, inputs + cells)),
+        (biases, (4 * cells,)),
         (state, (batches, cells)),
-    ):  # fmt: skip
+    ):
         node.check(operand.shape == shape, "shape", operand, expected=list(shape), got=list(operand.shape))
     for operand in (activation, state):
         node.check(not operand.is_constant, "is written to, and must not be constant", operand)

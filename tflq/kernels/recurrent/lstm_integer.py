@@ -124,9 +124,15 @@ def _clip(real: float, scale: np.float32, low: int, high: int) -> int:
 
 
 def _product(
-    node: Node, arithmetic: Arithmetic, x: Operand, at: tuple[int, ...], gates: tuple[int, ...],
-    scales: dict[int, np.float32], *, biased: bool,
-) -> Product:  # fmt: skip
+    node: Node,
+    arithmetic: Arithmetic,
+    x: Operand,
+    at: tuple[int, ...],
+    gates: tuple[int, ...],
+    scales: dict[int, np.float32],
+    *,
+    biased: bool,
+) -> Product:
     """All gates side by side; weight scale * input scale / gate scale in float32, left to right."""
     weights = np.concatenate([node.constant(at[g]) for g in gates])
     bias = np.zeros(len(weights), np.int64)
@@ -149,9 +155,7 @@ def _projection(node: Node, arithmetic: Arithmetic, hidden: Operand, state: Oper
     return Product(weights.T.astype(np.float64), bias, arithmetic.requantize(real))
 
 
-def _peepholes(
-    node: Node, sizes: Sizes, scales: dict[int, np.float32], cell_log2: int
-) -> dict[int, Peephole]:  # fmt: skip
+def _peepholes(node: Node, sizes: Sizes, scales: dict[int, np.float32], cell_log2: int) -> dict[int, Peephole]:
     """cell scale * weight scale / gate scale in float64, rounded to float32."""
     if node.optional(SINGLE.peepholes[2]) is None:
         return {}
@@ -199,8 +203,14 @@ def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
         input_gate = np.int16(32767) - ready[FORGET]
     _update_cell(ready[FORGET], input_gate, ready[CELL], data.cell_log2, data.cell_clip, cell)
     hidden = np.empty(cell.shape, np.int8)
-    _hide(_activate(data, OUTPUT, gates[OUTPUT], cell), cell, 15 + data.cell_log2, *data.hidden,
-          int(data.hidden_zero_point), hidden)  # fmt: skip
+    _hide(
+        _activate(data, OUTPUT, gates[OUTPUT], cell),
+        cell,
+        15 + data.cell_log2,
+        *data.hidden,
+        int(data.hidden_zero_point),
+        hidden,
+    )
     if data.projection is None:
         return hidden
     projected = np.clip(data.projection(hidden) + data.state_zero_point, -128, 127)
@@ -218,9 +228,8 @@ def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
         rows = (1, -1) if data.time_major else cell.shape
         count = data.outputs * (len(cell) if data.time_major else 1)
         _add_peephole(
-            cell.reshape(rows), peephole.weights, *peephole.multiplier, data.outputs, count,
-            out.reshape(rows),
-        )  # fmt: skip
+            cell.reshape(rows), peephole.weights, *peephole.multiplier, data.outputs, count, out.reshape(rows)
+        )
     norm = data.layer_norms.get(gate)
     if norm is not None:
         _normalise(out, norm.weights, norm.bias, *norm.multiplier, norm.guard)
@@ -233,9 +242,7 @@ def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
 
 @in_pieces(8, out="r", cell="r")
 @compiled
-def _add_peephole(
-    cell: Array, weights: Array, mantissa: Int, shift: Int, period: Int, count: Int, out: Array
-) -> None:  # fmt: skip
+def _add_peephole(cell: Array, weights: Array, mantissa: Int, shift: Int, period: Int, count: Int, out: Array) -> None:
     """out += weights * cell over the first `count` elements of each row, weights repeating after `period`.
 
     Prepare guarantees: `cell` and `out` have the same shape, `count` elements a row at least, `weights` has `period`
@@ -318,7 +325,7 @@ def _update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, cli
 @compiled
 def _hide(
     gate: Array, cell: Array, integer_bits: Int, mantissa: Int, shift: Int, zero_point: Int, hidden: Array
-) -> None:  # fmt: skip
+) -> None:
     """hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
 
     Prepare guarantees: all arrays are (batch, cells).

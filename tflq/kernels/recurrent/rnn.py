@@ -33,7 +33,7 @@ class Cell:
     @classmethod
     def of(
         cls, node: Node, inputs: Inputs, positions: tuple[int, int, int], activation: int, auxiliary: int = -1
-    ) -> Cell:  # fmt: skip
+    ) -> Cell:
         """From the operands at `positions` (weights, recurrent weights, bias), and `auxiliary` where not negative."""
         weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
         bias = inputs[positions[2]]

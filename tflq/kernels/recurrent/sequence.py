@@ -13,9 +13,15 @@ Step = Callable[[Array, Array | None, Sequence[Array], int], Array]
 
 
 def run(
-    step: Step, x: Array, aux: Array | None, states: Sequence[Array], out: Array, *, time_major: bool,
+    step: Step,
+    x: Array,
+    aux: Array | None,
+    states: Sequence[Array],
+    out: Array,
+    *,
+    time_major: bool,
     backwards: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Feed `x` (time, batch, depth), or (batch, time, depth), to `step` and fill `out`, laid out alike.
 
     `states` are (batch, size) each. `backwards` takes the last moment first.

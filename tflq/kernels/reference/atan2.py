@@ -32,9 +32,7 @@ def _preparer(function: Callable[[Array, Array], Array]) -> Callable[[Node, Arit
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         y, x = node.input(0), node.input(1)
-        node.check(
-            len(x.shape) == len(y.shape), "number of dimensions", x, expected=len(y.shape), got=len(x.shape)
-        )  # fmt: skip
+        node.check(len(x.shape) == len(y.shape), "number of dimensions", x, expected=len(y.shape), got=len(x.shape))
         if prod(x.shape) < prod(y.shape):
             raise UndefinedResultError(node.op, "the source reads behind the end of a smaller x")
         return Prepared((y.shape,), function, evaluate)

@@ -59,6 +59,4 @@ def eval_batch_to_space(data: OpData, x: Array, block: Array, crops: Array) -> A
     return contiguous(image.reshape(data.batches, h * bh, w * bw, c)[data.rest]).reshape(data.shape)
 
 
-KERNELS = (
-    Kernel("BATCH_TO_SPACE_ND", f"{SIZED} int32 int32 -> {SIZED}", prepare, (1, 4), shape_operands=(1, 2)),
-)  # fmt: skip
+KERNELS = (Kernel("BATCH_TO_SPACE_ND", f"{SIZED} int32 int32 -> {SIZED}", prepare, (1, 4), shape_operands=(1, 2)),)

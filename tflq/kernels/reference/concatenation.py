@@ -21,12 +21,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.operands import (
-    axis_within,
-    require_same_quantization,
-    require_same_type,
-    require_zero_point_zero,
-)
+from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type, require_zero_point_zero
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import INT32_MAX
 from tflq.numerics.tables import look_up_8bit

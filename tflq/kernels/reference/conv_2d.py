@@ -157,9 +157,14 @@ def eval_float(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
     """Source: Conv (float). Rounding: product and sum apart, over ky, kx, c in order, bias last. Padding: left out."""
     out = np.empty(data.shape, np.float32)
     convolve(
-        np.ascontiguousarray(x), data.weights, np.ascontiguousarray(bias).reshape(-1), data.window,
-        data.shape[3] // data.group_count, *data.clamp, out,
-    )  # fmt: skip
+        np.ascontiguousarray(x),
+        data.weights,
+        np.ascontiguousarray(bias).reshape(-1),
+        data.window,
+        data.shape[3] // data.group_count,
+        *data.clamp,
+        out,
+    )
     return out
 
 

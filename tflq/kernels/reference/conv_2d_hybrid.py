@@ -25,12 +25,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.families.activation import clamp_in_place, float_range
-from tflq.kernels.families.hybrid import (
-    centred_images,
-    channel_scales,
-    quantize_images,
-    read_as_int8,
-)
+from tflq.kernels.families.hybrid import centred_images, channel_scales, quantize_images, read_as_int8
 from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind

@@ -192,16 +192,28 @@ def accumulate(slab: Array, row_step: Int, w: Array, offsets: Array, row: Int, c
                 x3, x4, x5 = slab[at + offsets[t + 3] :], slab[at + offsets[t + 4] :], slab[at + offsets[t + 5] :]
                 x6, x7, x8 = slab[at + offsets[t + 6] :], slab[at + offsets[t + 7] :], slab[at + offsets[t + 8] :]
                 w0, w1, w2, w3, w4, w5, w6, w7, w8 = (
-                    w[t], w[t + 1], w[t + 2], w[t + 3], w[t + 4], w[t + 5], w[t + 6], w[t + 7], w[t + 8],
-                )  # fmt: skip
+                    w[t],
+                    w[t + 1],
+                    w[t + 2],
+                    w[t + 3],
+                    w[t + 4],
+                    w[t + 5],
+                    w[t + 6],
+                    w[t + 7],
+                    w[t + 8],
+                )
                 for k in range(total.size):
                     nine = (
-                        np.int32(x0[k]) * np.int32(w0[k]) + np.int32(x1[k]) * np.int32(w1[k])
-                        + np.int32(x2[k]) * np.int32(w2[k]) + np.int32(x3[k]) * np.int32(w3[k])
-                        + np.int32(x4[k]) * np.int32(w4[k]) + np.int32(x5[k]) * np.int32(w5[k])
-                        + np.int32(x6[k]) * np.int32(w6[k]) + np.int32(x7[k]) * np.int32(w7[k])
+                        np.int32(x0[k]) * np.int32(w0[k])
+                        + np.int32(x1[k]) * np.int32(w1[k])
+                        + np.int32(x2[k]) * np.int32(w2[k])
+                        + np.int32(x3[k]) * np.int32(w3[k])
+                        + np.int32(x4[k]) * np.int32(w4[k])
+                        + np.int32(x5[k]) * np.int32(w5[k])
+                        + np.int32(x6[k]) * np.int32(w6[k])
+                        + np.int32(x7[k]) * np.int32(w7[k])
                         + np.int32(x8[k]) * np.int32(w8[k])
-                    )  # fmt: skip
+                    )
                     total[k] = nine if t == 0 else total[k] + nine
 
 
@@ -222,8 +234,8 @@ def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -
     out = np.empty(data.shape, np.float32)
     added = bias_of(bias, data.shape[3], np.float32)
     convolve_depthwise(
-        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), np.zeros_like(added), added, data.window, *data.clamp, out,
-    )  # fmt: skip
+        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), np.zeros_like(added), added, data.window, *data.clamp, out
+    )
     return out
 
 

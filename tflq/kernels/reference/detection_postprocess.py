@@ -109,7 +109,7 @@ def _check_shapes(node: Node, encodings: Operand, scores: Operand, anchors: Oper
     node.check(classes >= 1, "num_classes", expected="at least 1", got=classes)
     node.check(
         scores.shape[2] - classes in (0, 1), "classes", scores, expected=f"{classes} or one more", got=scores.shape[2]
-    )  # fmt: skip
+    )
 
 
 def eval_detections(data: OpData, encodings: Array, scores: Array, anchors: Array) -> tuple[Array, ...]:

@@ -61,9 +61,15 @@ def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
     refuse_zero("Div", b, data.second_zero_point)
     out = np.empty(data.shape, data.dtype)
     _divide(
-        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), int(data.first_zero_point),
-        int(data.second_zero_point), *data.multiplier, int(data.output_zero_point), *data.clamp, out.reshape(-1),
-    )  # fmt: skip
+        spread(a, data.shape).reshape(-1),
+        spread(b, data.shape).reshape(-1),
+        int(data.first_zero_point),
+        int(data.second_zero_point),
+        *data.multiplier,
+        int(data.output_zero_point),
+        *data.clamp,
+        out.reshape(-1),
+    )
     return out
 
 
@@ -77,9 +83,17 @@ def refuse_zero(function: str, b: Array, zero: int = 0) -> None:
 @in_pieces(20, a="r", b="r", out="r")
 @compiled
 def _divide(
-    a: Array, b: Array, zero_a: Int, zero_b: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int,
+    a: Array,
+    b: Array,
+    zero_a: Int,
+    zero_b: Int,
+    mantissa: Int,
+    shift: Int,
+    zero_out: Int,
+    low: Int,
+    high: Int,
     out: Array,
-) -> None:  # fmt: skip
+) -> None:
     """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(len(out)):
         dividend, divisor = np.int64(a[i]) - zero_a, np.int64(b[i]) - zero_b

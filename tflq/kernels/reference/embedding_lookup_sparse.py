@@ -79,7 +79,7 @@ def eval_sparse(data: OpData, ids: Array, indices: Array, _: Array, weights: Arr
 @compiled
 def _combine(
     ids: Array, places: Array, weights: Array, rows: Array, combiner: Int, out: Array, state: Array, sums: Array
-) -> None:  # fmt: skip
+) -> None:
     """`state`: the place that is summed up, how many rows it has; `sums` (float32): of weights and their squares.
 
     Prepare guarantees: `ids`, `places` and `weights` have the same size, rows of `rows` and `out` the same length.

@@ -119,9 +119,12 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _stage(
-    node: Node, arithmetic: Arithmetic, accumulator: np.dtype[Any], operands: tuple[Operand, Operand, Operand],
+    node: Node,
+    arithmetic: Arithmetic,
+    accumulator: np.dtype[Any],
+    operands: tuple[Operand, Operand, Operand],
     bias: Operand | None,
-) -> OutputStage:  # fmt: skip
+) -> OutputStage:
     fixed_point = fixed_point_reals(node, operands, bias)
     x, w, y = operands
     if w.type == TensorType.INT16:

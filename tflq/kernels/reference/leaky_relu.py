@@ -41,9 +41,10 @@ def float32_multipliers(x: Operand, y: Operand, alpha: np.float32) -> tuple[np.f
 
 
 def prepare_quantized(
-    node: Node, arithmetic: Arithmetic,
+    node: Node,
+    arithmetic: Arithmetic,
     multipliers: Callable[[Operand, Operand, np.float32], tuple[np.float64, np.float64]] = float32_multipliers,
-) -> Prepared:  # fmt: skip
+) -> Prepared:
     """The real multipliers, for positive and negative input, are `multipliers` of x, y and alpha."""
     x, y = same_type(node)
     alpha = np.float32(node.options["alpha"])

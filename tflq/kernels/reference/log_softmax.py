@@ -70,16 +70,23 @@ def eval_quantized(data: OpData, x: Array) -> Array:
     out = np.empty(x.shape, x.dtype)
     _log_softmax_rows(
         as_rows(x), data.differences, data.summands, data.radius, *data.inverse, *data.clamp, as_rows(out)
-    )  # fmt: skip
+    )
     return out
 
 
 @in_pieces(8, x="r", out="r")
 @compiled
 def _log_softmax_rows(
-    x: Array, differences: Array, summands: Array, radius: Int, mantissa: Int, shift: Int, low: Int, high: Int,
+    x: Array,
+    differences: Array,
+    summands: Array,
+    radius: Int,
+    mantissa: Int,
+    shift: Int,
+    low: Int,
+    high: Int,
     out: Array,
-) -> None:  # fmt: skip
+) -> None:
     """Prepare guarantees: codes have 8 bits, `differences` and `summands` 256 entries. Eval guarantees: no row is
     empty, `out` has the shape of `x`.
     """

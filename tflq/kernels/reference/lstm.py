@@ -90,8 +90,11 @@ def evaluate_narrow(data: lstm_narrow.OpData, *inputs: Array) -> tuple[Array, Ar
 KERNELS = (
     *(Kernel("LSTM", form, prepare, (1, 4), exactness=FLOAT_GATES) for form in FORMS),
     Kernel(
-        "LSTM", "float32 float32 float32 float32 float32 -> float32 float32 float32 float32",
-        lstm_basic.prepare_float, (1, 4), exactness=FLOAT_GATES,
+        "LSTM",
+        "float32 float32 float32 float32 float32 -> float32 float32 float32 float32",
+        lstm_basic.prepare_float,
+        (1, 4),
+        exactness=FLOAT_GATES,
     ),
     Kernel("LSTM", "uint8 uint8 uint8 int32 int16 -> uint8 int16 uint8 int16", lstm_basic.prepare_quantized, (1, 4)),
-)  # fmt: skip
+)

@@ -67,9 +67,7 @@ def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
     """Source: QuantizedMeanOrSum. Rounding: half up, then half away. Overflow: the sum wraps int32."""
     sums = sum_int32(data.reduced.rows(x)).reshape(-1)
     out = np.empty(data.reduced.shape, x.dtype)
-    _means(
-        sums, int(data.zeros), *data.multiplier, int(data.zero_point), *data.clamp, out.reshape(-1)
-    )  # fmt: skip
+    _means(sums, int(data.zeros), *data.multiplier, int(data.zero_point), *data.clamp, out.reshape(-1))
     return out
 
 
@@ -77,7 +75,7 @@ def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
 @compiled
 def _means(
     sums: Array, zeros: Int, mantissa: Int, shift: Int, zero_point: Int, low: Int, high: Int, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """Eval guarantees: `sums` and `out` have the same size."""
     for i in range(len(out)):
         centred = wrap_int32(np.int64(sums[i]) - zeros)

@@ -43,7 +43,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape = tuple(size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True))
     sources: Sources = tuple(
         (axis, mirrored(x.shape[axis], *pair, edge)) for axis, pair in enumerate(pairs) if any(pair)
-    )  # fmt: skip
+    )
     return Prepared((shape,), sources, eval_mirror)
 
 

@@ -59,9 +59,10 @@ def float32_multiplier(a: Operand, b: Operand, y: Operand) -> np.float64:
 
 
 def prepare_quantized(
-    node: Node, arithmetic: Arithmetic,
+    node: Node,
+    arithmetic: Arithmetic,
     multiplier: Callable[[Operand, Operand, Operand], np.float64] = float32_multiplier,
-) -> Prepared:  # fmt: skip
+) -> Prepared:
     """The real multiplier is `multiplier` of a, b and y."""
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
@@ -76,9 +77,12 @@ def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
     """Source: MulElementwise. Rounding: once, by the stage. Overflow: none (a product has at most 32 bits)."""
     accumulator = np.empty(data.shape, np.int32)
     _multiply_centred(
-        spread(a, data.shape).reshape(-1), spread(b, data.shape).reshape(-1), int(data.first_zero_point),
-        int(data.second_zero_point), accumulator.reshape(-1),
-    )  # fmt: skip
+        spread(a, data.shape).reshape(-1),
+        spread(b, data.shape).reshape(-1),
+        int(data.first_zero_point),
+        int(data.second_zero_point),
+        accumulator.reshape(-1),
+    )
     return data.pipeline(accumulator)
 
 

@@ -44,8 +44,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(logits.shape[1] > 0, "no classes", logits, got=list(logits.shape))
     shape = None if samples.value is None else (logits.shape[0], int(samples.value))
     node.check(shape is None or shape[1] >= 0, "number of samples", samples, got=shape)
-    return Prepared((shape,), OpData(generator(node), np.dtype(node.outputs[0].type.label)), eval_multinomial,
-                    scratch=drawn_size)  # fmt: skip
+    return Prepared(
+        (shape,), OpData(generator(node), np.dtype(node.outputs[0].type.label)), eval_multinomial, scratch=drawn_size
+    )
 
 
 def drawn_size(data: OpData, logits: Array, samples: Array) -> int:

@@ -22,13 +22,7 @@ import numpy as np
 
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.operands import (
-    integers,
-    require_rank,
-    require_same_quantization,
-    require_same_type,
-    require_size,
-)
+from tflq.kernels.operands import integers, require_rank, require_same_quantization, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 

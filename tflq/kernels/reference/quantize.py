@@ -47,9 +47,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = node.input(0), node.outputs[0]
     node.check(y.is_quantized, "is not quantized", y)
     channels = along(node, y, x.shape)
-    node.check(
-        channels.count == 1 or y.type not in NARROW, "is quantized per axis, which 4-bit types cannot be", y
-    )  # fmt: skip
+    node.check(channels.count == 1 or y.type not in NARROW, "is quantized per axis, which 4-bit types cannot be", y)
     dtype = CARRIER[y.type]
     clamp = NARROW.get(y.type) or type_range(dtype)
     data = FloatData(channels.scale, ZeroPoints(channels.zero_point), clamp, dtype, channels.rows)
@@ -60,9 +58,12 @@ def eval_float(data: FloatData, x: Array) -> Array:
     """Source: AffineQuantize. Rounding: float32 quotient, then half away from zero. Overflow: as float_to_int32."""
     out = np.empty(x.shape, data.dtype)
     _quantize(
-        np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point.codes, *data.clamp,
+        np.ascontiguousarray(x).reshape(data.rows),
+        data.scale,
+        data.zero_point.codes,
+        *data.clamp,
         out.reshape(data.rows),
-    )  # fmt: skip
+    )
     return out
 
 

@@ -114,9 +114,18 @@ def eval_float(data: OpData, x: Array, size: Array) -> Array:
         return out
     rows, columns = data.rows, data.columns
     _float_pixels(
-        np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
-        columns.lower, columns.upper, columns.lower_weight, columns.upper_weight, data.offset,
-    )  # fmt: skip
+        np.ascontiguousarray(x),
+        out,
+        rows.lower,
+        rows.upper,
+        rows.lower_weight,
+        rows.upper_weight,
+        columns.lower,
+        columns.upper,
+        columns.lower_weight,
+        columns.upper_weight,
+        data.offset,
+    )
     return out
 
 
@@ -127,18 +136,35 @@ def eval_integer(data: OpData, x: Array, size: Array) -> Array:
         return out
     rows, columns = data.rows, data.columns
     _integer_pixels(
-        np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.lower_weight, rows.upper_weight,
-        columns.lower, columns.upper, columns.lower_weight, columns.upper_weight,
-    )  # fmt: skip
+        np.ascontiguousarray(x),
+        out,
+        rows.lower,
+        rows.upper,
+        rows.lower_weight,
+        rows.upper_weight,
+        columns.lower,
+        columns.upper,
+        columns.lower_weight,
+        columns.upper_weight,
+    )
     return out
 
 
 @in_pieces(4, out="ny", x="n", y0="y", y1="y", wy0="y", wy1="y")
 @compiled
 def _float_pixels(
-    x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
-    x0: Array, x1: Array, wx0: Array, wx1: Array, offset: Real,
-) -> None:  # fmt: skip
+    x: Array,
+    out: Array,
+    y0: Array,
+    y1: Array,
+    wy0: Array,
+    wy1: Array,
+    x0: Array,
+    x1: Array,
+    wx0: Array,
+    wx1: Array,
+    offset: Real,
+) -> None:
     """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
     every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
     """
@@ -159,9 +185,8 @@ def _float_pixels(
 @in_pieces(4, out="ny", x="n", y0="y", y1="y", wy0="y", wy1="y")
 @compiled
 def _integer_pixels(
-    x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array,
-    x0: Array, x1: Array, wx0: Array, wx1: Array,
-) -> None:  # fmt: skip
+    x: Array, out: Array, y0: Array, y1: Array, wy0: Array, wy1: Array, x0: Array, x1: Array, wx0: Array, wx1: Array
+) -> None:
     """Prepare guarantees: there is an entry of `y0`, `y1` and their weights for every row of `out`, of `x0`, `x1` for
     every column; all name rows and columns of `x`. Eval guarantees: `out` is not empty.
     """

@@ -46,9 +46,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     require_rank(node, length, 1)
     values = integers(node, 1)
     node.check(
-        len(values) == 2 and all(v > 0 and v & (v - 1) == 0 for v in values), "fft_length", length,
-        expected="two powers of two", got=list(values),
-    )  # fmt: skip
+        len(values) == 2 and all(v > 0 and v & (v - 1) == 0 for v in values),
+        "fft_length",
+        length,
+        expected="two powers of two",
+        got=list(values),
+    )
     height, width = values
     node.claim(64 * (height + width), "factors of the transform")
     shape = (*x.shape[:-2], height, width // 2 + 1)

@@ -63,7 +63,7 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
 @compiled
 def inverse_roots(
     codes: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """Codes of the inverse roots, `high` for 0.
 
     Rounding: in the integer inverse square root, in its scaling to 20 fractional bits, and in the last scaling.

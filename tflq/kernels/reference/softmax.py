@@ -99,7 +99,7 @@ def eval_8bit(data: OpData, x: Array) -> Array:
 @compiled
 def _softmax_rows(
     x: Array, exps: Array, summands: Array, radius: Int, low: Int, high: Int, bits: Int, out: Array, broken: Array
-) -> None:  # fmt: skip
+) -> None:
     """Row by row; `broken` says whose sum is too large.
 
     Prepare guarantees: codes have 8 bits, `exps` and `summands` 256 entries. Eval guarantees: no row is empty, `out`

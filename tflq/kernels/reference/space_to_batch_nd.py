@@ -77,6 +77,4 @@ def eval_space_to_batch(data: OpData, x: Array, block: Array, paddings: Array) -
     return contiguous(dealt).reshape(data.shape)
 
 
-KERNELS = (
-    Kernel("SPACE_TO_BATCH_ND", f"{SIZED} int32 int32 -> {SIZED}", prepare, (1, 4), shape_operands=(1, 2)),
-)  # fmt: skip
+KERNELS = (Kernel("SPACE_TO_BATCH_ND", f"{SIZED} int32 int32 -> {SIZED}", prepare, (1, 4), shape_operands=(1, 2)),)

@@ -63,6 +63,4 @@ def eval_sparse_to_dense(data: OpData, indices: Array, shape: Array, values: Arr
 
 _X = "float32|uint8|int8|int32|int64"
 
-KERNELS = (
-    Kernel("SPARSE_TO_DENSE", f"{INDEX} {INDEX} {_X} {_X} -> {_X}", prepare, (1, 3), shape_operands=(1,)),
-)  # fmt: skip
+KERNELS = (Kernel("SPARSE_TO_DENSE", f"{INDEX} {INDEX} {_X} {_X} -> {_X}", prepare, (1, 3), shape_operands=(1,)),)

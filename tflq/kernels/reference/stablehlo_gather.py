@@ -55,7 +55,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         and all(0 <= d < len(sizes) for d in mapped)
         and all(0 <= size <= full for size, full in zip(sizes, x.shape, strict=True))
         and all(sizes[d] > 0 for d in collapsed)
-    )  # fmt: skip
+    )
     if not fits:
         raise UndefinedResultError(node.op, "dimension numbers do not fit the operands")
     lengths = dict(zip(batch, starts.shape[:vector] + starts.shape[vector + 1 :], strict=True))

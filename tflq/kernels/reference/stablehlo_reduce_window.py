@@ -24,10 +24,19 @@ from tflq.kernels.operands import integers_option
 from tflq.numerics.arithmetic import Arithmetic
 
 _BODIES = {
-    "ADD": "ADD", "STABLEHLO_ADD": "ADD", "MUL": "MUL", "STABLEHLO_MULTIPLY": "MUL",
-    "MAXIMUM": "MAXIMUM", "STABLEHLO_MAXIMUM": "MAXIMUM", "MINIMUM": "MINIMUM", "STABLEHLO_MINIMUM": "MINIMUM",
-    "LOGICAL_AND": "ALL", "STABLEHLO_AND": "ALL", "LOGICAL_OR": "ANY", "STABLEHLO_OR": "ANY",
-}  # fmt: skip
+    "ADD": "ADD",
+    "STABLEHLO_ADD": "ADD",
+    "MUL": "MUL",
+    "STABLEHLO_MULTIPLY": "MUL",
+    "MAXIMUM": "MAXIMUM",
+    "STABLEHLO_MAXIMUM": "MAXIMUM",
+    "MINIMUM": "MINIMUM",
+    "STABLEHLO_MINIMUM": "MINIMUM",
+    "LOGICAL_AND": "ALL",
+    "STABLEHLO_AND": "ALL",
+    "LOGICAL_OR": "ANY",
+    "STABLEHLO_OR": "ANY",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,8 +51,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """What would read outside indices is undefined."""
     x, indices, updates = (node.input(position) for position in range(3))
     names = node.around().operators(int(node.options["update_computation_subgraph_index"]))
-    node.check(names in _FOLDS, "computation", expected="none, or one of STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM",
-               got=list(names))  # fmt: skip
+    node.check(
+        names in _FOLDS,
+        "computation",
+        expected="none, or one of STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM",
+        got=list(names),
+    )
     window, inserted, mapped = (
         integers_option(node, name)
         for name in ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")

@@ -136,10 +136,15 @@ def effective_axes(node: Node, shape: Shape) -> list[Axis]:
             entry = index - inside_ellipsis
             axes.append(
                 Axis(
-                    next(sizes), begins[entry], ends[entry], strides[entry],
-                    from_border=has("begin", entry), to_border=has("end", entry), shrinks=has("shrink_axis", entry),
+                    next(sizes),
+                    begins[entry],
+                    ends[entry],
+                    strides[entry],
+                    from_border=has("begin", entry),
+                    to_border=has("end", entry),
+                    shrinks=has("shrink_axis", entry),
                 )
-            )  # fmt: skip
+            )
     for axis in axes:
         node.check(axis.stride not in (0, INT32_MIN), "stride", node.input(3), expected="not 0", got=axis.stride)
     return axes
@@ -171,8 +176,12 @@ def check_entries(node: Node, begins: tuple[int, ...], ends: tuple[int, ...], st
     for position in (1, 2, 3):
         operand = node.input(position)
         node.check(len(operand.shape) == 1, "number of dimensions", operand, expected=1, got=len(operand.shape))
-    node.check(len(begins) == len(ends) == len(strides), "entries of begin, end and strides",
-               expected=len(begins), got=[len(ends), len(strides)])  # fmt: skip
+    node.check(
+        len(begins) == len(ends) == len(strides),
+        "entries of begin, end and strides",
+        expected=len(begins),
+        got=[len(ends), len(strides)],
+    )
     node.check(len(begins) <= MAX_ENTRIES, "entries of begin", expected=f"up to {MAX_ENTRIES}", got=len(begins))
 
 

@@ -132,7 +132,7 @@ def _push(state: Array, latest: Array, memory: int) -> Array:
 
 def prepare_integer(
     node: Node, arithmetic: Arithmetic, state_type: DTypeLike = np.int16, state_zero_point: int = 0
-) -> Prepared:  # fmt: skip
+) -> Prepared:
     """Both real multipliers are float32 expressions, left to right. 16-bit states are taken to have zero point 0."""
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))

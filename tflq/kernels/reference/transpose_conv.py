@@ -153,7 +153,7 @@ def eval_quantized(data: OpData, wanted: Array, w: Array, x: Array, bias: Array 
             count = min(block, pixels - start)
             centre_into(
                 codes[n, start * depth : (start + count) * depth], int(data.input_zero_point), rows[:count].reshape(-1)
-            )  # fmt: skip
+            )
             scatter(spread(rows[:count], parts[:count]), start, at, sums)
         data.output.into(sums.reshape(-1, channels), out[n].reshape(-1, channels))
     return out

@@ -52,9 +52,15 @@ REFERENCE: Mapping[str, int] = {
 
 #: Element types that came later; DEQUANTIZE alone took float16.
 _LATER = (
-    TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.INT2, TensorType.INT4, TensorType.UINT4, TensorType.UINT16,
-    TensorType.UINT32, TensorType.UINT64,
-)  # fmt: skip
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.INT2,
+    TensorType.INT4,
+    TensorType.UINT4,
+    TensorType.UINT16,
+    TensorType.UINT32,
+    TensorType.UINT64,
+)
 #: The operators that computed on int16; those that only move elements name it among others.
 _ON_INT16 = frozenset(["ADD", "LOGISTIC", "MUL", "SUB", "TANH"])
 #: Signed or all quantized forms that came later.

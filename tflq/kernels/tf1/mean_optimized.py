@@ -42,9 +42,11 @@ def prepare_with(estimate: ReciprocalEstimate) -> Prepare:
         reduced = reduced_axes(node)
         channels = node.input(0).shape[3]
         data = OpData(
-            float_data(node, reduced), same_quantization(node), estimate(reduced.count),
+            float_data(node, reduced),
+            same_quantization(node),
+            estimate(reduced.count),
             BLOCK * ((channels - 1) // BLOCK),
-        )  # fmt: skip
+        )
         return Prepared((reduced.shape,), data, evaluate)
 
     return prepare

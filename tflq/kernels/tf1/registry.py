@@ -30,7 +30,7 @@ _BOTH = REFERENCE.overlaid(
             "SUM": "sum",
             "TANH": "sigmoids",
         },
-    ),
+    )
 )
 
 TF1_REFERENCE = accepted(
@@ -48,7 +48,7 @@ TF1_OPTIMIZED = accepted(
                 "PADV2": "pad_optimized",
                 "RESIZE_BILINEAR": "resize_bilinear_optimized",
             },
-        ),
+        )
     ),
     acceptance.OPTIMIZED,
 )

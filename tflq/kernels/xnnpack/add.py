@@ -13,6 +13,4 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_sum(node, 1)
 
 
-DELEGATES = tuple(
-    Delegate(Kernel("ADD", f"{t} {t} -> {t}", prepare, (1, 5)), takes) for t in ("uint8", "int8")
-)  # fmt: skip
+DELEGATES = tuple(Delegate(Kernel("ADD", f"{t} {t} -> {t}", prepare, (1, 5)), takes) for t in ("uint8", "int8"))

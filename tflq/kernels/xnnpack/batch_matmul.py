@@ -19,9 +19,13 @@ def takes(node: Node) -> bool:
     """One scale for each operand, along dimension 0 but for y, whose zero point is 0."""
     x, y = node.input(0), node.input(1)
     return (
-        is_quantized(x) and is_quantized(node.outputs[0]) and has_filter_scales(y, columns_of(node))
-        and y.quantization is not None and len(y.quantization.scale) == 1 and y.zero_point == 0
-    )  # fmt: skip
+        is_quantized(x)
+        and is_quantized(node.outputs[0])
+        and has_filter_scales(y, columns_of(node))
+        and y.quantization is not None
+        and len(y.quantization.scale) == 1
+        and y.zero_point == 0
+    )
 
 
 def columns_of(node: Node) -> int:

@@ -17,10 +17,16 @@ def takes(node: Node) -> bool:
     """Constant weights and bias; weights per tensor or along the output channels."""
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     return (
-        is_quantized(x) and is_quantized(y) and has_filter_scales(w, 0) and has_bias_scales(bias)
-        and w.is_constant and bias.is_constant
-        and has_shape(x, 4) and has_shape(w, 4) and has_shape(bias, 1, 1)
-    )  # fmt: skip
+        is_quantized(x)
+        and is_quantized(y)
+        and has_filter_scales(w, 0)
+        and has_bias_scales(bias)
+        and w.is_constant
+        and bias.is_constant
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and has_shape(bias, 1, 1)
+    )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -39,9 +39,14 @@ def takes(node: Node) -> bool:
     """Constant int8 filters, per tensor or along the output channels, and a constant bias."""
     x, w, bias = node.input(0), node.input(1), node.input(2)
     return (
-        w.type == TensorType.INT8 and has_filter_scales(w, 0) and w.is_constant and bias.is_constant
-        and has_shape(x, 4) and has_shape(w, 4) and has_shape(bias, 1, 1)
-    )  # fmt: skip
+        w.type == TensorType.INT8
+        and has_filter_scales(w, 0)
+        and w.is_constant
+        and bias.is_constant
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and has_shape(bias, 1, 1)
+    )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -80,9 +80,12 @@ def has_floats_only(row: Kernel) -> bool:
 
 
 def delegation(
-    package: str, files: Mapping[str, str], base: KernelTable, unclaimed: Collection[str] = (),
+    package: str,
+    files: Mapping[str, str],
+    base: KernelTable,
+    unclaimed: Collection[str] = (),
     doubtful: Collection[str] = (),
-) -> KernelTable:  # fmt: skip
+) -> KernelTable:
     """XNNPACK's rows over those of `base`. `files`: which modules of `package` hold an operator's DELEGATES.
 
     Float rows of the operators in `unclaimed` are the reference's, with results that are not claimed to be equal; nor

@@ -18,11 +18,19 @@ def takes(node: Node) -> bool:
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     times = int(node.options["depth_multiplier"])
     return (
-        bias is not None and is_quantized(x) and is_quantized(y) and has_filter_scales(w, 3) and has_bias_scales(bias)
-        and w.is_constant and bias.is_constant
-        and has_shape(x, 4) and has_shape(w, 4) and has_shape(bias, 1, 1)
-        and times > 0 and w.shape[3] % times == 0
-    )  # fmt: skip
+        bias is not None
+        and is_quantized(x)
+        and is_quantized(y)
+        and has_filter_scales(w, 3)
+        and has_bias_scales(bias)
+        and w.is_constant
+        and bias.is_constant
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and has_shape(bias, 1, 1)
+        and times > 0
+        and w.shape[3] % times == 0
+    )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

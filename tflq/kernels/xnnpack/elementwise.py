@@ -120,8 +120,13 @@ def _squared_difference(x: Array, y: Array) -> Array:
     return np.asarray(to_normal_float32(x - y).astype(np.float64) ** 2)
 
 
-_BINARY: dict[str, Function] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
-           "SQUARED_DIFFERENCE": _squared_difference}  # fmt: skip
+_BINARY: dict[str, Function] = {
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "DIV": np.divide,
+    "SQUARED_DIFFERENCE": _squared_difference,
+}
 _UNARY: dict[str, Function] = {"NEG": _subtracted_from_zero, "FLOOR": np.floor, "CEIL": np.ceil, "SQUARE": np.square}
 _CLAMPS: dict[str, tuple[float, float | None]] = {"RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 
@@ -139,9 +144,6 @@ DELEGATES = (
         Delegate(Kernel(op, "float32 float32 -> float32", computing(function), _VERSIONS), takes)
         for op, function in _BINARY.items()
     ),
-    *(
-        Delegate(Kernel(op, "float32 -> float32", prepare, _VERSIONS), takes)
-        for op, prepare in _PREPARES.items()
-    ),
+    *(Delegate(Kernel(op, "float32 -> float32", prepare, _VERSIONS), takes) for op, prepare in _PREPARES.items()),
     Delegate(Kernel("PRELU", "float32 float32 -> float32", prepare_slope, _VERSIONS), takes_constant_slope),
-)  # fmt: skip
+)

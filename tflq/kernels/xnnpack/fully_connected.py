@@ -21,11 +21,15 @@ def takes(node: Node) -> bool:
     """Constant weights and bias; signed weights with zero point 0."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     return (
-        is_quantized(x) and is_quantized(y) and has_weight_scales(w) and w.is_constant and has_shape(w, 2, 2)
+        is_quantized(x)
+        and is_quantized(y)
+        and has_weight_scales(w)
+        and w.is_constant
+        and has_shape(w, 2, 2)
         and (bias is None or (has_bias_scales(bias) and bias.is_constant))
         and (w.type == TensorType.UINT8 or w.zero_point == 0)
         and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
-    )  # fmt: skip
+    )
 
 
 def has_weight_scales(w: Operand) -> bool:

@@ -39,11 +39,14 @@ def takes(node: Node) -> bool:
     """Constant signed weights, a constant bias; weights of 4 and 2 bits in whole bytes."""
     w, bias = node.input(1), node.optional(2)
     return (
-        w.type != TensorType.UINT8 and w.is_constant and has_shape(w, 2, 2)
-        and (is_blockwise(w) or has_weight_scales(w)) and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
+        w.type != TensorType.UINT8
+        and w.is_constant
+        and has_shape(w, 2, 2)
+        and (is_blockwise(w) or has_weight_scales(w))
+        and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
         and int(node.options["fused_activation_function"]) <= 3
         and (bias is None or int(np.prod(bias.shape)) == w.shape[0])
-    )  # fmt: skip
+    )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -75,4 +78,4 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
 
 DELEGATES = (
     Delegate(Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14)), takes),
-)  # fmt: skip
+)

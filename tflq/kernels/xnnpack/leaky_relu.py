@@ -46,10 +46,8 @@ def takes(node: Node) -> bool:
     positive = x.scale / y.scale
     negative = positive * alpha
     return bool(
-        _SMALLEST <= positive <= _LARGEST
-        and _LARGEST_NEGATIVE <= negative <= _LARGEST
-        and abs(negative) >= _SMALLEST
-    )  # fmt: skip
+        _SMALLEST <= positive <= _LARGEST and _LARGEST_NEGATIVE <= negative <= _LARGEST and abs(negative) >= _SMALLEST
+    )
 
 
 def _is_normal(x: np.float32) -> bool:
@@ -85,6 +83,4 @@ def evaluate(data: OpData, x: Array) -> Array:
     return held
 
 
-DELEGATES = tuple(
-    Delegate(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare, (1, 2)), takes) for t in ("uint8", "int8")
-)  # fmt: skip
+DELEGATES = tuple(Delegate(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare, (1, 2)), takes) for t in ("uint8", "int8"))

@@ -56,4 +56,4 @@ def evaluate(data: OpData, x: Array, axes: Array) -> Array:
 
 DELEGATES = tuple(
     Delegate(Kernel("MEAN", f"{t} int32 -> {t}", prepare, (1, 3), AXES), takes) for t in ("uint8", "int8")
-)  # fmt: skip
+)

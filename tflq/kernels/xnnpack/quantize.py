@@ -50,9 +50,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_float(data: FloatData, x: Array) -> Array:
     """Rounding: one float32 product, then half to even. Overflow: saturates."""
     out = np.empty(x.shape, data.dtype)
-    _quantize(
-        np.ascontiguousarray(x).reshape(-1), data.per_unit, int(data.zero_point), *data.clamp, out.reshape(-1)
-    )  # fmt: skip
+    _quantize(np.ascontiguousarray(x).reshape(-1), data.per_unit, int(data.zero_point), *data.clamp, out.reshape(-1))
     return out
 
 

@@ -40,10 +40,34 @@ ONLY_SEEN_ON_X86 = ("batch_matmul_hybrid", "transpose_conv_hybrid")
 
 #: Operators whose float results XNNPACK computes in ways that are not reproduced.
 _UNCLAIMED = (
-    "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_2D", "COS", "DEPTHWISE_CONV_2D", "ELU", "EXP", "FULLY_CONNECTED", "GELU",
-    "HARD_SWISH", "LOG", "LOGISTIC", "MAXIMUM", "MAX_POOL_2D", "MEAN", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN",
-    "RESIZE_BILINEAR", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "SUM", "TANH", "TRANSPOSE_CONV",
-)  # fmt: skip
+    "AVERAGE_POOL_2D",
+    "BATCH_MATMUL",
+    "CONV_2D",
+    "COS",
+    "DEPTHWISE_CONV_2D",
+    "ELU",
+    "EXP",
+    "FULLY_CONNECTED",
+    "GELU",
+    "HARD_SWISH",
+    "LOG",
+    "LOGISTIC",
+    "MAXIMUM",
+    "MAX_POOL_2D",
+    "MEAN",
+    "MINIMUM",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "RESIZE_BILINEAR",
+    "ROUND",
+    "RSQRT",
+    "SIN",
+    "SOFTMAX",
+    "SQRT",
+    "SUM",
+    "TANH",
+    "TRANSPOSE_CONV",
+)
 
 
 #: Files of hybrid forms.
@@ -51,9 +75,11 @@ HYBRID = ("batch_matmul_hybrid", "conv_2d_hybrid", "fully_connected_hybrid", "tr
 
 
 def xnnpack_over(
-    base: KernelTable, leaving: Collection[str] = (), doubtful: Collection[str] = (),
+    base: KernelTable,
+    leaving: Collection[str] = (),
+    doubtful: Collection[str] = (),
     instead: Mapping[str, str] = MappingProxyType({}),
-) -> KernelTable:  # fmt: skip
+) -> KernelTable:
     """XNNPACK's rows but those of the files in `leaving`, with those of `base` for whatever it leaves.
 
     Floats of operators whose files are left are not claimed, nor the rows of those in `doubtful`. `instead` names the

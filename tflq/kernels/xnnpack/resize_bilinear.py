@@ -52,9 +52,15 @@ def evaluate(data: OpData, x: Array, size: Array) -> Array:
         return out
     rows, columns = data.rows, data.columns
     _pixels(
-        np.ascontiguousarray(x), out, rows.lower, rows.upper, rows.upper_weight,
-        columns.lower, columns.upper, columns.upper_weight,
-    )  # fmt: skip
+        np.ascontiguousarray(x),
+        out,
+        rows.lower,
+        rows.upper,
+        rows.upper_weight,
+        columns.lower,
+        columns.upper,
+        columns.upper_weight,
+    )
     return out
 
 
@@ -85,4 +91,4 @@ def _pixels(x: Array, out: Array, y0: Array, y1: Array, wy: Array, x0: Array, x1
 
 DELEGATES = tuple(
     Delegate(Kernel("RESIZE_BILINEAR", f"{t} int32 -> {t}", prepare, (1, 4), (1,)), takes) for t in ("uint8", "int8")
-)  # fmt: skip
+)

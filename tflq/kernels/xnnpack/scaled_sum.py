@@ -27,9 +27,12 @@ def takes(node: Node) -> bool:
     """Scales of the inputs between 1/1024 and 256 of the output's."""
     a, b, y = both(node)
     return (
-        all(map(is_quantized, (a, b, y))) and has_shape(a) and has_shape(b)
-        and ratio_lies(a, y, _LOWEST, _BEYOND) and ratio_lies(b, y, _LOWEST, _BEYOND)
-    )  # fmt: skip
+        all(map(is_quantized, (a, b, y)))
+        and has_shape(a)
+        and has_shape(b)
+        and ratio_lies(a, y, _LOWEST, _BEYOND)
+        and ratio_lies(b, y, _LOWEST, _BEYOND)
+    )
 
 
 def prepare_sum(node: Node, sign: int) -> Prepared:

@@ -19,9 +19,7 @@ from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.stages import StageOf, type_range
 
 
-def rescaled(
-    node: Node, made: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int
-) -> Prepared:  # fmt: skip
+def rescaled(node: Node, made: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int) -> Prepared:
     """A prepared contraction (its data have an `output`) with XNNPACK's scaling and limits."""
     y = node.outputs[0]
     assert w.quantization is not None  # the rules of delegation saw to it

@@ -18,6 +18,4 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_scaled(node, reduced_axes(node), node.input(0).scale / node.outputs[0].scale)
 
 
-DELEGATES = tuple(
-    Delegate(Kernel("SUM", f"{t} int32 -> {t}", prepare, (1, 2), AXES), takes) for t in ("uint8", "int8")
-)  # fmt: skip
+DELEGATES = tuple(Delegate(Kernel("SUM", f"{t} int32 -> {t}", prepare, (1, 2), AXES), takes) for t in ("uint8", "int8"))

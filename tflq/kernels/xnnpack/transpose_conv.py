@@ -19,10 +19,15 @@ def takes(node: Node) -> bool:
     """Constant weights and bias; a filter that is no smaller than the steps (SAME) and no larger than the output."""
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     return (
-        is_quantized(x) and is_quantized(y) and has_filter_scales(w, 0) and w.is_constant
+        is_quantized(x)
+        and is_quantized(y)
+        and has_filter_scales(w, 0)
+        and w.is_constant
         and (bias is None or (has_bias_scales(bias) and bias.is_constant and has_shape(bias, 1, 1)))
-        and has_shape(x, 4) and has_shape(w, 4) and filter_fits(node)
-    )  # fmt: skip
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and filter_fits(node)
+    )
 
 
 def filter_fits(node: Node) -> bool:

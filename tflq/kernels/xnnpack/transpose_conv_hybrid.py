@@ -39,9 +39,13 @@ def takes(node: Node) -> bool:
     """Constant filters per tensor or along the output channels, a constant bias."""
     w, x, bias = node.input(1), node.input(2), node.optional(3)
     return (
-        has_filter_scales(w, 0) and w.is_constant and (bias is None or (bias.is_constant and has_shape(bias, 1, 1)))
-        and has_shape(x, 4) and has_shape(w, 4) and filter_fits(node)
-    )  # fmt: skip
+        has_filter_scales(w, 0)
+        and w.is_constant
+        and (bias is None or (bias.is_constant and has_shape(bias, 1, 1)))
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and filter_fits(node)
+    )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -78,4 +82,4 @@ def evaluate(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None
 
 DELEGATES = (
     Delegate(Kernel("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", prepare, (1, 5), (0,)), takes),
-)  # fmt: skip
+)

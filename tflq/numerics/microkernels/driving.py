@@ -52,9 +52,22 @@ def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int
 @in_pieces(_passes, out="r", first_row="r")
 @compiled
 def product_into(
-    out: Array, first_row: Int, codes: Array, geometry: Any, length: Int, shift: Int, fill: Int, factor: Int,
-    weights: Array, constants: Array, zero_point: Int, low: Int, high: Int, first_column: Int, width: Int,
-) -> None:  # fmt: skip
+    out: Array,
+    first_row: Int,
+    codes: Array,
+    geometry: Any,
+    length: Int,
+    shift: Int,
+    fill: Int,
+    factor: Int,
+    weights: Array,
+    constants: Array,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    first_column: Int,
+    width: Int,
+) -> None:
     """out[r, first_column + c] for all rows of `out` (R, C) and `width` columns, from row `first_row` of the codes on.
 
     `codes` and `geometry` are the packer's: it packs a row's `length` values as code - shift, padding as `fill`.
@@ -85,7 +98,7 @@ def product_into(
                     at = min(r, count - ROWS)
                     tile_into(
                         packed, at, weights, panel, constants, terms, zero_point, low, high, out, first + at, column
-                    )  # fmt: skip
+                    )
                 else:
                     tile_into(packed, r, weights, panel, constants, terms, zero_point, low, high, edge, 0, 0)
                     for i in range(min(ROWS, count - r)):
@@ -105,7 +118,7 @@ def _sum_of(values: Array, length: Int) -> Int:
 @compiled
 def pack_rows(
     codes: Array, geometry: Int, first: Int, count: Int, shift: Int, fill: Int, packed: Array, length: Int
-) -> None:  # fmt: skip
+) -> None:
     """Rows `first` to `first + count` of `codes` (R, length), contiguous, less `shift`: packed[i, :length].
 
     What `packed` has beyond `length` stays as it is.

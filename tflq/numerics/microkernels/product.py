@@ -48,7 +48,7 @@ class IntegerProduct:
 
 def fused(
     codes: Codes, matrices: Sequence[Array], rows: int, bias: Array, pipeline: OutputPipeline, form: Form | None = None
-) -> tuple[IntegerProduct, ...]:  # fmt: skip
+) -> tuple[IntegerProduct, ...]:
     """Products with centred `matrices` side by side, with all of `pipeline` done on sums in registers.
 
     Matrices are (K, N) of equal shapes, K and N at least 1, `bias` is as long as all columns together. `rows` says how
@@ -72,7 +72,7 @@ def fused(
 
 def summed(
     codes: Codes, matrices: Sequence[Array], rows: int, accumulator: np.dtype[Any], form: Form | None = None
-) -> tuple[IntegerProduct, ...]:  # fmt: skip
+) -> tuple[IntegerProduct, ...]:
     """As `fused`, but to int32 sums, as an accumulator of that type has them; none at all where it may hold more."""
     made: list[IntegerProduct] = []
     for matrix in matrices:
@@ -93,9 +93,16 @@ def _largest_sum(codes: Codes, matrix: Array) -> int:
 
 
 def _bound(
-    codes: Codes, matrix: Array, columns: slice, rows: int, bias: Array, scaling: Scaling, limits: tuple[int, int, int],
-    code: str, form: Form | None,
-) -> IntegerProduct | None:  # fmt: skip
+    codes: Codes,
+    matrix: Array,
+    columns: slice,
+    rows: int,
+    bias: Array,
+    scaling: Scaling,
+    limits: tuple[int, int, int],
+    code: str,
+    form: Form | None,
+) -> IntegerProduct | None:
     form = form or chosen(codes.dtype.itemsize > 1)
     if form is None:
         return None
@@ -107,9 +114,14 @@ def _bound(
     kernel = Kernel(tile if rows > 1 else Tile(form, 1, tile.vectors), scaling.steps, code)
     own = tuple(values if len(values) == 1 else values[columns] for values in scaling.constants)
     constants = (
-        length, codes.zero_point - offsets.left, offsets.left, -offsets.right,
+        length,
+        codes.zero_point - offsets.left,
+        offsets.left,
+        -offsets.right,
         packing.panels(matrix, tile, offsets.right),
         packing.constants(tile, bias + packing.column_terms(matrix, offsets), own, width),
-        *limits, columns.start, width,
-    )  # fmt: skip
+        *limits,
+        columns.start,
+        width,
+    )
     return IntegerProduct(kernel, driver(codes.packer, kernel), constants, (length, width))

@@ -47,9 +47,19 @@ def definition(kernel: Kernel) -> Callable[..., None]:
     group, columns = tile.form.group, tile.columns
 
     def tile_into(
-        rows: Array, row: Int, weights: Array, panel: Int, constants: Array, terms: Array, zero_point: Int, low: Int,
-        high: Int, out: Array, out_row: Int, out_column: Int,
-    ) -> None:  # fmt: skip
+        rows: Array,
+        row: Int,
+        weights: Array,
+        panel: Int,
+        constants: Array,
+        terms: Array,
+        zero_point: Int,
+        low: Int,
+        high: Int,
+        out: Array,
+        out_row: Int,
+        out_column: Int,
+    ) -> None:
         """out[out_row + r, out_column + c] = clamp(scale(bias[c] + terms[row + r] + sum of products) + zero point).
 
         `rows` (R, steps * group) holds a row's values in groups, `weights` (panels, steps, columns * group) a column's,
@@ -91,9 +101,20 @@ def _intrinsic(kernel: Kernel) -> Any:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def tile_into(
-        typing: Any, rows: Any, row: Any, weights: Any, panel: Any, constants: Any, terms: Any, zero_point: Any,
-        low: Any, high: Any, out: Any, out_row: Any, out_column: Any,
-    ) -> Any:  # fmt: skip
+        typing: Any,
+        rows: Any,
+        row: Any,
+        weights: Any,
+        panel: Any,
+        constants: Any,
+        terms: Any,
+        zero_point: Any,
+        low: Any,
+        high: Any,
+        out: Any,
+        out_row: Any,
+        out_column: Any,
+    ) -> Any:
         given = (rows, row, weights, panel, constants, terms, zero_point, low, high, out, out_row, out_column)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

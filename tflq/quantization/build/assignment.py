@@ -51,7 +51,7 @@ class Assignment:
 
 def activation_params(
     scheme: Scheme, ranges: Mapping[int, Range], rule: RangeRule = RangeRule.NUDGE
-) -> dict[Form, Params]:  # fmt: skip
+) -> dict[Form, Params]:
     """Parameters of every group: fixed by an operator, else spanning its members' ranges, by tensor index.
 
     Ranges that the file itself prescribes go before those that were observed, and are not laid out by `rule`.
@@ -101,9 +101,13 @@ def _weight_params(scheme: Scheme, weights: Multiplied, observed: Range) -> Para
 
 
 def assign(
-    scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], recipe: Recipe,
-    codes: Mapping[Slot, Array] | None = None, biases: Mapping[Slot, NDArray[np.float32]] | None = None,
-) -> Assignment:  # fmt: skip
+    scheme: Scheme,
+    activations: Mapping[Form, Params],
+    weights: Mapping[Slot, Params],
+    recipe: Recipe,
+    codes: Mapping[Slot, Array] | None = None,
+    biases: Mapping[Slot, NDArray[np.float32]] | None = None,
+) -> Assignment:
     """Codes for constants, and the types of the graph's inputs and outputs.
 
     `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own. Under `weights`
@@ -150,7 +154,7 @@ def assign(
 
 def _cell_biases(
     scheme: Scheme, index: int, constants: Mapping[Slot, Constant], data: Params, hidden: Params
-) -> dict[Slot, Constant]:  # fmt: skip
+) -> dict[Slot, Constant]:
     """The biases of an LSTM, each in the unit of the sums it is added to."""
     inputs, biases = scheme.model.graph.operators[index].inputs, {}
     for position, weights in cells.BIASES.items():
@@ -211,9 +215,14 @@ def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Con
 
 
 def _weights(
-    scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params], params: Params, recipe: Recipe,
-    codes: Array | None, biases: Mapping[Slot, NDArray[np.float32]],
-) -> dict[Slot, Constant]:  # fmt: skip
+    scheme: Scheme,
+    m: Multiplied,
+    activations: Mapping[Form, Params],
+    params: Params,
+    recipe: Recipe,
+    codes: Array | None,
+    biases: Mapping[Slot, NDArray[np.float32]],
+) -> dict[Slot, Constant]:
     """An operator's weights and bias."""
     slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), mode_of(scheme, m)
     values, widened = scheme.model.constants[m.tensor], mode == Mode.WEIGHTS

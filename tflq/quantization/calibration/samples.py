@@ -136,9 +136,12 @@ class Calibration:
         """Finite values of a float input, scaled where the calibration says so."""
         if array.dtype.kind != "f" and (self._scaling is None or array.dtype.kind not in "iub"):
             raise CalibrationError(
-                "holds no floats; mean and std say what stored integers stand for", sample=number, name=name,
-                expected="float32", got=array.dtype,
-            )  # fmt: skip
+                "holds no floats; mean and std say what stored integers stand for",
+                sample=number,
+                name=name,
+                expected="float32",
+                got=array.dtype,
+            )
         with np.errstate(over="ignore"):
             values = array.astype(np.float32) if self._scaling is None else self._scaling.apply(array)
         finite = np.isfinite(values)

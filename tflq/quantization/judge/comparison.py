@@ -168,9 +168,11 @@ class Comparison:
 
 
 def compare(
-    reference: Source | Model, other: Source | Model, data: CalibrationSource | Calibration,
+    reference: Source | Model,
+    other: Source | Model,
+    data: CalibrationSource | Calibration,
     labels: Iterable[int] | None = None,
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     """Run two models, each a path, the bytes of a file or a Model, on data for the first and sum up the differences.
 
     `data` is a path or an iterable of samples, as `quantize` takes them; `labels` are the right classes, one a sample.
@@ -196,10 +198,7 @@ def compare_models(
     ours, theirs = reference.subgraphs[0], other.subgraphs[0]
     _check_edges(ours, theirs)
     pairs = _matching(reference, other)
-    runners = (
-        Runner(reference, (*ours.outputs, *pairs)),
-        Runner(other, (*theirs.outputs, *pairs.values())),
-    )
+    runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *pairs.values())))
     outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
     tensors = {t: _fidelity(reference, t) for t in pairs}
     agreement: Agreement | None = None

@@ -16,9 +16,12 @@ from tflq.quantization.scheme.scheme import Scheme, Slot
 
 
 def activation_ranges(
-    scheme: Scheme, samples: Iterable[Sample], ranging: Ranging, weights: Mapping[Slot, Params],
+    scheme: Scheme,
+    samples: Iterable[Sample],
+    ranging: Ranging,
+    weights: Mapping[Slot, Params],
     progress: Progress | None = None,
-) -> dict[int, Range]:  # fmt: skip
+) -> dict[int, Range]:
     """The range of each tensor that a scheme wants observed; tensors that share a scale get the same.
 
     `samples` are iterated once, twice with two passes, once for every group of tensors layer by layer.

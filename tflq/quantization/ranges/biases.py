@@ -41,7 +41,7 @@ def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params
 
 def fitted_weights(
     scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
-) -> dict[Slot, Params]:  # fmt: skip
+) -> dict[Slot, Params]:
     """Parameters of all weights under which every constant bias fits its type."""
     result = dict(weights)
     for m in scheme.multiplied:

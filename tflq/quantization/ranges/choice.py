@@ -45,8 +45,11 @@ class Chooser:
     def groups(self) -> Groups:
         """The groups whose ranges are wanted, and their tensors."""
         observed = {t for t in self.scheme.observed if t not in self.scheme.model.constants}
-        groups = {group: tuple(t for t in tensors if t in observed) for group, tensors in self.scheme.members.items()
-                  if group not in self.scheme.fixed}  # fmt: skip
+        groups = {
+            group: tuple(t for t in tensors if t in observed)
+            for group, tensors in self.scheme.members.items()
+            if group not in self.scheme.fixed
+        }
         return {group: tensors for group, tensors in groups.items() if tensors}
 
     @cached_property

@@ -30,8 +30,9 @@ def weights_loss(layer: Layer, axis: int | None, quantizer: Quantizer, objective
     return loss
 
 
-def data_loss(layers: Sequence[Layer], weights: Sequence[NDArray[np.float32]], quantizer: Quantizer,
-              objective: Objective) -> Loss:  # fmt: skip
+def data_loss(
+    layers: Sequence[Layer], weights: Sequence[NDArray[np.float32]], quantizer: Quantizer, objective: Objective
+) -> Loss:
     """Return the loss of a range of the data that these operators read: how far their outputs move from the float ones.
 
     Outputs are in units of their own root mean square. `weights` are those with which the operators will compute.

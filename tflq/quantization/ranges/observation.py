@@ -71,7 +71,7 @@ class Observations:
 
 def observe(
     model: Model, samples: Iterable[Sample], begun: Observations, progress: Progress | None = None
-) -> Observations:  # fmt: skip
+) -> Observations:
     """Go on from `begun`: its observers see its tensors for all samples but the first `begun.count`.
 
     Memory holds one batch and the observers. Samples are numbered as they come.
@@ -104,7 +104,7 @@ def observe(
 
 def batches(
     model: Model, tensors: Collection[int], samples: Iterable[Sample]
-) -> Iterator[tuple[dict[int, Array], int]]:  # fmt: skip
+) -> Iterator[tuple[dict[int, Array], int]]:
     """Values of tensors for all samples, one or more samples at a time along axis 0, and how many those are."""
     stream = iter(samples)
     first = next(stream, None)

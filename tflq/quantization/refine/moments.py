@@ -46,9 +46,13 @@ class Moments:
             return None if second is None else second - left[:, :, None] * right[:, None, :] / max(1, self.count)
 
         return Moments(
-            self.count, np.zeros_like(f), np.zeros_like(q), about(self.float_float, f, f),
-            about(self.float_integer, f, q), about(self.integer_integer, q, q),
-        )  # fmt: skip
+            self.count,
+            np.zeros_like(f),
+            np.zeros_like(q),
+            about(self.float_float, f, f),
+            about(self.float_integer, f, q),
+            about(self.integer_integer, q, q),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,12 @@ class Needed:
 
 
 def moments(
-    product: MatrixProduct, inputs: Iterable[tuple[Floats, Floats | None]], unit: float, first_float: Reals,
+    product: MatrixProduct,
+    inputs: Iterable[tuple[Floats, Floats | None]],
+    unit: float,
+    first_float: Reals,
     needed: Needed,
-) -> Moments:  # fmt: skip
+) -> Moments:
     """Return the moments of an operator's rows over all samples, some of them at a time.
 
     `inputs` are what it reads in the integer model, in steps of size `unit`, and in the float model, where that is

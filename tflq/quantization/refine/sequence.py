@@ -98,7 +98,7 @@ def float_sums(model: FloatModel, products: Sequence[MatrixProduct], samples: It
 
 def refined(
     subject: Subject, methods: Refining, samples: Iterable[Sample], sums: FloatSums, progress: Progress | None = None
-) -> Refinements:  # fmt: skip
+) -> Refinements:
     """Refine the weights and biases of all refinable operators.
 
     `sums` are those of the float model over the same samples, at most `methods.samples` of which are looked at.
@@ -123,9 +123,14 @@ class _Walk:
     """Both models on their way through the operators."""
 
     def __init__(
-        self, subject: Subject, products: Sequence[MatrixProduct], samples: Sequence[Sample], store: Store, *,
+        self,
+        subject: Subject,
+        products: Sequence[MatrixProduct],
+        samples: Sequence[Sample],
+        store: Store,
+        *,
         floats: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._subject, scheme, integer = subject, subject.scheme, subject.integer
         self._operators = {o: index for index, o in enumerate(integer.operators) if o >= 0}
         self._integer_graph = integer.model.subgraphs[0]

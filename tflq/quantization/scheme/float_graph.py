@@ -118,15 +118,9 @@ class _Folding:
             spec = self._float_spec(tensor) if values.dtype == np.float32 else self._tensors[tensor]
             self._tensors[tensor] = replace(spec, buffer=len(buffers) - 1, sparsity=None)
         graph = replace(
-            self._graph,
-            tensors=tuple(self._tensors),
-            operators=tuple(operator for _, operator in self._kept),
+            self._graph, tensors=tuple(self._tensors), operators=tuple(operator for _, operator in self._kept)
         )
-        model = replace(
-            self._model,
-            subgraphs=(graph, *self._model.subgraphs[1:]),
-            buffers=tuple(buffers),
-        )
+        model = replace(self._model, subgraphs=(graph, *self._model.subgraphs[1:]), buffers=tuple(buffers))
         return FloatModel(
             model=model,
             origins=tuple(index for index, _ in self._kept),
@@ -210,6 +204,8 @@ def stored_params(type_: TensorType | int, quantization: Quantization | None) ->
         return None
     zero_point = quantization.zero_point if quantization.zero_point.size else np.zeros(1, np.int64)
     return Params(
-        TensorType(type_), quantization.scale, np.broadcast_to(zero_point, quantization.scale.shape),
+        TensorType(type_),
+        quantization.scale,
+        np.broadcast_to(zero_point, quantization.scale.shape),
         quantization.quantized_dimension,
-    )  # fmt: skip
+    )

@@ -28,9 +28,7 @@ class Multiplied:
     bias_position: int
 
 
-def operand_types(
-    model: FloatModel, index: int, mode: Mode
-) -> tuple[list[TensorType | None], list[TensorType]]:  # fmt: skip
+def operand_types(model: FloatModel, index: int, mode: Mode) -> tuple[list[TensorType | None], list[TensorType]]:
     """Element types of an operator's inputs and outputs in that mode."""
     operator = model.graph.operators[index]
     specs = model.graph.tensors

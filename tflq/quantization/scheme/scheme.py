@@ -65,7 +65,7 @@ class Scheme:
 
 def modes_of(
     model: FloatModel, mode: Mode, kept_float: Mapping[int, str]
-) -> tuple[tuple[Mode | None, ...], dict[int, str]]:  # fmt: skip
+) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
     """What each operator computes with, and why those that hold float data do not become integer, by index."""
     modes: list[Mode | None] = []
     reasons = dict(kept_float)

@@ -42,9 +42,25 @@ NEEDED: Mapping[str, tuple[int, int]] = MappingProxyType(
         "DYNAMIC_UPDATE_SLICE": (1, 4),
         **dict.fromkeys(
             (
-                "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONCATENATION", "LESS", "GREATER_EQUAL", "LOGISTIC", "MAX_POOL_2D",
-                "MEAN", "MIRROR_PAD", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN", "RELU", "RELU6", "RSQRT", "SOFTMAX",
-                "TANH", "TOPK_V2",
+                "AVERAGE_POOL_2D",
+                "BATCH_MATMUL",
+                "CONCATENATION",
+                "LESS",
+                "GREATER_EQUAL",
+                "LOGISTIC",
+                "MAX_POOL_2D",
+                "MEAN",
+                "MIRROR_PAD",
+                "PAD",
+                "PADV2",
+                "REDUCE_MAX",
+                "REDUCE_MIN",
+                "RELU",
+                "RELU6",
+                "RSQRT",
+                "SOFTMAX",
+                "TANH",
+                "TOPK_V2",
             ),
             (2, 3),
         ),
@@ -53,15 +69,26 @@ NEEDED: Mapping[str, tuple[int, int]] = MappingProxyType(
         ),
         **dict.fromkeys(
             (
-                "ARG_MAX", "ARG_MIN", "DEPTH_TO_SPACE", "GREATER", "L2_NORMALIZATION", "LESS_EQUAL", "LOG_SOFTMAX",
-                "SELECT", "SPACE_TO_DEPTH", "SPLIT_V", "SQUARED_DIFFERENCE", "STRIDED_SLICE", "SUM",
+                "ARG_MAX",
+                "ARG_MIN",
+                "DEPTH_TO_SPACE",
+                "GREATER",
+                "L2_NORMALIZATION",
+                "LESS_EQUAL",
+                "LOG_SOFTMAX",
+                "SELECT",
+                "SPACE_TO_DEPTH",
+                "SPLIT_V",
+                "SQUARED_DIFFERENCE",
+                "STRIDED_SLICE",
+                "SUM",
             ),
             (2, 1),
         ),
         **dict.fromkeys(("EXP", "LOG", "REDUCE_PROD", "SQRT"), (2, 2)),
         "GELU": (2, 1),
     }
-)  # fmt: skip
+)
 
 #: Operators that multiply float data by int8 weights: versions for one scale and for one a channel.
 HYBRID: Mapping[str, tuple[int, int]] = MappingProxyType(

@@ -41,9 +41,14 @@ def _position(found: Comparison, tensor: Fidelity | None) -> int | None:
 
 def _fidelity(tensor: Fidelity) -> dict[str, Any]:
     return {
-        "operator": tensor.index, "op": tensor.op, "name": tensor.name, "elements": tensor.elements,
-        "sqnr": tensor.sqnr, "largest": tensor.largest, "mean": mean_error(tensor),
-    }  # fmt: skip
+        "operator": tensor.index,
+        "op": tensor.op,
+        "name": tensor.name,
+        "elements": tensor.elements,
+        "sqnr": tensor.sqnr,
+        "largest": tensor.largest,
+        "mean": mean_error(tensor),
+    }
 
 
 def _agreement(found: Agreement) -> dict[str, Any]:
@@ -51,9 +56,12 @@ def _agreement(found: Agreement) -> dict[str, Any]:
     if found.accuracies is not None:
         before, after = found.accuracies
         labelled = {
-            "reference": before, "other": after, "standard_error": found.standard_error, "gained": found.gained,
+            "reference": before,
+            "other": after,
+            "standard_error": found.standard_error,
+            "gained": found.gained,
             "lost": found.lost,
-        }  # fmt: skip
+        }
     divergence = found.divergence / found.samples
     return {
         "samples": found.samples,

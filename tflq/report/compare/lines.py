@@ -23,7 +23,7 @@ NAME = 48
 
 def compare_lines(
     first: ModelFacts, second: ModelFacts, found: Comparison, *, all_tensors: bool, next_command: str
-) -> Iterator[Line]:  # fmt: skip
+) -> Iterator[Line]:
     """The outputs, the decisions, where noise begins and where it is worst, and a row a tensor."""
     yield Line(f"{second.path} against {first.path}, {samples_text(found.samples)}: {quality_text(found)}", "strong")
     for output in found.outputs:
@@ -138,6 +138,10 @@ def tensor_row(tensor: Fidelity) -> list[str]:
     """Operator, ratio, errors, name."""
     ratio = decibels(tensor.sqnr).removesuffix(" dB")
     return [
-        str(tensor.index), tensor.op, ratio, f"{tensor.largest:.3g}", f"{mean_error(tensor):+.2g}",
+        str(tensor.index),
+        tensor.op,
+        ratio,
+        f"{tensor.largest:.3g}",
+        f"{mean_error(tensor):+.2g}",
         short_name(tensor.name),
-    ]  # fmt: skip
+    ]

@@ -15,12 +15,14 @@ def growth_document(growth: Amplification) -> dict[str, Any]:
         "spreads": [_spread(s) for s in growth.spreads],
         "choices": [
             {
-                "tensor": c.tensor, "rows": c.rows, "flipped": c.flipped,
+                "tensor": c.tensor,
+                "rows": c.rows,
+                "flipped": c.flipped,
                 "first": None if c.first is None else dict(zip(("row", "before", "after"), c.first, strict=True)),
             }
             for c in growth.choices
         ],
-    }  # fmt: skip
+    }
 
 
 def outcome_document(growth: Amplification) -> dict[str, Any]:
@@ -37,6 +39,11 @@ def outcome_document(growth: Amplification) -> dict[str, Any]:
 
 def _spread(s: Spread) -> dict[str, Any]:
     return {
-        "index": s.index, "op": s.op, "elements": s.difference.elements, "differing": s.difference.differing,
-        "largest": s.difference.largest, "unit": s.difference.unit, "mean": s.difference.bias,
-    }  # fmt: skip
+        "index": s.index,
+        "op": s.op,
+        "elements": s.difference.elements,
+        "differing": s.difference.differing,
+        "largest": s.difference.largest,
+        "unit": s.difference.unit,
+        "mean": s.difference.bias,
+    }

@@ -101,9 +101,7 @@ def _map(divergence: Divergence) -> dict[str, Any]:
     error = divergence.got.astype(np.float64) - divergence.expected.astype(np.float64)
     values, what = as_map(np.nan_to_num(error))
     largest = f"{np.abs(values).max(initial=0):,.6g}"
-    return {
-        "tensor": divergence.tensor, "name": divergence.name, "values": values, "what": what, "largest": largest,
-    }  # fmt: skip
+    return {"tensor": divergence.tensor, "name": divergence.name, "values": values, "what": what, "largest": largest}
 
 
 def as_map(error: Array) -> tuple[Array, str]:
@@ -167,6 +165,11 @@ def _operator(o: Located) -> dict[str, str]:
     else:
         status, style = "not compared", "warning"
     return {
-        "index": index, "op": op, "differing": differing, "largest": largest, "reason": reason, "status": status,
+        "index": index,
+        "op": op,
+        "differing": differing,
+        "largest": largest,
+        "reason": reason,
+        "status": status,
         "style": style,
-    }  # fmt: skip
+    }

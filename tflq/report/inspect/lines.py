@@ -14,9 +14,18 @@ if TYPE_CHECKING:
 from tflq.report.stages import span, stage_text
 
 _INSPECT_COLUMNS = (
-    ("#", ">"), ("operator", "<"), ("output", "<"), ("real multiplier", ">"), ("Q31", ">"), ("shift", ">"),
-    ("zp in", ">"), ("zp out", ">"), ("clamp", "<"), ("MACs", ">"), ("promise", "<"),
-)  # fmt: skip
+    ("#", ">"),
+    ("operator", "<"),
+    ("output", "<"),
+    ("real multiplier", ">"),
+    ("Q31", ">"),
+    ("shift", ">"),
+    ("zp in", ">"),
+    ("zp out", ">"),
+    ("clamp", "<"),
+    ("MACs", ">"),
+    ("promise", "<"),
+)
 
 
 def inspection_lines(inspection: Inspection) -> Iterator[Line]:

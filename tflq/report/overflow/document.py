@@ -17,9 +17,14 @@ def overflow_document(model: str, profile: str, bounds: Sequence[Bound], bits: i
         "bits": bits,
         "operators": [
             {
-                "index": bound.index, "op": bound.op, "low": bound.low, "high": bound.high, "channel": bound.channel,
-                "bits": bound.bits, "overflows": bound.bits > bits,
+                "index": bound.index,
+                "op": bound.op,
+                "low": bound.low,
+                "high": bound.high,
+                "channel": bound.channel,
+                "bits": bound.bits,
+                "overflows": bound.bits > bits,
             }
             for bound in bounds
         ],
-    }  # fmt: skip
+    }

@@ -8,8 +8,14 @@ from tflq.inspection.overflow import Bound
 from tflq.report.layout import Line, table
 
 _COLUMNS = (
-    ("#", ">"), ("operator", "<"), ("lowest", ">"), ("highest", ">"), ("channel", ">"), ("bits", ">"), ("", "<"),
-)  # fmt: skip
+    ("#", ">"),
+    ("operator", "<"),
+    ("lowest", ">"),
+    ("highest", ">"),
+    ("channel", ">"),
+    ("bits", ">"),
+    ("", "<"),
+)
 
 
 def overflow_lines(bounds: Sequence[Bound], bits: int) -> Iterator[Line]:

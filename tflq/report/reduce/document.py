@@ -17,12 +17,10 @@ def reduce_document(facts: ModelFacts, found: Reduced, output: str, next_command
     return {
         "schema": "tflq/reduce/1",
         "model": asdict(facts),
-        "files": {
-            "model": f"{output}.tflite", "golden": f"{output}.npz", "expected": f"{output}.expected.npz",
-        },
+        "files": {"model": f"{output}.tflite", "golden": f"{output}.npz", "expected": f"{output}.expected.npz"},
         "operators": list(found.operators),
         "inputs": [tensor_document(graph.tensors[t]) for t in graph.inputs],
         "outputs": [tensor_document(graph.tensors[t]) for t in graph.outputs],
         "differing": None if found.got is None else sum(d.differing for d in differences_of(found)),
         "next": next_command,
-    }  # fmt: skip
+    }

@@ -13,9 +13,13 @@ from tflq.verification.results import InputFacts
 
 
 def run_document(
-    model: ModelFacts, profile: str, inputs: InputFacts, path: str, arrays: Mapping[str, Any],
+    model: ModelFacts,
+    profile: str,
+    inputs: InputFacts,
+    path: str,
+    arrays: Mapping[str, Any],
     promises: Mapping[str, Exactness],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """A run: `schemas/run.schema.json`. `arrays` are the entries of the file at `path`, with what each is promised."""
     return {
         "schema": RUN,

@@ -84,9 +84,7 @@ def _sides(report: Report) -> tuple[str, str]:
     return str(name or "golden"), f"profile {report.profile}"
 
 
-def _tensor_lines(
-    tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]
-) -> Iterator[str]:  # fmt: skip
+def _tensor_lines(tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]) -> Iterator[str]:
     found = tensor.difference if tensor else None
     if tensor is None or found is None or found.same:
         return
@@ -133,9 +131,15 @@ def next_steps(report: Report) -> Iterator[str]:
 
 
 _OPERATOR_COLUMNS = (
-    ("#", ">"), ("operator", "<"), ("status", "<"), ("differing", ">"), ("largest", ">"), ("bias", ">"),
-    ("promise", "<"), ("tensor", "<"),
-)  # fmt: skip
+    ("#", ">"),
+    ("operator", "<"),
+    ("status", "<"),
+    ("differing", ">"),
+    ("largest", ">"),
+    ("bias", ">"),
+    ("promise", "<"),
+    ("tensor", "<"),
+)
 
 
 def _operator_row(operator: OperatorResult) -> list[str]:

@@ -34,8 +34,16 @@ def _joined(*tables: Mapping[str, Spec]) -> dict[str, Spec]:
 
 
 SPECS: Mapping[str, Spec] = _joined(
-    unary.SPECS, binary.SPECS, reducing.SPECS, contracting.SPECS, moving.SPECS, indexing.SPECS, imaging.SPECS,
-    recurrent.SPECS, segments.SPECS, spreading.SPECS,
-)  # fmt: skip
+    unary.SPECS,
+    binary.SPECS,
+    reducing.SPECS,
+    contracting.SPECS,
+    moving.SPECS,
+    indexing.SPECS,
+    imaging.SPECS,
+    recurrent.SPECS,
+    segments.SPECS,
+    spreading.SPECS,
+)
 #: Operators with compiled loops that are compared with LiteRT elsewhere: drawn where only bounds are looked at.
 BESIDES: Mapping[str, Spec] = custom.SPECS

@@ -11,14 +11,28 @@ from opfuzz.draw import CODES, QUANTIZED, Draw
 from opfuzz.one_operator import T
 
 OPTIONS = {
-    "ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV": "DivOptions",
-    "MAXIMUM": "MaximumMinimumOptions", "MINIMUM": "MaximumMinimumOptions", "POW": "PowOptions",
-    "FLOOR_DIV": "FloorDivOptions", "FLOOR_MOD": "FloorModOptions", "SQUARED_DIFFERENCE": "SquaredDifferenceOptions",
-    "EQUAL": "EqualOptions", "NOT_EQUAL": "NotEqualOptions", "LESS": "LessOptions",
-    "LESS_EQUAL": "LessEqualOptions", "GREATER": "GreaterOptions", "GREATER_EQUAL": "GreaterEqualOptions",
-    "LOGICAL_AND": "LogicalAndOptions", "LOGICAL_OR": "LogicalOrOptions", "ATAN2": "ATan2Options",
-    "BITWISE_XOR": "BitwiseXorOptions", "RIGHT_SHIFT": "RightShiftOptions",
-}  # fmt: skip
+    "ADD": "AddOptions",
+    "SUB": "SubOptions",
+    "MUL": "MulOptions",
+    "DIV": "DivOptions",
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "POW": "PowOptions",
+    "FLOOR_DIV": "FloorDivOptions",
+    "FLOOR_MOD": "FloorModOptions",
+    "SQUARED_DIFFERENCE": "SquaredDifferenceOptions",
+    "EQUAL": "EqualOptions",
+    "NOT_EQUAL": "NotEqualOptions",
+    "LESS": "LessOptions",
+    "LESS_EQUAL": "LessEqualOptions",
+    "GREATER": "GreaterOptions",
+    "GREATER_EQUAL": "GreaterEqualOptions",
+    "LOGICAL_AND": "LogicalAndOptions",
+    "LOGICAL_OR": "LogicalOrOptions",
+    "ATAN2": "ATan2Options",
+    "BITWISE_XOR": "BitwiseXorOptions",
+    "RIGHT_SHIFT": "RightShiftOptions",
+}
 ALIKE = frozenset({"EQUAL", "NOT_EQUAL"})
 FUSED = frozenset({"ADD", "SUB", "MUL", "DIV"})
 #: Activations that every kernel knows: NONE (most often), RELU, RELU_N1_TO_1, RELU6.
@@ -39,9 +53,12 @@ def arithmetic(draw: Draw, op: str) -> Case:
         fed[which] = _usable(draw, op, fed[which], which)
     options = dict(activation(draw, op, made))
     return draw.case(
-        op, fed, [_output(draw, op, a, b, made, shape)], (OPTIONS[op], options) if op in OPTIONS else None,
+        op,
+        fed,
+        [_output(draw, op, a, b, made, shape)],
+        (OPTIONS[op], options) if op in OPTIONS else None,
         given=lambda t: _given(draw, op, t, t is fed[1]),
-    )  # fmt: skip
+    )
 
 
 def activation(draw: Draw, op: str, made: str) -> list[tuple[str, Any]]:
@@ -108,8 +125,28 @@ def equal_shapes(draw: Draw, op: str) -> Case:
 
 HLO = ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM", "AND", "SHIFT_LEFT")
 SPECS = dict.fromkeys([f"STABLEHLO_{name}" for name in HLO], equal_shapes) | dict.fromkeys(
-    ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "FLOOR_DIV", "FLOOR_MOD", "SQUARED_DIFFERENCE", "EQUAL",
-     "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "ATAN2", "LOGICAL_AND", "LOGICAL_OR", "BITWISE_XOR",
-     "RIGHT_SHIFT"),
+    (
+        "ADD",
+        "SUB",
+        "MUL",
+        "DIV",
+        "MAXIMUM",
+        "MINIMUM",
+        "POW",
+        "FLOOR_DIV",
+        "FLOOR_MOD",
+        "SQUARED_DIFFERENCE",
+        "EQUAL",
+        "NOT_EQUAL",
+        "LESS",
+        "LESS_EQUAL",
+        "GREATER",
+        "GREATER_EQUAL",
+        "ATAN2",
+        "LOGICAL_AND",
+        "LOGICAL_OR",
+        "BITWISE_XOR",
+        "RIGHT_SHIFT",
+    ),
     arithmetic,
-)  # fmt: skip
+)

@@ -32,9 +32,11 @@ def window(draw: Draw, dilated: bool = True) -> tuple[Shape, Shape, dict[str, An
     image = (draw.int(reach[0] if padding else 1, reach[0] + 7), draw.int(reach[1] if padding else 1, reach[1] + 7))
     out = tuple(pixels(n, r, s, padding) for n, r, s in zip(image, reach, stride, strict=True))
     options = {
-        "padding": padding, "stride_h": stride[0], "stride_w": stride[1],
+        "padding": padding,
+        "stride_h": stride[0],
+        "stride_w": stride[1],
         "fused_activation_function": draw.pick(ACTIVATIONS),
-    }  # fmt: skip
+    }
     if dilated:
         options |= {"dilation_h_factor": dilation[0], "dilation_w_factor": dilation[1]}
     return image, kernel, options, out
@@ -119,9 +121,7 @@ def transposed(draw: Draw, op: str) -> Case:
     shape, value = draw.listed([batch, h, w, filters], constant=0.8)
     inputs = [shape, k, x] + ([bias(draw, x, k, filters, str(added))] if added else [])
     y = result(draw, x, k, (batch, h, w, filters), depth * 2, made)
-    return draw.case(
-        op, inputs, [y], ("TransposeConvOptions", options), given=lambda t: value if t is shape else None
-    )  # fmt: skip
+    return draw.case(op, inputs, [y], ("TransposeConvOptions", options), given=lambda t: value if t is shape else None)
 
 
 def dense(draw: Draw, op: str) -> Case:
@@ -197,7 +197,7 @@ def volume(draw: Draw, op: str) -> Case:
     x, y = T("float32", (batch, od, oh, ow, channels)), T("float32", (batch, d, h, w, filters))
     return draw.case(
         op, [shape, k, x, *added], [y], ("Conv3DOptions", options), given=lambda t: value if t is shape else None
-    )  # fmt: skip
+    )
 
 
 SPECS = {

@@ -25,9 +25,11 @@ def mfcc(draw: Draw, op: str) -> Case:
     x = T("float32", (draw.int(1, 2), draw.int(1, 3), draw.int(2, 130)))
     low = draw.int(0, 400)
     options = {
-        "upper_frequency_limit": low + draw.int(1, 4000), "lower_frequency_limit": low,
-        "filterbank_channel_count": filters, "dct_coefficient_count": draw.int(1, filters),
-    }  # fmt: skip
+        "upper_frequency_limit": low + draw.int(1, 4000),
+        "lower_frequency_limit": low,
+        "filterbank_channel_count": filters,
+        "dct_coefficient_count": draw.int(1, filters),
+    }
     rate, value = draw.listed([draw.pick([16000, 8000, 7999, 44100, 3])], "int32", 0.7)
     y = T("float32", (*x.shape[:2], options["dct_coefficient_count"]))
     return draw.case(op, [x, rate], [y], ("", options), version=1, given=lambda t: value if t is rate else None)
@@ -37,11 +39,18 @@ def detections(draw: Draw, op: str) -> Case:
     """TFLite_Detection_PostProcess by either of its ways of suppressing."""
     boxes, classes, background, each = draw.int(1, 30), draw.int(1, 6), draw.int(0, 1), draw.int(1, 4)
     options = {
-        "max_detections": draw.int(0, 12), "max_classes_per_detection": each, "num_classes": classes,
-        "nms_score_threshold": draw.real(0, 0.6), "nms_iou_threshold": draw.real(0.1, 1), "y_scale": 10.0,
-        "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, "use_regular_nms": draw.chance(0.5),
+        "max_detections": draw.int(0, 12),
+        "max_classes_per_detection": each,
+        "num_classes": classes,
+        "nms_score_threshold": draw.real(0, 0.6),
+        "nms_iou_threshold": draw.real(0.1, 1),
+        "y_scale": 10.0,
+        "x_scale": 10.0,
+        "h_scale": 5.0,
+        "w_scale": 5.0,
+        "use_regular_nms": draw.chance(0.5),
         "detections_per_class": draw.int(1, 9),
-    }  # fmt: skip
+    }
     encodings, scores = T("float32", (1, boxes, 4)), T("float32", (1, boxes, classes + background))
     anchors = T("float32", (boxes, 4))
     count = options["max_detections"] * each
@@ -61,18 +70,27 @@ def scatter(draw: Draw, op: str) -> Case:
     count, rank = draw.int(1, 6), len(x.shape)
     indices, updates = T(str(of), (count, 1)), T(str(kind), (count, *x.shape[1:]))
     options = {
-        "update_window_dims": np.arange(1, rank), "inserted_window_dims": np.array([0]),
-        "scatter_dims_to_operand_dims": np.array([0]), "index_vector_dim": 1, "update_computation_subgraph_index": 1,
-    }  # fmt: skip
+        "update_window_dims": np.arange(1, rank),
+        "inserted_window_dims": np.array([0]),
+        "scatter_dims_to_operand_dims": np.array([0]),
+        "index_vector_dim": 1,
+        "update_computation_subgraph_index": 1,
+    }
     case = draw.case(
-        op, [x, indices, updates], [x], ("StablehloScatterOptions", options), version=1,
+        op,
+        [x, indices, updates],
+        [x],
+        ("StablehloScatterOptions", options),
+        version=1,
         given=lambda t: draw.rng.integers(-1, x.shape[0] + 1, t.shape).astype(of) if t is indices else None,
-    )  # fmt: skip
+    )
     bodies = ["STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"]
     return replace(case, body=draw.pick(bodies))
 
 
 SPECS = {
-    "AudioSpectrogram": spectrogram, "Mfcc": mfcc, "TFLite_Detection_PostProcess": detections,
+    "AudioSpectrogram": spectrogram,
+    "Mfcc": mfcc,
+    "TFLite_Detection_PostProcess": detections,
     "STABLEHLO_SCATTER": scatter,
-}  # fmt: skip
+}

@@ -22,7 +22,7 @@ def resize(draw: Draw, op: str) -> Case:
     name = "ResizeBilinearOptions" if op == "RESIZE_BILINEAR" else "ResizeNearestNeighborOptions"
     return draw.case(
         op, [x, listed], [like(x, (n, *size, c))], (name, options), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    )
 
 
 def choose_boxes(draw: Draw, op: str) -> Case:
@@ -57,9 +57,11 @@ def neighbours(draw: Draw, op: str) -> Case:
     """LOCAL_RESPONSE_NORMALIZATION over channels."""
     x = T("float32", draw.shape(4, 4))
     options = {
-        "radius": draw.int(0, 5), "bias": draw.real(0.5, 2), "alpha": draw.real(0.001, 1),
+        "radius": draw.int(0, 5),
+        "bias": draw.real(0.5, 2),
+        "alpha": draw.real(0.001, 1),
         "beta": draw.pick([0.5, 1.0, 0.75, draw.real(0.1, 2)]),
-    }  # fmt: skip
+    }
     return draw.case(op, [x], [x], ("LocalResponseNormalizationOptions", options))
 
 

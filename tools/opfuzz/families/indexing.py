@@ -27,7 +27,7 @@ def gather(draw: Draw, op: str) -> Case:
     options = {"axis": from_either_end(draw, axis, len(shape)), "batch_dims": batch}
     return draw.case(
         op, [x, listed], [like(x, out)], ("GatherOptions", options), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    )
 
 
 def gather_nd(draw: Draw, op: str) -> Case:
@@ -39,9 +39,7 @@ def gather_nd(draw: Draw, op: str) -> Case:
     x = draw.tensor(str(kind), shape)
     listed, value = draw.listed(_places(draw, lead, shape[:depth]), str(of), 0.5)
     y = like(x, (*lead, *shape[depth:]))
-    return draw.case(
-        op, [x, listed], [y], ("GatherNdOptions", {}), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    return draw.case(op, [x, listed], [y], ("GatherNdOptions", {}), given=lambda t: value if t is listed else None)
 
 
 def _places(draw: Draw, lead: Shape, within: Shape) -> Array:
@@ -61,7 +59,7 @@ def scatter_nd(draw: Draw, op: str) -> Case:
     known = {id(listed): value, id(size): sizes}
     return draw.case(
         op, [listed, updates, size], [T(kind, shape)], ("ScatterNdOptions", {}), given=lambda t: known.get(id(t))
-    )  # fmt: skip
+    )
 
 
 def update_slice(draw: Draw, op: str) -> Case:
@@ -72,9 +70,7 @@ def update_slice(draw: Draw, op: str) -> Case:
     x = draw.tensor(str(kind), shape)
     start, value = draw.listed([draw.int(-2, n + 1) for n in shape], draw.pick(["int32", "int64"]), 0.5)
     inputs = [wide(x, draw), wide(like(x, part), draw), start]
-    return draw.case(
-        op, inputs, [x], ("DynamicUpdateSliceOptions", {}), given=lambda t: value if t is start else None
-    )  # fmt: skip
+    return draw.case(op, inputs, [x], ("DynamicUpdateSliceOptions", {}), given=lambda t: value if t is start else None)
 
 
 def one_hot(draw: Draw, op: str) -> Case:
@@ -148,7 +144,7 @@ def fill(draw: Draw, op: str) -> Case:
     listed, value = draw.listed(shape, draw.pick(["int32", "int64"]))
     return draw.case(
         op, [listed, x], [like(x, shape)], ("FillOptions", {}), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    )
 
 
 def range_(draw: Draw, op: str) -> Case:
@@ -161,7 +157,7 @@ def range_(draw: Draw, op: str) -> Case:
     known = {id(tensor): value for tensor, value in lists}
     return draw.case(
         op, [tensor for tensor, _ in lists], [T(kind, (0,))], ("RangeOptions", {}), given=lambda t: known.get(id(t))
-    )  # fmt: skip
+    )
 
 
 def sparse_to_dense(draw: Draw, op: str) -> Case:
@@ -178,9 +174,12 @@ def sparse_to_dense(draw: Draw, op: str) -> Case:
     values = T(made, () if draw.chance(0.3) else (count,))
     known = {id(listed): value, id(size): sizes}
     return draw.case(
-        op, [listed, size, values, T(made, ())], [T(made, shape)], ("SparseToDenseOptions", {}),
+        op,
+        [listed, size, values, T(made, ())],
+        [T(made, shape)],
+        ("SparseToDenseOptions", {}),
         given=lambda t: known.get(id(t)),
-    )  # fmt: skip
+    )
 
 
 def diagonal(draw: Draw, op: str) -> Case:
@@ -221,9 +220,11 @@ def hashtable_lookup(draw: Draw, op: str) -> Case:
     lookup, key, values = T("int32", asked.shape), T("int32", keys.shape), T(kind, (len(keys), *row))
     known = {id(lookup): asked, id(key): keys}
     return draw.case(
-        op, [lookup, key, values], [T(kind, (len(asked), *row)), T("uint8", asked.shape)],
+        op,
+        [lookup, key, values],
+        [T(kind, (len(asked), *row)), T("uint8", asked.shape)],
         given=lambda t: known.get(id(t)),
-    )  # fmt: skip
+    )
 
 
 def prelu(draw: Draw, op: str) -> Case:
@@ -238,8 +239,21 @@ def prelu(draw: Draw, op: str) -> Case:
 
 
 SPECS = {
-    "GATHER": gather, "GATHER_ND": gather_nd, "SCATTER_ND": scatter_nd, "DYNAMIC_UPDATE_SLICE": update_slice,
-    "ONE_HOT": one_hot, "SELECT": select, "SELECT_V2": select, "WHERE": where, "UNIQUE": unique, "FILL": fill,
-    "RANGE": range_, "SPARSE_TO_DENSE": sparse_to_dense, "MATRIX_DIAG": diagonal, "MATRIX_SET_DIAG": diagonal,
-    "EMBEDDING_LOOKUP": embedding, "HASHTABLE_LOOKUP": hashtable_lookup, "PRELU": prelu,
-}  # fmt: skip
+    "GATHER": gather,
+    "GATHER_ND": gather_nd,
+    "SCATTER_ND": scatter_nd,
+    "DYNAMIC_UPDATE_SLICE": update_slice,
+    "ONE_HOT": one_hot,
+    "SELECT": select,
+    "SELECT_V2": select,
+    "WHERE": where,
+    "UNIQUE": unique,
+    "FILL": fill,
+    "RANGE": range_,
+    "SPARSE_TO_DENSE": sparse_to_dense,
+    "MATRIX_DIAG": diagonal,
+    "MATRIX_SET_DIAG": diagonal,
+    "EMBEDDING_LOOKUP": embedding,
+    "HASHTABLE_LOOKUP": hashtable_lookup,
+    "PRELU": prelu,
+}

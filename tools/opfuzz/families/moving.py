@@ -81,14 +81,17 @@ def split(draw: Draw, op: str) -> Case:
     if op == "SPLIT":
         return draw.case(
             op, [at, x], outputs, ("SplitOptions", {"num_splits": parts}), given=lambda t: place if t is at else None
-        )  # fmt: skip
+        )
     if draw.chance(0.3):
         sizes[draw.int(0, parts - 1)] = -1
     cuts, value = draw.listed(sizes, draw.pick(["int32", "int64"]))
     return draw.case(
-        op, [x, cuts, at], outputs, ("SplitVOptions", {"num_splits": parts}),
+        op,
+        [x, cuts, at],
+        outputs,
+        ("SplitVOptions", {"num_splits": parts}),
         given=lambda t: place if t is at else value if t is cuts else None,
-    )  # fmt: skip
+    )
 
 
 def pad(draw: Draw, op: str) -> Case:
@@ -119,9 +122,7 @@ def transpose(draw: Draw, op: str) -> Case:
     x = draw.tensor(kind, shape)
     listed, value = draw.listed(named)
     y = like(x, tuple(shape[i] for i in order))
-    return draw.case(
-        op, [x, listed], [y], ("TransposeOptions", {}), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    return draw.case(op, [x, listed], [y], ("TransposeOptions", {}), given=lambda t: value if t is listed else None)
 
 
 def reshape(draw: Draw, op: str) -> Case:
@@ -138,7 +139,7 @@ def reshape(draw: Draw, op: str) -> Case:
     listed, value = draw.listed(named)
     return draw.case(
         op, [x, listed], [like(x, new)], ("ReshapeOptions", {}), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    )
 
 
 def _factors(draw: Draw, count: int) -> Shape:
@@ -174,9 +175,7 @@ def expand_dims(draw: Draw, op: str) -> Case:
     at = from_either_end(draw, axis, len(shape) + 1)
     listed, value = draw.listed(at if draw.chance(0.5) else [at], draw.pick(["int32", "int64"]))
     y = like(x, (*shape[:axis], 1, *shape[axis:]))
-    return draw.case(
-        op, [x, listed], [y], ("ExpandDimsOptions", {}), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    return draw.case(op, [x, listed], [y], ("ExpandDimsOptions", {}), given=lambda t: value if t is listed else None)
 
 
 def tile(draw: Draw, op: str) -> Case:
@@ -218,9 +217,12 @@ def slice_(draw: Draw, op: str) -> Case:
     of = draw.pick(["int32", "int64"])
     (a, first), (b_, second) = draw.listed(begin, of), draw.listed(named, of)
     return draw.case(
-        op, [x, a, b_], [like(x, out)], ("SliceOptions", {}),
+        op,
+        [x, a, b_],
+        [like(x, out)],
+        ("SliceOptions", {}),
         given=lambda t: first if t is a else second if t is b_ else None,
-    )  # fmt: skip
+    )
 
 
 def strided_slice(draw: Draw, op: str) -> Case:
@@ -242,9 +244,12 @@ def strided_slice(draw: Draw, op: str) -> Case:
     lists = [draw.listed(v, constant=0.8) for v in (begin, end, strides)]
     known = {id(tensor): value for tensor, value in lists}
     return draw.case(
-        op, [x, *(tensor for tensor, _ in lists)], [like(x, ())], ("StridedSliceOptions", options),
+        op,
+        [x, *(tensor for tensor, _ in lists)],
+        [like(x, ())],
+        ("StridedSliceOptions", options),
         given=lambda t: known.get(id(t)),
-    )  # fmt: skip
+    )
 
 
 def _bounds(draw: Draw, shape: Shape, strides: list[int]) -> tuple[list[int], list[int]]:
@@ -304,9 +309,7 @@ def batches(draw: Draw, op: str) -> Case:
     y = like(x, made) if kind not in QUANTIZED or draw.chance(0.9) else draw.tensor(kind, made)
     (b, first), (e, second) = draw.listed(block), draw.listed(edges)
     name = "SpaceToBatchNDOptions" if op == "SPACE_TO_BATCH_ND" else "BatchToSpaceNDOptions"
-    return draw.case(
-        op, [x, b, e], [y], (name, {}), given=lambda t: first if t is b else second if t is e else None
-    )  # fmt: skip
+    return draw.case(op, [x, b, e], [y], (name, {}), given=lambda t: first if t is b else second if t is e else None)
 
 
 def reverse(draw: Draw, op: str) -> Case:
@@ -331,7 +334,7 @@ def reverse_sequence(draw: Draw, op: str) -> Case:
     options = {"seq_dim": sequence, "batch_dim": batch}
     return draw.case(
         op, [x, listed], [x], ("ReverseSequenceOptions", options), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    )
 
 
 def bitcast(draw: Draw, op: str) -> Case:
@@ -349,9 +352,28 @@ def bitcast(draw: Draw, op: str) -> Case:
 
 
 SPECS = {
-    "CONCATENATION": concatenation, "PACK": pack, "UNPACK": unpack, "SPLIT": split, "SPLIT_V": split, "PAD": pad,
-    "PADV2": pad, "MIRROR_PAD": pad, "TRANSPOSE": transpose, "RESHAPE": reshape, "SQUEEZE": squeeze,
-    "EXPAND_DIMS": expand_dims, "TILE": tile, "BROADCAST_TO": tile, "BROADCAST_ARGS": broadcast_args, "SLICE": slice_,
-    "STRIDED_SLICE": strided_slice, "SPACE_TO_DEPTH": blocks, "DEPTH_TO_SPACE": blocks, "SPACE_TO_BATCH_ND": batches,
-    "BATCH_TO_SPACE_ND": batches, "REVERSE_V2": reverse, "REVERSE_SEQUENCE": reverse_sequence, "BITCAST": bitcast,
-}  # fmt: skip
+    "CONCATENATION": concatenation,
+    "PACK": pack,
+    "UNPACK": unpack,
+    "SPLIT": split,
+    "SPLIT_V": split,
+    "PAD": pad,
+    "PADV2": pad,
+    "MIRROR_PAD": pad,
+    "TRANSPOSE": transpose,
+    "RESHAPE": reshape,
+    "SQUEEZE": squeeze,
+    "EXPAND_DIMS": expand_dims,
+    "TILE": tile,
+    "BROADCAST_TO": tile,
+    "BROADCAST_ARGS": broadcast_args,
+    "SLICE": slice_,
+    "STRIDED_SLICE": strided_slice,
+    "SPACE_TO_DEPTH": blocks,
+    "DEPTH_TO_SPACE": blocks,
+    "SPACE_TO_BATCH_ND": batches,
+    "BATCH_TO_SPACE_ND": batches,
+    "REVERSE_V2": reverse,
+    "REVERSE_SEQUENCE": reverse_sequence,
+    "BITCAST": bitcast,
+}

@@ -36,8 +36,11 @@ def state(*shape: int) -> T:
 def cell(draw: Draw, kind: str, batch: int, depth: int, units: int) -> list[T]:
     """What a plain recurrent cell has besides its input."""
     return [
-        weights(draw, kind, units, depth), weights(draw, kind, units, units), floats(draw, units), state(batch, units),
-    ]  # fmt: skip
+        weights(draw, kind, units, depth),
+        weights(draw, kind, units, units),
+        floats(draw, units),
+        state(batch, units),
+    ]
 
 
 def activations(draw: Draw, tensor: T) -> Array:
@@ -55,8 +58,9 @@ def plain(draw: Draw, op: str) -> Case:
     kind = draw.pick(KINDS)
     batch, depth, units, time = draw.int(1, 4), draw.int(1, 30), draw.int(1, 20), draw.int(1, 5)
     options: dict[str, Any] = {
-        "fused_activation_function": draw.pick([0, 1, 3, 4]), "asymmetric_quantize_inputs": draw.chance(0.5),
-    }  # fmt: skip
+        "fused_activation_function": draw.pick([0, 1, 3, 4]),
+        "asymmetric_quantize_inputs": draw.chance(0.5),
+    }
     first: tuple[int, ...] = (batch,)
     name = "RNNOptions"
     if op != "RNN":
@@ -79,9 +83,11 @@ def bidirectional(draw: Draw, op: str) -> Case:
     )
     merge = draw.chance(0.5)
     options = {
-        "fused_activation_function": draw.pick([0, 1, 3, 4]), "time_major": draw.chance(0.5), "merge_outputs": merge,
+        "fused_activation_function": draw.pick([0, 1, 3, 4]),
+        "time_major": draw.chance(0.5),
+        "merge_outputs": merge,
         "asymmetric_quantize_inputs": merge or draw.chance(0.5),
-    }  # fmt: skip
+    }
     first = (time, batch) if options["time_major"] else (batch, time)
     auxiliary = draw.int(0, 2)
     extra = depth + draw.int(0, 4) if auxiliary == 2 else depth
@@ -101,9 +107,11 @@ def lstm(draw: Draw, op: str) -> Case:
     project, peep, coupled, normal = (draw.chance(p) for p in (0.4, 0.3, 0.3, 0.3))
     made = draw.int(1, 12) if project else units
     options: dict[str, Any] = {
-        "fused_activation_function": draw.pick([4, 4, 4, 1, 0]), "cell_clip": draw.pick([0.0, 0.0, 1.5]),
-        "proj_clip": draw.pick([0.0, 0.0, 0.7]), "asymmetric_quantize_inputs": draw.chance(0.5),
-    }  # fmt: skip
+        "fused_activation_function": draw.pick([4, 4, 4, 1, 0]),
+        "cell_clip": draw.pick([0.0, 0.0, 1.5]),
+        "proj_clip": draw.pick([0.0, 0.0, 0.7]),
+        "asymmetric_quantize_inputs": draw.chance(0.5),
+    }
     first: tuple[int, ...] = (batch,)
     name = "LSTMOptions"
     if op != "LSTM":
@@ -116,9 +124,7 @@ def lstm(draw: Draw, op: str) -> Case:
 
     inputs: list[T | None] = [T("float32", (*first, depth))]
     inputs += four(lambda: weights(draw, kind, units, depth)) + four(lambda: weights(draw, kind, units, made))
-    inputs += [
-        weights(draw, kind, units) if peep and not (coupled and gate == 0) else None for gate in range(3)
-    ]  # fmt: skip
+    inputs += [weights(draw, kind, units) if peep and not (coupled and gate == 0) else None for gate in range(3)]
     inputs += four(lambda: floats(draw, units))
     inputs += [weights(draw, kind, made, units) if project else None]
     inputs += [floats(draw, made) if project and draw.chance(0.5) else None, state(batch, made), state(batch, units)]
@@ -135,12 +141,17 @@ def svdf(draw: Draw, op: str) -> Case:
     if kind == "integer":
         return _integer_svdf(draw, op, (batch, depth, units, rank, memory))
     options = {
-        "rank": rank, "fused_activation_function": draw.pick([0, 1, 3]), "asymmetric_quantize_inputs": draw.chance(0.5),
-    }  # fmt: skip
+        "rank": rank,
+        "fused_activation_function": draw.pick([0, 1, 3]),
+        "asymmetric_quantize_inputs": draw.chance(0.5),
+    }
     inputs: list[T | None] = [
-        T("float32", (batch, depth)), weights(draw, kind, filters, depth), weights(draw, kind, filters, memory),
-        floats(draw, units) if draw.chance(0.6) else None, state(batch, filters * memory),
-    ]  # fmt: skip
+        T("float32", (batch, depth)),
+        weights(draw, kind, filters, depth),
+        weights(draw, kind, filters, memory),
+        floats(draw, units) if draw.chance(0.6) else None,
+        state(batch, filters * memory),
+    ]
     return case(draw, op, inputs, [T("float32", (batch, units))], ("SVDFOptions", options))
 
 
@@ -169,7 +180,7 @@ def noise(draw: Draw, op: str) -> Case:
     options = {"seed": draw.int(-(2**40), 2**40), "seed2": draw.int(1, 2**40)}
     return draw.case(
         op, [listed], [T("float32", shape)], ("RandomOptions", options), samples=RUNS, given=lambda _: value
-    )  # fmt: skip
+    )
 
 
 def multinomial(draw: Draw, op: str) -> Case:
@@ -179,13 +190,23 @@ def multinomial(draw: Draw, op: str) -> Case:
     y = T(draw.pick(["int32", "int64"]), (rows, count))
     options = {"seed": draw.int(-(2**40), 2**40), "seed2": draw.int(1, 2**40)}
     return draw.case(
-        op, [T("float32", (rows, classes)), listed], [y], ("RandomOptions", options), samples=RUNS,
+        op,
+        [T("float32", (rows, classes)), listed],
+        [y],
+        ("RandomOptions", options),
+        samples=RUNS,
         given=lambda t: value if t is listed else np.asarray(draw.floats((rows, classes), 2.0)),
-    )  # fmt: skip
+    )
 
 
 SPECS = {
-    "RNN": plain, "UNIDIRECTIONAL_SEQUENCE_RNN": plain, "BIDIRECTIONAL_SEQUENCE_RNN": bidirectional, "LSTM": lstm,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm, "SVDF": svdf, "RANDOM_UNIFORM": noise, "RANDOM_STANDARD_NORMAL": noise,
+    "RNN": plain,
+    "UNIDIRECTIONAL_SEQUENCE_RNN": plain,
+    "BIDIRECTIONAL_SEQUENCE_RNN": bidirectional,
+    "LSTM": lstm,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
+    "SVDF": svdf,
+    "RANDOM_UNIFORM": noise,
+    "RANDOM_STANDARD_NORMAL": noise,
     "MULTINOMIAL": multinomial,
-}  # fmt: skip
+}

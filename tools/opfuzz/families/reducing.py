@@ -43,9 +43,12 @@ def reduce(draw: Draw, op: str) -> Case:
         listed, value = draw.listed(gone[0])
     count = math.prod(x.shape) // max(1, math.prod(shape))
     return draw.case(
-        op, [x, listed], [_output(draw, op, x, made, shape, count)], ("ReducerOptions", {"keep_dims": keep}),
+        op,
+        [x, listed],
+        [_output(draw, op, x, made, shape, count)],
+        ("ReducerOptions", {"keep_dims": keep}),
         given=lambda t: value if t is listed else _few(draw, op, t),
-    )  # fmt: skip
+    )
 
 
 def _output(draw: Draw, op: str, x: T, made: str, shape: tuple[int, ...], count: int) -> T:
@@ -80,9 +83,12 @@ def extreme_place(draw: Draw, op: str) -> Case:
     options = {"output_type": {"int32": 2, "int64": 4}[made]}
     x = draw.tensor(kind, shape)
     return draw.case(
-        op, [x, listed], [T(made, kept(shape, [axis], False))], (name, options),
+        op,
+        [x, listed],
+        [T(made, kept(shape, [axis], False))],
+        (name, options),
         given=lambda t: value if t is listed else None,
-    )  # fmt: skip
+    )
 
 
 def cumsum(draw: Draw, op: str) -> Case:
@@ -92,9 +98,7 @@ def cumsum(draw: Draw, op: str) -> Case:
     listed, value = draw.listed(draw.int(-len(shape), len(shape) - 1))
     options: dict[str, Any] = {"exclusive": draw.chance(0.5), "reverse": draw.chance(0.5)}
     x = T(str(kind), shape)
-    return draw.case(
-        op, [x, listed], [x], ("CumsumOptions", options), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    return draw.case(op, [x, listed], [x], ("CumsumOptions", options), given=lambda t: value if t is listed else None)
 
 
 def largest(draw: Draw, op: str) -> Case:
@@ -116,11 +120,9 @@ def largest(draw: Draw, op: str) -> Case:
 
 
 SPECS = {
-    **dict.fromkeys(
-        ("SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"), reduce
-    ),
+    **dict.fromkeys(("SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"), reduce),
     "ARG_MAX": extreme_place,
     "ARG_MIN": extreme_place,
     "CUMSUM": cumsum,
     "TOPK_V2": largest,
-}  # fmt: skip
+}

@@ -18,7 +18,7 @@ def segment_sum(draw: Draw, op: str) -> Case:
     y = T(kind, (int(value.max()) + 1 if shape[0] else 0, *shape[1:]))
     return draw.case(
         op, [T(kind, shape), listed], [y], ("SegmentSumOptions", {}), given=lambda t: value if t is listed else None
-    )  # fmt: skip
+    )
 
 
 def unsorted(draw: Draw, op: str) -> Case:
@@ -49,9 +49,12 @@ def bucketize(draw: Draw, op: str) -> Case:
     boundaries = np.sort(np.round(draw.rng.normal(0, 20, draw.int(1, 8)), draw.int(0, 2))).astype(np.float32)
     options = {"boundaries": boundaries}
     return draw.case(
-        op, [T(kind, shape)], [T("int32", shape)], ("BucketizeOptions", options),
+        op,
+        [T(kind, shape)],
+        [T("int32", shape)],
+        ("BucketizeOptions", options),
         given=lambda t: np.round(draw.rng.normal(0, 25, shape)).astype(kind),
-    )  # fmt: skip
+    )
 
 
 def add_many(draw: Draw, op: str) -> Case:
@@ -72,9 +75,12 @@ def sparse_lookup(draw: Draw, op: str) -> Case:
     known = {id(t): v for t, v in lists}
     inputs = [*(t for t, _ in lists), weight, table]
     return draw.case(
-        op, inputs, [T("float32", (buckets, width))], ("EmbeddingLookupSparseOptions", {"combiner": draw.int(0, 2)}),
+        op,
+        inputs,
+        [T("float32", (buckets, width))],
+        ("EmbeddingLookupSparseOptions", {"combiner": draw.int(0, 2)}),
         given=lambda t: known.get(id(t)),
-    )  # fmt: skip
+    )
 
 
 SPECS = {

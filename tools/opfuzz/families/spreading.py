@@ -31,9 +31,12 @@ def dilate(draw: Draw, op: str) -> Case:
     steps, value = draw.listed([draw.int(1, 3) for _ in shape])
     x = T(kind, shape)
     return draw.case(
-        op, [x, steps, T(kind, ())], [like(x, shape)], ("DilateOptions", {}),
+        op,
+        [x, steps, T(kind, ())],
+        [like(x, shape)],
+        ("DilateOptions", {}),
         given=lambda t: value if t is steps else None,
-    )  # fmt: skip
+    )
 
 
 def fold(draw: Draw, op: str) -> Case:
@@ -58,9 +61,12 @@ def bits(draw: Draw, op: str) -> Case:
     state = T("uint64", (words,))
     wanted = draw.rng.integers(0, 2**63, words).astype(np.uint64)
     return draw.case(
-        op, [state], [T("uint64", (words,)), T(kind, shape)],
-        ("StablehloRngBitGeneratorOptions", {"algorithm": algorithm}), given=lambda _: wanted,
-    )  # fmt: skip
+        op,
+        [state],
+        [T("uint64", (words,)), T(kind, shape)],
+        ("StablehloRngBitGeneratorOptions", {"algorithm": algorithm}),
+        given=lambda _: wanted,
+    )
 
 
 SPECS = {"STABLEHLO_PAD": bordered, "DILATE": dilate, "REDUCE_WINDOW": fold, "STABLEHLO_RNG_BIT_GENERATOR": bits}

@@ -23,14 +23,27 @@ FIXED = {
 }
 #: operator -> how large its outputs get for inputs up to x
 REACH = {
-    "EXP": lambda x: math.exp(min(x, 60)), "LOG": lambda x: abs(math.log(x)) + 1, "SQRT": math.sqrt,
-    "RSQRT": lambda x: 4 / math.sqrt(x), "ABS": lambda x: x, "GELU": lambda x: x, "HARD_SWISH": lambda x: x,
-}  # fmt: skip
+    "EXP": lambda x: math.exp(min(x, 60)),
+    "LOG": lambda x: abs(math.log(x)) + 1,
+    "SQRT": math.sqrt,
+    "RSQRT": lambda x: 4 / math.sqrt(x),
+    "ABS": lambda x: x,
+    "GELU": lambda x: x,
+    "HARD_SWISH": lambda x: x,
+}
 OPTIONS = {
-    "ABS": "AbsOptions", "NEG": "NegOptions", "EXP": "ExpOptions", "COS": "CosOptions", "SQUARE": "SquareOptions",
-    "ZEROS_LIKE": "ZerosLikeOptions", "SIGN": "SignOptions", "HARD_SWISH": "HardSwishOptions",
-    "LOG_SOFTMAX": "LogSoftmaxOptions", "RANK": "RankOptions", "LOGICAL_NOT": "LogicalNotOptions",
-}  # fmt: skip
+    "ABS": "AbsOptions",
+    "NEG": "NegOptions",
+    "EXP": "ExpOptions",
+    "COS": "CosOptions",
+    "SQUARE": "SquareOptions",
+    "ZEROS_LIKE": "ZerosLikeOptions",
+    "SIGN": "SignOptions",
+    "HARD_SWISH": "HardSwishOptions",
+    "LOG_SOFTMAX": "LogSoftmaxOptions",
+    "RANK": "RankOptions",
+    "LOGICAL_NOT": "LogicalNotOptions",
+}
 
 
 def pointwise(draw: Draw, op: str) -> Case:
@@ -163,8 +176,25 @@ def describe(draw: Draw, op: str) -> Case:
 
 SPECS = {
     **dict.fromkeys(
-        ("ABS", "NEG", "EXP", "LOG", "SQRT", "RSQRT", "SQUARE", "SIN", "COS", "FLOOR", "GELU", "HARD_SWISH",
-         "LEAKY_RELU", "LOGISTIC", "TANH", "LOGICAL_NOT", "ZEROS_LIKE"),
+        (
+            "ABS",
+            "NEG",
+            "EXP",
+            "LOG",
+            "SQRT",
+            "RSQRT",
+            "SQUARE",
+            "SIN",
+            "COS",
+            "FLOOR",
+            "GELU",
+            "HARD_SWISH",
+            "LEAKY_RELU",
+            "LOGISTIC",
+            "TANH",
+            "LOGICAL_NOT",
+            "ZEROS_LIKE",
+        ),
         pointwise,
     ),
     **dict.fromkeys(("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"), rows),
@@ -175,4 +205,4 @@ SPECS = {
     "QUANTIZE": quantize,
     "DEQUANTIZE": dequantize,
     "CAST": cast,
-}  # fmt: skip
+}

@@ -33,8 +33,10 @@ class GoldenSection:
         rows = len(problem.start.low)
         factor_log = narrowed(
             lambda factor: problem.loss(problem.scaled(np.exp(factor), np.exp(factor))),
-            np.full(rows, math.log(self.least)), np.zeros(rows), self.evaluations,
-        )  # fmt: skip
+            np.full(rows, math.log(self.least)),
+            np.zeros(rows),
+            self.evaluations,
+        )
         return best_of(problem.loss, [problem.start, problem.scaled(np.exp(factor_log), np.exp(factor_log))])[0]
 
 
