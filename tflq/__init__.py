@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tflq.diagnosis.session import explain, fit
     from tflq.errors import TflqError
     from tflq.ir.model import Model
+    from tflq.proof import prove
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe.recipe import Recipe
@@ -33,6 +34,7 @@ __all__ = [
     "explain",
     "fit",
     "load",
+    "prove",
     "quantize",
     "record",
     "save",
@@ -50,6 +52,7 @@ _HOMES = {
     "explain": ("tflq.diagnosis.session", "explain"),
     "fit": ("tflq.diagnosis.session", "fit"),
     "load": ("tflq.api.files", "load"),
+    "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "record": ("tflq.verification", "record"),
     "save": ("tflq.api.files", "save"),

@@ -32,6 +32,7 @@ VERBS = {
     "lint": "lint {model} --target tflm --fix {out} -f",
     "run": "run {model} --all-tensors -o {out} -f",
     "profiles": "profiles --model {model}",
+    "prove": "prove {model} --between litert-ref litert-xnnpack --witnesses {out} -f",
     "diff": "diff {base} {model}",
     "extract": "extract {model} 0..1 -o {out} -f",
     "verify": "verify {model} --golden {golden} --junit {out} -f",

@@ -26,6 +26,7 @@ OUTPUTS = {
     "compare": ("{model}", "{model}", "--data", "{golden}", "--html"),
     "quantize": ("{model}", "--calibration", "{golden}", "-o"),
     "quantize --html": ("{model}", "--calibration", "{golden}", "-o", "{folder}/new.tflite", "--html"),
+    "prove": ("{model}", "--between", "litert-ref", "tflm", "--witnesses"),
     "reduce": ("{model}", "--dump", "{golden}", "-o"),
 }
 

@@ -30,6 +30,7 @@ VERBS = {
     "inspect": ("tflq.cli.inspect", "inspect_command"),
     "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),
+    "prove": ("tflq.cli.prove", "prove_command"),
     "quantize": ("tflq.cli.quantize", "quantize_command"),
     "record": ("tflq.cli.record", "record_command"),
     "reduce": ("tflq.cli.reduce", "reduce_command"),

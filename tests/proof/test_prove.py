@@ -1,0 +1,129 @@
+"""`prove`: what is called different differs when run, what is called equal survives trials."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import tflq
+from support import suites
+from tflq.cli.main import cli
+from tflq.ir.schema import data_text
+from tflq.profiles import by_name
+from tflq.proof import OperatorProof, Verdict, Word, prove
+from tflq.proof.operator import Bound, bind, compare
+from tflq.proof.trials import trials
+
+SINGLE = suites.ROOT / "golden" / "singleop" / "models"
+PROFILES = ("litert-ref", "litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflite-2.14-opt", "tflm")
+MODELS = sorted(SINGLE.glob("*_0.tflite"))
+MOBILENET = "suites/real/models/coral/mobilenet_v2_1.0_224_quant.tflite"
+
+
+def verdicts(model: Path, *profiles: str) -> list[tuple[OperatorProof, Verdict]]:
+    found = prove(model, profiles or PROFILES)
+    assert len(found.operators[0].verdicts) == len(list(combinations(found.profiles, 2)))
+    return [(o, v) for o in found.operators for v in o.verdicts]
+
+
+def outputs(model: Path, profile: str, inputs: dict[int, np.ndarray]) -> list[np.ndarray]:
+    """By the drop-in interpreter, which knows nothing of proofs."""
+    interpreter = tflq.Interpreter(model, profile=profile)
+    interpreter.allocate_tensors()
+    for tensor, value in inputs.items():
+        interpreter.set_tensor(tensor, value)
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+@pytest.mark.parametrize("model", MODELS[::4], ids=lambda path: path.stem)
+def test_differences_are_shown_and_equality_survives(model: Path) -> None:
+    for operator, verdict in verdicts(model):
+        if verdict.word == Word.DIFFERS:
+            assert verdict.witness is not None
+            one, other = (outputs(model, p, dict(verdict.witness.inputs)) for p in (verdict.first, verdict.second))
+            at = verdict.witness.element
+            assert (one[0][at], other[0][at]) == (verdict.witness.first, verdict.witness.second)
+            assert one[0][at] != other[0][at]
+        elif verdict.word == Word.EQUAL:
+            survive(model, operator.index, verdict, rounds=20)
+
+
+def survive(model: Path, index: int, verdict: Verdict, rounds: int) -> None:
+    loaded = tflq.load(model)
+    first, second = (bind(loaded, index, by_name(p)) for p in (verdict.first, verdict.second))
+    assert isinstance(first, Bound)
+    assert isinstance(second, Bound)
+    for inputs in trials(first, seed=1, rounds=rounds):
+        assert compare(first, second, inputs) is None, (model, verdict)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_equality_survives_ten_thousand_trials(model: Path) -> None:
+    seen = set()
+    for operator, verdict in verdicts(model):
+        is_plain = verdict.reason.startswith("the same kernel")
+        if verdict.word == Word.EQUAL and not is_plain and verdict.reason not in seen:
+            seen.add(verdict.reason)
+            survive(model, operator.index, verdict, rounds=10_000)
+
+
+def test_a_tie_is_reached() -> None:
+    """Half away and half up part at ties below zero: the input is made for one."""
+    ((_, verdict),) = verdicts(SINGLE / "tie_conv_i8_0.tflite", "litert-ref", "litert-opt")
+    assert verdict.word == Word.DIFFERS
+    assert verdict.witness is not None
+    assert verdict.witness.accumulator is not None
+    assert abs(int(verdict.witness.first) - int(verdict.witness.second)) == 1
+
+
+def test_a_refusal_is_not_decided() -> None:
+    model = next(SINGLE.glob("*conv*u8_0.tflite"))
+    ((_, verdict),) = verdicts(model, "litert-ref", "tflm")
+    assert (verdict.word, "refused by tflm" in verdict.reason) == (Word.UNDECIDED, True)
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["prove", *map(str, words)])
+
+
+def test_the_verb_writes_what_it_found(tmp_path: Path) -> None:
+    model, kept = SINGLE / "tie_conv_i8_0.tflite", tmp_path / "w.npz"
+    words = (model, "--between", "litert-ref", "litert-opt", "--and", "tflite-2.14-ref")
+    result = run(*words, "--witnesses", kept)
+    assert result.exit_code == 1, result.output
+    assert "differs" in result.stdout
+    found = run(*words, "--json")
+    document = json.loads(found.stdout)
+    jsonschema.validate(document, json.loads(data_text("prove.schema.json")))
+    assert document["counts"] == {"equal": 1, "differs": 2, "not decided": 0}
+    with np.load(kept) as arrays:
+        keys = set(arrays.files)
+        assert len(keys - {"tflq_names"}) == 2
+
+
+def test_exit_codes_say_which_verdict() -> None:
+    model = SINGLE / "tie_conv_i8_0.tflite"
+    assert run(model, "--between", "litert-ref", "tflm").exit_code == 0
+    assert "the same bits for every input" in run(model, "--between", "litert-ref", "tflm").stdout
+    refused = next(SINGLE.glob("*conv*u8_0.tflite"))
+    assert run(refused, "--between", "litert-ref", "tflm").exit_code == 3
+    assert run(model, "--between", "litert-ref", "nobody").exit_code == 2
+
+
+@pytest.mark.slow
+def test_mobilenet_v2_is_decided() -> None:
+    if suites.missing():
+        pytest.skip(suites.missing())
+    found = prove(suites.SHARED / MOBILENET, [p for p in PROFILES if p != "tflm"])
+    words = [v.word for o in found.operators for v in o.verdicts]
+    assert words.count(Word.UNDECIDED) <= 0.05 * len(words)
+    for operator in found.operators:
+        assert all(v.witness is not None for v in operator.verdicts if v.word == Word.DIFFERS)

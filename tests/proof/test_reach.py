@@ -1,0 +1,37 @@
+"""Sums that can be reached, held against all of them; and large operators."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tflq.proof import reach
+from tflq.proof.reach import can_be_exact, values_for
+
+
+@pytest.mark.parametrize("weights", [(3,), (2, -4), (5, 0, -3), (6, 10, 15), (0, 0)])
+@pytest.mark.parametrize("span", [(-2, 3), (0, 4), (1, 3)])
+def test_every_sum_and_no_other(weights: tuple[int, ...], span: tuple[int, int]) -> None:
+    w = np.array(weights, np.int64)
+    choices = product(range(span[0], span[1] + 1), repeat=len(w))
+    there = {sum(a * b for a, b in zip(weights, v, strict=True)) for v in choices}
+    for target in range(min(there) - 3, max(there) + 4):
+        found = values_for(w, span, [(target, target + 1)])
+        assert (found is not None) == (target in there), target
+        if found is not None:
+            values, reached = found
+            assert reached == target == (w * values).sum()
+            assert span[0] <= values.min() <= values.max() <= span[1]
+
+
+def test_many_weights_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "_MOST_BITS", 1 << 22)
+    rng = np.random.default_rng(0)
+    w = rng.integers(-127, 128, 1152)
+    assert not can_be_exact(w, (-128, 127))
+    for target in (0, -1_234_567, 777_777, 3):
+        found = values_for(w, (-128, 127), [(target, target + 1)])
+        assert found is not None
+        assert (w * found[0]).sum() == found[1] == target

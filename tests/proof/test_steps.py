@@ -1,0 +1,88 @@
+"""Breakpoints of output stages, held against every accumulator looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tflq.kernels.families.contraction import Output
+from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
+from tflq.numerics.stages import (
+    BlockTail,
+    DoubleRounding,
+    FloatRounding,
+    HalfUpTwice,
+    OutputPipeline,
+    SingleRounding,
+    WideRounding,
+    repeated,
+)
+from tflq.proof.steps import breakpoints, codes_of, compared, never_falls
+
+STAGES = {
+    "double": (DoubleRounding.of, np.int32),
+    "half up twice": (HalfUpTwice.of, np.int32),
+    "single": (SingleRounding.of, np.int32),
+    "wide": (WideRounding.of, np.int64),
+    "float": (FloatRounding.of, np.int32),
+    "float32": (FloatRoundingEven.of, np.int32),
+    "exact": (ExactHalfUp.of, np.int32),
+    "short": (ShortHalfUp.of, np.int32),
+    "blocks": (BlockTail.of(HalfUpTwice.of, DoubleRounding.of, 2), np.int32),
+}
+LOW, HIGH = np.array([-9000, -500, 0], np.int64), np.array([9000, 700, 4000], np.int64)
+REAL = np.array([0.013, 0.5, 2.0**-6])
+
+
+def output(name: str, real: np.ndarray = REAL, bias: tuple[int, ...] = (100, -3, 0), zero_point: int = -5) -> Output:
+    make, accumulator = STAGES[name]
+    clamp = Clamp(-100, 127)
+    pipeline = OutputPipeline(make(real), ZeroPoint(zero_point), clamp, np.dtype(np.int8))
+    return Output(repeated(np.array(bias, accumulator)), pipeline)
+
+
+def everything(made: Output, channel: int) -> tuple[np.ndarray, np.ndarray]:
+    """All accumulators of a channel and their codes."""
+    sums = np.arange(LOW[channel], HIGH[channel] + 1)
+    return sums, codes_of(made, np.repeat(sums[:, None], len(LOW), 1))[:, channel].astype(int)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_breakpoints_are_where_codes_rise(name: str) -> None:
+    made = output(name)
+    assert never_falls(made, LOW, HIGH)
+    found = breakpoints(made, LOW, HIGH)
+    assert found is not None
+    for channel in range(len(LOW)):
+        sums, codes = everything(made, channel)
+        assert (np.diff(codes) >= 0).all()
+        for row, code in enumerate(range(-99, 128)):
+            reached = np.flatnonzero(codes >= code)
+            want = sums[reached[0]] if reached.size else HIGH[channel] + 1
+            assert found[row, channel] == want, (name, channel, code)
+
+
+@pytest.mark.parametrize("name", ["double", "half up twice", "single", "float", "wide"])
+def test_a_stage_that_can_wrap_is_not_called_monotone(name: str) -> None:
+    steep = output(name, real=np.full(3, 2.0**22))
+    assert not never_falls(steep, LOW, HIGH)
+
+
+def test_an_accumulator_that_can_wrap_is_not_called_monotone() -> None:
+    made = output("double", bias=(2**31 - 10, 0, 0))
+    assert not never_falls(made, LOW, HIGH)
+
+
+def test_single_sums_that_differ_are_found() -> None:
+    """A tie below zero: half away and half up part there, and there only."""
+    one, other = (output(name, real=np.full(3, 2.0**-4), bias=(0, 0, 0)) for name in ("double", "half up twice"))
+    apart = compared(one, other, LOW, HIGH)
+    assert apart
+    assert all((start + 1 >> 1) % 8 == 4 and start < 0 for _, start, _ in apart)  # of the second rounding
+    first, second = (breakpoints(made, LOW, HIGH) for made in (one, other))
+    assert first is not None
+    assert second is not None
+    sums, codes = everything(one, 0)
+    _, others = everything(other, 0)
+    assert sorted(sums[codes != others]) == sorted(np.minimum(first, second)[:, 0][first[:, 0] != second[:, 0]])

@@ -1,0 +1,54 @@
+"""`tflq prove`: whether profiles give the same bits for every input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option, write_arrays
+from tflq.cli.options import json_option, model_argument
+from tflq.cli.output import say, say_document
+
+
+@click.command("prove")
+@model_argument
+@click.option("--between", nargs=2, metavar="A B", required=True, help="Two profiles (`tflq profiles` lists them).")
+@click.option("--and", "more", multiple=True, metavar="PROFILE", help="A further profile; every pair is compared.")
+@click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that tell profiles apart (.npz).")
+@force_option
+@json_option
+def prove_command(
+    model: str, between: tuple[str, str], more: tuple[str, ...], witnesses: str | None, force: bool, as_json: bool
+) -> int:
+    """Prove, operator by operator, that profiles give the same bits for every input, or show an input that differs.
+
+    Every operator of MODEL is taken alone, with any codes as its inputs. It is "equal" where that is proved, "differs"
+    where an input was found and run under both profiles, or "not decided". Exit code 0: all equal; 1: some differ; 3:
+    none differs, some are not decided.
+    """
+    from tflq.proof import Word, prove
+    from tflq.report.prove.document import proof_document
+    from tflq.report.prove.lines import proof_lines
+
+    check_files([witnesses], [model], force=force)
+    found = prove(model, (*between, *more))
+    if witnesses is not None:
+        write_arrays(witnesses, _arrays(found))
+    if as_json:
+        say_document(proof_document(found))
+    else:
+        say(proof_lines(found))
+    return {Word.EQUAL: Exit.SAME, Word.DIFFERS: Exit.DIFFERS, Word.UNDECIDED: Exit.UNSUPPORTED}[found.word]
+
+
+def _arrays(found: Any) -> dict[str, Any]:
+    """Inputs of all witnesses, as OPERATOR/A/B/TENSOR."""
+    return {
+        f"{operator.index}/{verdict.first}/{verdict.second}/{tensor}": values
+        for operator in found.operators
+        for verdict in operator.verdicts
+        if verdict.witness is not None
+        for tensor, values in verdict.witness.inputs.items()
+    }

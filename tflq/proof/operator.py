@@ -1,0 +1,103 @@
+"""One operator of a model, alone, bound to a profile, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import TflqError, UndefinedResultError
+from tflq.inspection.difference import difference
+from tflq.interpreter import Plan, Step, make_plan, run
+from tflq.ir import CARRIER, Model
+from tflq.proof.verdicts import Witness
+from tflq.surgery.tap import single_operator
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """An operator under a profile. `tensors` are the model's indices of the operator's own."""
+
+    profile: str
+    plan: Plan
+    tensors: tuple[int, ...]
+
+    @property
+    def step(self) -> Step:
+        """Its only step."""
+        return self.plan.steps[0]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors that it is fed, by its own indices."""
+        return self.plan.inputs
+
+    def dtype(self, tensor: int) -> np.dtype[Any]:
+        """What carries a tensor."""
+        return np.dtype(CARRIER[self.plan.operands[tensor].type])
+
+    def shape(self, tensor: int) -> tuple[int, ...]:
+        """A tensor's shape."""
+        return self.plan.operands[tensor].shape
+
+    def run(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
+        """Its outputs, by its own tensor indices."""
+        return run(self.plan, inputs).values
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing can be said of an operator under a profile."""
+
+    profile: str
+    reason: str
+
+
+def bind(model: Model, index: int, profile: Any) -> Bound | Refusal:
+    """Operator `index` of the first subgraph under `profile`; or why no claim can be made of it."""
+    alone, tensors = single_operator(model, index)
+    try:
+        plan = make_plan(alone, profile)
+    except TflqError as error:
+        return Refusal(profile.name, f"refused by {profile.name}: {_brief(error)}")
+    step = plan.steps[0]
+    if step.kernel.session or plan.variables:
+        return Refusal(profile.name, "reaches beyond its operands")
+    if step.prepared is None:
+        return Refusal(profile.name, "its shapes are known only when it runs")
+    if step.kernel.exactness.word == "close":
+        return Refusal(profile.name, f"{profile.name} promises it only close: {step.kernel.exactness.reason}")
+    return Bound(profile.name, plan, tensors)
+
+
+def _brief(error: TflqError) -> str:
+    return str(error).split(": ", 1)[-1].split(", under profile")[0]
+
+
+def compare(first: Bound, second: Bound, inputs: Mapping[int, Array], accumulator: int | None = None) -> Witness | None:
+    """Run both on `inputs`, by the operator's own indices; None where all outputs are equal.
+
+    Raises:
+        TflqError: One of the two refuses these values.
+    """
+    one, other = first.run(inputs), second.run(inputs)
+    for tensor, codes in one.items():
+        found = difference(codes, other[tensor])
+        if found.problem:
+            raise UndefinedResultError(first.step.op, found.problem)
+        if found.first is not None:
+            return Witness(
+                inputs={first.tensors[t]: value for t, value in inputs.items()},
+                output=first.tensors[tensor],
+                element=found.first.index,
+                first=codes[found.first.index].item(),
+                second=other[tensor][found.first.index].item(),
+                count=found.differing,
+                accumulator=accumulator,
+            )
+    return None

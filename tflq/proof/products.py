@@ -1,0 +1,233 @@
+"""Operators that sum products with constant weights: equal where their stages are, on all sums that can occur."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.kernels.families.contraction import Output, centred, code_span, weights_read_as_int8
+from tflq.kernels.geometry.windows import Window
+from tflq.kernels.reference import conv_2d, depthwise_conv_2d, fully_connected
+from tflq.numerics.contract import Range
+from tflq.proof.equality import same_fields
+from tflq.proof.operator import Bound, compare
+from tflq.proof.reach import can_be_exact, values_for
+from tflq.proof.steps import breakpoints, compared, never_falls
+from tflq.proof.verdicts import Verdict, Word
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+
+#: Channels for which an input is searched that reaches a sum of which two stages make different codes.
+_MOST_CHANNELS = 4096
+#: Runs of such sums, a channel, that are handed to the search.
+_MOST_RUNS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """The input elements (flat) and rows of `Sums.weights`' columns that one output channel sees at one place."""
+
+    elements: Ints
+    taps: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """An operator as sums of products: weights (C, K), centred, the range of centred inputs, and the output stage.
+
+    `place` says what a channel sees where it sees most of its weights.
+    """
+
+    bound: Bound
+    weights: Ints
+    span: Range
+    output: Output
+    place: Callable[[int], Seen]
+
+    @cached_property
+    def low(self) -> Ints:
+        """The lowest sum of each channel; taps beyond the image add 0."""
+        return self._extreme(min(self.span[0], 0), max(self.span[1], 0))
+
+    @cached_property
+    def high(self) -> Ints:
+        """The highest."""
+        return self._extreme(max(self.span[1], 0), min(self.span[0], 0))
+
+    def _extreme(self, above: int, below: int) -> Ints:
+        positive, negative = np.maximum(self.weights, 0).sum(axis=1), np.minimum(self.weights, 0).sum(axis=1)
+        return np.asarray(positive * above + negative * below)
+
+    @cached_property
+    def is_monotone(self) -> bool:
+        """Whether codes never fall between `low` and `high`."""
+        return never_falls(self.output, self.low, self.high)
+
+    @cached_property
+    def breakpoints(self) -> Ints | None:
+        """As steps.breakpoints; None too where codes may fall."""
+        return breakpoints(self.output, self.low, self.high) if self.is_monotone else None
+
+
+def sums_of(bound: Bound) -> Sums | None:
+    """The operator as sums of products; None where it is none with constant weights, or its sums may wrap."""
+    prepared = bound.step.prepared
+    assert prepared is not None  # bind saw to it
+    reader = _READERS.get(type(prepared.data))
+    if reader is None or prepared.eval is not reader[0]:
+        return None
+    weights, place = reader[1](bound, prepared.data)
+    x = bound.step.node.input(0)
+    made = Sums(bound, weights.astype(np.int64), code_span(x), prepared.data.output, place)
+    fits = made.output.bias.dtype == np.int64 or (made.low.min() >= -(2**31) and made.high.max() < 2**31)
+    return made if fits else None
+
+
+def _convolution(bound: Bound, data: conv_2d.OpData) -> tuple[Array, Callable[[int], Seen]]:
+    w = _read(bound, data)
+    filters, _, _, depth = w.shape
+    taps, pixels = _most_seen(data.window)
+
+    def place(channel: int) -> Seen:
+        first = channel // (filters // data.group_count) * depth
+        channels = np.arange(depth)
+        elements = pixels[:, None] * bound.step.node.input(0).shape[3] + first + channels
+        return Seen(elements.reshape(-1), (taps[:, None] * depth + channels).reshape(-1))
+
+    return w.reshape(filters, -1), place
+
+
+def _depthwise(bound: Bound, data: depthwise_conv_2d.OpData) -> tuple[Array, Callable[[int], Seen]]:
+    w = _read(bound, data)
+    taps, pixels = _most_seen(data.window)
+    depth = bound.step.node.input(0).shape[3]
+    return w.reshape(-1, w.shape[3]).T, lambda channel: Seen(pixels * depth + channel // data.times, taps)
+
+
+def _dense(bound: Bound, data: fully_connected.OpData) -> tuple[Array, Callable[[int], Seen]]:
+    w = centred(bound.step.node.constant(1), data.weight_zero_point)
+    every = np.arange(w.shape[1])
+    return w, lambda channel: Seen(every, every)
+
+
+def _read(bound: Bound, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Array:
+    w = bound.step.node.constant(1)
+    return centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
+
+
+_READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Callable[[int], Seen]]]]] = {
+    conv_2d.OpData: (conv_2d.eval_quantized, _convolution),
+    depthwise_conv_2d.OpData: (depthwise_conv_2d.eval_quantized, _depthwise),
+    fully_connected.OpData: (fully_connected.eval_quantized, _dense),
+}
+
+
+def _most_seen(at: Window) -> tuple[Ints, Ints]:
+    """Taps that lie inside the image where most of them do, and the pixels that they see there."""
+    rows = max((_inside(at, y, 0) for y in range(at.out_h)), key=len)
+    columns = max((_inside(at, x, 1) for x in range(at.out_w)), key=len)
+    pairs = list(product(rows, columns))
+    taps = [ky * at.kernel_w + kx for (ky, _), (kx, _) in pairs]
+    return np.array(taps, np.int64), np.array([y * at.width + x for (_, y), (_, x) in pairs], np.int64)
+
+
+def _inside(at: Window, position: int, axis: int) -> list[tuple[int, int]]:
+    """Kernel indices and pixels along one axis, for one output position."""
+    size, kernel, stride, dilation, before = (
+        (at.height, at.kernel_h, at.stride_h, at.dilation_h, at.pad_top),
+        (at.width, at.kernel_w, at.stride_w, at.dilation_w, at.pad_left),
+    )[axis]
+    seen = ((k, position * stride - before + k * dilation) for k in range(kernel))
+    return [(k, pixel) for k, pixel in seen if 0 <= pixel < size]
+
+
+def decide(first: Sums, second: Sums) -> Verdict | None:
+    """Compare the stages of two operators whose sums are the same; None where these are not."""
+    one, other = (s.bound.step.prepared for s in (first, second))
+    assert one is not None  # bind saw to it
+    assert other is not None
+    if type(one.data) is not type(other.data) or not same_fields(one.data, other.data, without=("output",)):
+        return None
+    names = first.bound.profile, second.bound.profile
+    if first.output.pipeline.dtype != second.output.pipeline.dtype:
+        return None
+    runs = _apart(first, second)
+    if runs is None:
+        return Verdict(*names, Word.UNDECIDED, "too many sums to compare one by one, and codes may fall as they rise")
+    span = f"every sum from {int(first.low.min()):,} to {int(first.high.max()):,} gives the same code"
+    if not runs:
+        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}: {span}")
+    return _disproved(first, second, runs)
+
+
+def _how(first: Sums, second: Sums) -> str:
+    return "breakpoints" if first.is_monotone and second.is_monotone else "all sums"
+
+
+def _apart(first: Sums, second: Sums) -> Mapping[int, list[tuple[int, int]]] | None:
+    """Sums of which the two make different codes, by channel, as runs (from, below); of several none is left out where
+    codes never fall. None where it would take too long.
+    """
+    found: dict[int, list[tuple[int, int]]] = {}
+    one, other = first.breakpoints, second.breakpoints
+    if one is not None and other is not None and first.output.pipeline.clamp == second.output.pipeline.clamp:
+        for step, channel in np.argwhere(one != other):
+            ends = sorted((int(one[step, channel]), int(other[step, channel])))
+            found.setdefault(int(channel), []).append((ends[0], ends[1]))
+        return found
+    runs = compared(first.output, second.output, first.low, first.high)
+    if runs is None:
+        return None
+    for channel, start, stop in runs:
+        found.setdefault(channel, []).append((start, stop))
+    return found
+
+
+def _disproved(first: Sums, second: Sums, runs: Mapping[int, list[tuple[int, int]]]) -> Verdict:
+    """An input that reaches one of those sums, confirmed; or that none of them can be reached."""
+    names = first.bound.profile, second.bound.profile
+    is_exact = first.is_monotone and second.is_monotone
+    for channel, seen, wanted in _by_width(first, runs):
+        weights = first.weights[channel][seen.taps]
+        is_exact &= can_be_exact(weights, first.span) and len(wanted) <= _MOST_RUNS
+        found = values_for(weights, first.span, wanted[:_MOST_RUNS])
+        if found is None:
+            continue
+        values, reached = found
+        witness = compare(first.bound, second.bound, _input(first, seen, values), accumulator=reached)
+        if witness is None:
+            return Verdict(*names, Word.UNDECIDED, f"stages part at sum {reached:,} of channel {channel}, runs do not")
+        stages = [type(s.output.pipeline.stage).__name__ for s in (first, second)]
+        where = f"sum {reached:,} of channel {channel}"
+        return Verdict(*names, Word.DIFFERS, f"{where}: {stages[0]}, {stages[1]}", witness)
+    count = len(runs)
+    if is_exact and count <= _MOST_CHANNELS:
+        return Verdict(*names, Word.EQUAL, "no input reaches the sums of which the stages make different codes")
+    return Verdict(*names, Word.UNDECIDED, f"stages part in {count} channels; no input was found that shows it")
+
+
+def _by_width(
+    sums: Sums, runs: Mapping[int, list[tuple[int, int]]]
+) -> Iterator[tuple[int, Seen, list[tuple[int, int]]]]:
+    """Channels, those with most sums to reach first."""
+    order = sorted(runs, key=lambda channel: -sum(stop - start for start, stop in runs[channel]))
+    for channel in order[:_MOST_CHANNELS]:
+        yield channel, sums.place(channel), sorted(runs[channel], key=lambda run: run[0] - run[1])
+
+
+def _input(sums: Sums, seen: Seen, values: Ints) -> dict[int, Array]:
+    """The operator's inputs: these centred values where the channel looks, the zero point elsewhere."""
+    bound, x = sums.bound, sums.bound.step.node.input(0)
+    codes: Array = np.full(int(np.prod(x.shape)), x.zero_point, np.int64)
+    codes[seen.elements] = values + x.zero_point
+    info = np.iinfo(bound.dtype(x.index))
+    shaped = np.clip(codes, info.min, info.max).astype(bound.dtype(x.index)).reshape(x.shape)
+    others = {t: np.zeros(bound.shape(t), bound.dtype(t)) for t in bound.inputs if t != x.index}
+    return {x.index: shaped, **others}

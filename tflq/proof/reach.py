@@ -1,0 +1,107 @@
+"""Which sums of weight times value can be reached, each value from one range: exactly, as a set of bits.
+
+Bit b of a set stands for the sum `low` + b. One weight more shifts the set by every multiple of the weight that the
+range allows; doubling does that in as many steps as the range has bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.contract import Range
+
+Ints = NDArray[np.int64]
+
+#: Bits that one set may hold, times the number of weights.
+_MOST_BITS = 1 << 29
+#: Weights whose values are searched exactly where there are more than can be; the others are chosen beforehand.
+_SEARCHED = 12
+
+
+def can_be_exact(weights: Ints, span: Range) -> bool:
+    """Whether all sums fit a set."""
+    used = np.count_nonzero(weights)
+    return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
+
+
+def values_for(weights: Ints, span: Range, runs: Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
+    """Values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None where none is found.
+
+    Exact where `can_be_exact`: then None says that there are none. Elsewhere all but the smallest weights get values
+    that bring the sum near the first runs, and only the rest are searched.
+    """
+    if can_be_exact(weights, span):
+        return _searched(weights, span, runs)
+    order = np.argsort(np.abs(weights), kind="stable")
+    used = order[weights[order] != 0]
+    free, fixed = used[:_SEARCHED], used[_SEARCHED:][::-1]
+    values = np.clip(np.zeros(len(weights), np.int64), *span)
+    middle = int((weights[free] * (span[0] + span[1])).sum()) // 2
+    for start, stop in runs[:64]:
+        rest = start - middle
+        for tap in fixed:
+            weight = int(weights[tap])
+            values[tap] = min(max(round(rest / weight), span[0]), span[1])
+            rest -= weight * int(values[tap])
+        there = int((weights[fixed] * values[fixed]).sum())
+        found = _searched(weights[free], span, [(start - there, stop - there)])
+        if found is not None:
+            values[free] = found[0]
+            return values, found[1] + there
+    return None
+
+
+def _searched(weights: Ints, span: Range, runs: Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
+    steps = [int(w) for w in weights]
+    lowest = [min(w * span[0], w * span[1]) for w in steps]
+    low, width = sum(lowest), span[1] - span[0]
+    sets = [1]
+    for w in steps:
+        sets.append(_spread(sets[-1], abs(w), width) if w else sets[-1])
+    wanted = _mask(runs, low, sets[-1].bit_length()) & sets[-1]
+    if not wanted:
+        return None
+    at = (wanted & -wanted).bit_length() - 1
+    reached = at + low
+    values = np.clip(np.zeros(len(steps), np.int64), *span)
+    for tap in range(len(steps) - 1, -1, -1):
+        w = steps[tap]
+        if not w:
+            continue
+        before = _Bits(sets[tap])
+        count = next(n for n in range(width + 1) if (at - n * abs(w)) in before)
+        at -= count * abs(w)
+        values[tap] = span[0] + count if w > 0 else span[1] - count
+    return values, reached
+
+
+class _Bits:
+    """A set of bits that is asked for many of them."""
+
+    def __init__(self, bits: int) -> None:
+        self._bytes = bits.to_bytes(bits.bit_length() // 8 + 1, "little")
+
+    def __contains__(self, bit: int) -> bool:
+        return 0 <= bit >> 3 < len(self._bytes) and bool(self._bytes[bit >> 3] >> (bit & 7) & 1)
+
+
+def _spread(bits: int, step: int, count: int) -> int:
+    """`bits` moved up by every multiple of `step` from 0 to `count` times, all together."""
+    done = 0
+    while done < count:
+        more = min(done + 1, count - done)
+        bits |= bits << step * more
+        done += more
+    return bits
+
+
+def _mask(runs: Sequence[tuple[int, int]], low: int, length: int) -> int:
+    """The bits of all runs."""
+    marks: NDArray[Any] = np.zeros(length, np.uint8)
+    for start, stop in runs:
+        marks[max(0, start - low) : max(0, stop - low)] = 1
+    return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")

@@ -1,0 +1,168 @@
+"""An output stage as a monotone step function of the accumulator, and where its steps are.
+
+A stage that never falls over an interval is known there by its breakpoints, the first accumulators that give each code;
+bisection finds them. That it never falls is shown by the stage's kind, and by bounds that rule out every wrap and every
+conversion beyond int32 between the interval's ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.kernels.families.contraction import Output
+from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
+from tflq.numerics.stages import (
+    BlockTail,
+    DoubleRounding,
+    FloatRounding,
+    HalfUpTwice,
+    OutputStage,
+    SingleRounding,
+    Unscaled,
+    WideRounding,
+)
+
+Ints = NDArray[np.int64]
+
+#: Accumulators that are looked at in one call.
+_AT_ONCE = 1 << 20
+#: Accumulators that may be looked at in all to find the breakpoints of one output, and to compare two one by one.
+_MOST_PROBES, _MOST_COMPARED = 1 << 29, 1 << 29
+_INT32 = 2**31
+
+
+def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
+    """Codes of accumulators (rows, C), to which the bias has not been added yet."""
+    sums = np.ascontiguousarray(accumulators, output.bias.dtype)
+    out = np.empty(sums.shape, output.pipeline.dtype)
+    output.into(sums, out)
+    return out
+
+
+def bias_of(output: Output, channels: int) -> Ints:
+    """One bias a channel: those of an output are repeated."""
+    bias = output.bias[:channels] if len(output.bias) >= channels else np.broadcast_to(output.bias, channels)
+    return bias.astype(np.int64)
+
+
+def never_falls(output: Output, low: Ints, high: Ints) -> bool:
+    """Whether codes never fall as the accumulator rises from `low` to `high` (one a channel, without the bias)."""
+    bias = bias_of(output, len(low))
+    ends = low + bias, high + bias
+    is_wide = output.bias.dtype == np.int64
+    if not is_wide and not all(_fits(e) for e in (low, high, *ends)):
+        return False
+    largest = np.maximum(np.abs(ends[0]), np.abs(ends[1]))
+    return _rises(output.pipeline.stage, largest, abs(int(output.pipeline.zero_point)))
+
+
+def _fits(values: Ints) -> bool:
+    return bool(np.all(values >= -_INT32) and np.all(values < _INT32))
+
+
+def _rises(stage: OutputStage, largest: Ints, zero_point: int) -> bool:
+    if isinstance(stage, BlockTail):
+        at = len(stage.whole.real)
+        return _rises(stage.whole, largest[:at], zero_point) and _rises(stage.tail, largest[at:], zero_point)
+    rule = _RULES.get(type(stage))
+    return rule is not None and rule(stage, largest, zero_point)
+
+
+def _scaled(stage: Any, largest: Ints, zero_point: int) -> bool:
+    """A multiplier that is not negative; scaled values and the zero point stay well inside int32."""
+    real = np.broadcast_to(stage.real, largest.shape)
+    with np.errstate(all="ignore"):
+        return bool(np.all(real >= 0) and np.all(largest * real + zero_point + 4 < _INT32))
+
+
+def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
+    """As _scaled; what is shifted to the left before the product stays inside int32, and shifts inside their words."""
+    shift = np.broadcast_to(stage.shift.astype(np.int64), largest.shape)
+    if np.any(stage.mantissa < 0) or np.any(shift > 30) or np.any(shift < -31):
+        return False
+    return bool(np.all(largest.astype(np.float64) * np.exp2(np.maximum(shift, 0)) < _INT32)) and _scaled(
+        stage, largest, zero_point
+    )
+
+
+def _wide(stage: Any, largest: Ints, zero_point: int) -> bool:
+    """As _fixed for sums of 48 bits: the product with 16 bits fits 64."""
+    shift = stage.shift.astype(np.int64)
+    within = np.all(shift <= 14) and np.all(shift > -31) and np.all(stage.mantissa >= 0) and np.all(largest < 2**46)
+    return bool(within) and _scaled(stage, largest, zero_point)
+
+
+def _saturating(stage: Any, largest: Ints, zero_point: int) -> bool:
+    """Stages that clamp what they scaled fall nowhere where the multiplier is a number and not negative."""
+    return bool(np.all(stage.real >= 0) and np.all(np.isfinite(stage.real)))
+
+
+def _below_256(stage: Any, largest: Ints, zero_point: int) -> bool:
+    return _saturating(stage, largest, zero_point) and bool(np.all(stage.real < 256))
+
+
+def _always(stage: Any, largest: Ints, zero_point: int) -> bool:
+    return True
+
+
+_RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
+    DoubleRounding: _fixed,
+    HalfUpTwice: _fixed,
+    SingleRounding: _fixed,
+    WideRounding: _wide,
+    FloatRounding: _scaled,
+    FloatRoundingEven: _saturating,
+    ExactHalfUp: _below_256,
+    ShortHalfUp: _below_256,
+    Unscaled: _always,
+}
+
+
+def breakpoints(output: Output, low: Ints, high: Ints) -> Ints | None:
+    """The first accumulator from `low` to `high` that gives at least each code, (codes, C); `high` + 1 where none does.
+
+    Rows are the codes above the clamp's lowest, up to its highest. None where that would take too long. Codes must
+    never fall between `low` and `high`.
+    """
+    first, last = output.pipeline.clamp
+    codes = np.arange(first + 1, last + 1, dtype=np.int64)
+    steps = int(np.max(high - low, initial=0)).bit_length() + 1
+    if codes.size * low.size * steps > _MOST_PROBES:
+        return None
+    rows = max(1, _AT_ONCE // max(1, low.size))
+    parts = [_bisected(output, codes[at : at + rows], low, high) for at in range(0, codes.size, rows)]
+    return np.concatenate(parts) if parts else np.empty((0, low.size), np.int64)
+
+
+def _bisected(output: Output, codes: Ints, low: Ints, high: Ints) -> Ints:
+    left = np.broadcast_to(low, (codes.size, low.size)).copy()
+    right = np.broadcast_to(high + 1, left.shape).copy()
+    while np.any(left < right):
+        middle = (left + right) >> 1
+        reached = codes_of(output, np.minimum(middle, high)) >= codes[:, None]
+        reached |= middle > high
+        right = np.where(reached, middle, right)
+        left = np.where(reached, left, np.minimum(middle + 1, right))
+    return left
+
+
+def compared(first: Output, second: Output, low: Ints, high: Ints) -> list[tuple[int, int, int]] | None:
+    """Accumulators of which two outputs make different codes, as (channel, from, below), looked at one by one.
+
+    At most one run a channel and call is given. None where that would take too long.
+    """
+    length = int(np.max(high - low, initial=0)) + 1
+    if length * low.size > _MOST_COMPARED:
+        return None
+    rows, found = max(1, _AT_ONCE // max(1, low.size)), []
+    for start in range(0, length, rows):
+        at = np.minimum(low + np.arange(start, min(start + rows, length), dtype=np.int64)[:, None], high)
+        apart = codes_of(first, at) != codes_of(second, at)
+        for channel in np.flatnonzero(apart.any(axis=0)):
+            value = int(at[int(np.argmax(apart[:, channel])), channel])
+            found.append((int(channel), value, value + 1))
+    return found

@@ -1,0 +1,49 @@
+"""Proofs in lines: one table a pair of profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from tflq.proof import OperatorProof, Proof, Verdict, Word
+from tflq.report.layout import Line, counted, table
+
+_STYLE = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
+_COLUMNS = [
+    ("#", ">"),
+    ("operator", "<"),
+    ("verdict", "<"),
+    ("how", "<"),
+    ("element", "<"),
+    ("first", ">"),
+    ("second", ">"),
+]
+
+
+def proof_lines(proof: Proof) -> Iterator[Line]:
+    """Each pair: how many operators have which verdict, then all that are not equal by their constants."""
+    for number, (first, second) in enumerate(combinations(proof.profiles, 2)):
+        if number:
+            yield Line("")
+        counts = proof.counts(first, second)
+        total = counted(sum(counts.values()), "operator")
+        worst = next((w for w in (Word.DIFFERS, Word.UNDECIDED) if counts[w]), Word.EQUAL)
+        said = ", ".join(f"{counts[word]:,} {word.value}" for word in Word if counts[word])
+        yield Line(f"{first} and {second}: {total}: {said or 'nothing to compare'}", _STYLE[worst])
+        pairs = [(o, v) for o in proof.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
+        rows = [_row(operator, verdict) for operator, verdict in pairs if not _is_plain(verdict)]
+        if rows:
+            yield from table(_COLUMNS, rows)
+        if worst == Word.EQUAL and pairs:
+            yield Line("the same bits for every input", "good")
+
+
+def _is_plain(verdict: Verdict) -> bool:
+    """Whether there is nothing to tell but that both have the same constants."""
+    return verdict.word == Word.EQUAL and verdict.reason.startswith("the same kernel")
+
+
+def _row(operator: OperatorProof, verdict: Verdict) -> tuple[str, ...]:
+    seen = verdict.witness
+    values = ("", "", "") if seen is None else (str(list(seen.element)), str(seen.first), str(seen.second))
+    return str(operator.index), operator.op, verdict.word.value, verdict.reason, *values
