@@ -60,9 +60,9 @@ def open_shape(spec: TensorSpec) -> tuple[int, ...] | None:
     return spec.shape_signature or spec.shape
 
 
-def fits(shape: Sequence[int], given: Sequence[int]) -> bool:
+def fits(shape: Sequence[int], other: Sequence[int]) -> bool:
     """Whether a given shape is `shape`, in which -1 stands for any size."""
-    return len(shape) == len(given) and all(want in (-1, got) for want, got in zip(shape, given, strict=True))
+    return len(shape) == len(other) and all(want in (-1, got) for want, got in zip(shape, other, strict=True))
 
 
 def _array(value: object, name: str) -> Array:

@@ -44,7 +44,7 @@ class Estimate:
 
     @property
     def kept_memory(self) -> int:
-        """The same where nothing is released."""
+        """Bytes alive at once when nothing is released."""
         return self._budget.kept + self._budget.beside
 
     @property

@@ -60,10 +60,10 @@ class Budget:
             self.total -= self._alive.pop(tensor, 0)
 
 
-def beyond(place: str, wanted: int, limit: int, what: str) -> LimitError:
+def beyond(place: str, needed: int, limit: int, what: str) -> LimitError:
     """The error for memory beyond the limit, which `what` would need."""
     return LimitError(
-        f"{place}memory of {wanted} bytes, more than the limit of {limit} bytes, would be taken with {what}; "
+        f"{place}memory of {needed} bytes, more than the limit of {limit} bytes, would be taken with {what}; "
         "raise memory_limit (run --memory-limit) if that is meant"
     )
 

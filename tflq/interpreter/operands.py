@@ -50,7 +50,7 @@ def node_of(
     )
 
 
-def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, made: bool) -> Operand:
+def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, computed: bool) -> Operand:
     """A tensor of the subgraph, with its value where it is constant.
 
     `shape` replaces the file's where given; `made` says that an operator makes the tensor.
@@ -59,9 +59,9 @@ def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, m
     if not isinstance(spec.type, TensorType):
         raise UnsupportedError("tensor", types=f"type {spec.type}", reason=f"tensor {spec.name!r}")
     value = None if spec.is_variable or index in graph.inputs else constant_of(model, spec)
-    if value is not None and made:
+    if value is not None and computed:
         raise ModelError("a constant is written to", tensor=spec.name or f"#{index}")
-    if value is None and not made and index not in graph.inputs and 0 in spec.shape:
+    if value is None and not computed and index not in graph.inputs and 0 in spec.shape:
         value = np.empty(spec.shape, CARRIER[spec.type])  # needs no buffer to be a constant
     return Operand(
         index=index,

@@ -11,14 +11,14 @@ from tflq.kernels.kernel import Operand
 
 def check_order(graph: Subgraph, operands: Sequence[Operand]) -> None:
     """Refuse a graph in which something is read that nothing before has made."""
-    made = {o.index for o in operands if o.is_constant or o.is_variable} | set(graph.inputs)
+    available = {o.index for o in operands if o.is_constant or o.is_variable} | set(graph.inputs)
     for index, operator in enumerate(graph.operators):
         for tensor in operator.inputs:
-            if tensor >= 0 and tensor not in made:
+            if tensor >= 0 and tensor not in available:
                 raise ModelError("is read before it is made", index=index, tensor=operands[tensor].name or f"#{tensor}")
-        made.update(operator.outputs)
+        available.update(operator.outputs)
     for tensor in graph.outputs:
-        if tensor not in made:
+        if tensor not in available:
             raise ModelError("graph output is never made", tensor=operands[tensor].name or f"#{tensor}")
 
 

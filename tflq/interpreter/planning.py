@@ -67,8 +67,8 @@ def make_plan(
     for index, operator in enumerate(graph.operators):
         step = _step(program, operands, known, index, operator, uses[index], estimate)
         steps.append(step)
-        made = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
-        for tensor, shape in zip(step.outputs, made, strict=True):
+        announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
+        for tensor, shape in zip(step.outputs, announced, strict=True):
             known[tensor] = shape is not None
             if shape is not None:
                 _check_start(step, operands[tensor], tensor in graph.inputs, shape)

@@ -72,8 +72,10 @@ class Program:
             raise ModelError("number of inputs of a called subgraph", expected=len(inputs), got=len(shapes))
         self._planning.append(subgraph)
         try:
-            given = dict(zip(inputs, shapes, strict=True))
-            return self._planner(self.model, self.profile, subgraph, given, self.limits.memory, self.limits.work, self)
+            shape_of = dict(zip(inputs, shapes, strict=True))
+            return self._planner(
+                self.model, self.profile, subgraph, shape_of, self.limits.memory, self.limits.work, self
+            )
         finally:
             self._planning.pop()
 

@@ -14,16 +14,16 @@ def promises_of(steps: Iterable[Step], variables: Collection[int]) -> Mapping[in
     Steps that reach beyond their operands are taken to read whatever other such steps have left.
     """
     steps = tuple(steps)
-    found: dict[int, Exactness] = {}
+    promises: dict[int, Exactness] = {}
     beyond: Exactness = EXACT
     for _ in range(2):  # once more for what variables carry from run to run
         for step in steps:
-            sources = [found[tensor] for tensor in step.inputs if tensor in found]
+            sources = [promises[tensor] for tensor in step.inputs if tensor in promises]
             if step.kernel.session:
                 sources.append(beyond)
             promise = step.promise.after(sources)
             if step.kernel.session:
                 beyond = max(beyond, promise, key=lambda known: known.strength)
-            found.update(dict.fromkeys(step.outputs, promise))
-            found.update(dict.fromkeys(set(step.inputs) & set(variables), promise))
-    return found
+            promises.update(dict.fromkeys(step.outputs, promise))
+            promises.update(dict.fromkeys(set(step.inputs) & set(variables), promise))
+    return promises

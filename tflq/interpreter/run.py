@@ -31,5 +31,5 @@ def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, 
     with np.errstate(all="ignore"):
         values = Execution(plan, state, meter, 0, keep_all).run(inputs)
     kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
-    held = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
-    return Trace(held, {tensor: plan.makers[tensor] for tensor in held if tensor in plan.makers}, plan.promises)
+    results = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
+    return Trace(results, {tensor: plan.makers[tensor] for tensor in results if tensor in plan.makers}, plan.promises)

@@ -72,7 +72,7 @@ def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
     if len(levels) < depth or depth == 0:
         raise ValueError(f"{len(levels)} levels for {depth} in traversal order")
     nodes = np.zeros(1, np.int64)  # numbers of the nodes of the level above
-    found: list[Array] = []
+    coordinates: list[Array] = []
     for level in levels:
         if level.segments is None or level.indices is None:
             if len(nodes) * level.size > most:
@@ -88,9 +88,9 @@ def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
             parents = np.repeat(np.arange(len(nodes)), counts)
             numbers = first[parents] + np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
             index = level.indices[numbers]
-        found = [*(values[parents] for values in found), index]
+        coordinates = [*(values[parents] for values in coordinates), index]
         nodes = numbers
-    return found
+    return coordinates
 
 
 def _positions(

@@ -224,7 +224,7 @@ class Kernel:
         object.__setattr__(self, "signature", Signature.parse(self.types))
 
     def taking(self, signature: Signature) -> Kernel:
-        """The same row for operands of other types."""
+        """Return this row for operands of other types."""
         return replace(self, types=str(signature))
 
     def accepts(self, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> bool:

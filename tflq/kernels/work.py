@@ -176,7 +176,7 @@ def _overlaps(sizes: Sizes) -> int:
 
 
 def _detections(sizes: Sizes) -> int:
-    """The same for each class: encodings (1, boxes, 4), scores (1, boxes, classes)."""
+    """Work of one suppression for each class: encodings (1, boxes, 4), scores (1, boxes, classes)."""
     return sizes.elements(1) * max(prod(sizes.output) // 4, 1)
 
 

@@ -69,11 +69,13 @@ def int16_zero_point(site: Site) -> Iterator[Breach]:
 def zero_point_range(site: Site) -> Iterator[Breach]:
     """A zero point is a code of the tensor's type."""
     for tensor in site.operands():
-        found, kind = site.quantization(tensor), site.type(tensor)
-        if found is None or kind not in QUANTIZED or not isinstance(kind, TensorType):
+        quantization, kind = site.quantization(tensor), site.type(tensor)
+        if quantization is None or kind not in QUANTIZED or not isinstance(kind, TensorType):
             continue
         limits = np.iinfo(kind.label)
-        outside = found.zero_point[(found.zero_point < limits.min) | (found.zero_point > limits.max)]
+        outside = quantization.zero_point[
+            (quantization.zero_point < limits.min) | (quantization.zero_point > limits.max)
+        ]
         if outside.size:
             yield Breach(tensor, f"zero point in [{limits.min}, {limits.max}]", f"{int(outside[0])}")
 
@@ -82,14 +84,14 @@ def usable_scale(site: Site) -> Iterator[Breach]:
     """Scales are normal positive float32 numbers: kernels divide by them; hardware may read subnormals as 0."""
     smallest = np.finfo(np.float32).tiny
     for tensor in site.operands():
-        found, kind = site.quantization(tensor), site.type(tensor)
-        if found is None or kind not in QUANTIZED:
+        quantization, kind = site.quantization(tensor), site.type(tensor)
+        if quantization is None or kind not in QUANTIZED:
             continue
-        bad = ~(np.isfinite(found.scale) & (found.scale >= smallest))
+        bad = ~(np.isfinite(quantization.scale) & (quantization.scale >= smallest))
         if bad.any():
             where = int(np.argmax(bad))
             yield Breach(
-                tensor, "a positive normal float32", f"{found.scale[where]} at {where} ({int(bad.sum())} such)"
+                tensor, "a positive normal float32", f"{quantization.scale[where]} at {where} ({int(bad.sum())} such)"
             )
 
 

@@ -29,9 +29,9 @@ class Lint:
 
 def lint(model: Source | Model, target: str = "") -> Lint:
     """Hold the model against the rules, and against what `target` ("litert", "tflm", "cmsis-nn") takes."""
-    found = subject(model)
+    read = subject(model)
     rules = (*RULES, *(target_rules(target) if target else ()))
-    return Lint(found.facts, found.model, target, tuple(_findings(found.model, rules)))
+    return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules)))
 
 
 def sites(model: Model) -> Iterator[Site]:

@@ -54,8 +54,8 @@ class Site:
         return self._tensor(self.operator.outputs, position)
 
     def _tensor(self, tensors: tuple[int, ...], position: int) -> int:
-        found = tensors[position] if position < len(tensors) else -1
-        return found if 0 <= found < len(self.graph.tensors) else -1
+        index = tensors[position] if position < len(tensors) else -1
+        return index if 0 <= index < len(self.graph.tensors) else -1
 
     def operands(self) -> Iterator[int]:
         """Tensors of its inputs and outputs, each once."""
@@ -74,17 +74,21 @@ class Site:
     def quantization(self, tensor: int) -> Quantization | None:
         """Its quantization where it has one scale or more and as many zero points, or one zero point for all."""
         spec = self.spec(tensor)
-        found = None if spec is None else spec.quantization
-        if found is None or not found.scale.size or found.zero_point.size not in (1, found.scale.size):
+        quantization = None if spec is None else spec.quantization
+        if (
+            quantization is None
+            or not quantization.scale.size
+            or quantization.zero_point.size not in (1, quantization.scale.size)
+        ):
             return None
-        return found
+        return quantization
 
     def activation(self, tensor: int) -> tuple[np.float32, int] | None:
         """(scale, zero point) of a tensor of a quantized type with exactly one of each."""
-        found = self.quantization(tensor)
-        if found is None or self.type(tensor) not in QUANTIZED or found.scale.size != 1:
+        quantization = self.quantization(tensor)
+        if quantization is None or self.type(tensor) not in QUANTIZED or quantization.scale.size != 1:
             return None
-        return np.float32(found.scale[0]), int(found.zero_point[0])
+        return np.float32(quantization.scale[0]), int(quantization.zero_point[0])
 
     def constant(self, tensor: int) -> NDArray[Any] | None:
         """Elements that the file holds, flat; None where it holds none, or not as plain array of whole bytes."""

@@ -28,26 +28,31 @@ NEAR = 1e-5
 
 def bias_scale(site: Site) -> Iterator[Breach]:
     """Kernels add the bias to the accumulator as it is, so its unit is the accumulator's."""
-    wanted, bias = _accumulator_scale(site), _bias(site)
-    found = site.quantization(bias)
-    if wanted is None or found is None:
+    expected, bias = _accumulator_scale(site), _bias(site)
+    quantization = site.quantization(bias)
+    if expected is None or quantization is None:
         return
-    if found.scale.size not in (1, wanted.size):
-        yield Breach(bias, f"{wanted.size} scales", f"{found.scale.size}", fixable=True)
+    if quantization.scale.size not in (1, expected.size):
+        yield Breach(bias, f"{expected.size} scales", f"{quantization.scale.size}", fixable=True)
         return
-    away = np.abs(found.scale.astype(np.float64) - wanted) > NEAR * wanted
+    away = np.abs(quantization.scale.astype(np.float64) - expected) > NEAR * expected
     if away.any():
         where = int(np.argmax(away))
-        got = np.broadcast_to(found.scale, away.shape)[where]
+        got = np.broadcast_to(quantization.scale, away.shape)[where]
         count = int(away.sum())
-        yield Breach(bias, f"scale {wanted[where % wanted.size]:.9g} at {where}", f"{got:.9g} ({count} such)", True)
+        yield Breach(bias, f"scale {expected[where % expected.size]:.9g} at {where}", f"{got:.9g} ({count} such)", True)
 
 
 def bias_zero_point(site: Site) -> Iterator[Breach]:
     """Biases are symmetric."""
-    found = site.quantization(_bias(site))
-    if found is not None and found.zero_point.any():
-        yield Breach(_bias(site), "zero point 0", f"{int(found.zero_point[np.argmax(found.zero_point != 0)])}", True)
+    quantization = site.quantization(_bias(site))
+    if quantization is not None and quantization.zero_point.any():
+        yield Breach(
+            _bias(site),
+            "zero point 0",
+            f"{int(quantization.zero_point[np.argmax(quantization.zero_point != 0)])}",
+            True,
+        )
 
 
 def bias_saturated(site: Site) -> Iterator[Breach]:
@@ -63,21 +68,21 @@ def bias_saturated(site: Site) -> Iterator[Breach]:
 def weights_zero_point(site: Site) -> Iterator[Breach]:
     """Signed weights are symmetric: integer kernels subtract no zero point from them."""
     tensor = _weights(site)
-    found = site.quantization(tensor)
-    if found is not None and site.type(tensor) == TensorType.INT8 and found.zero_point.any():
-        yield Breach(tensor, "zero point 0", f"{int(found.zero_point[np.argmax(found.zero_point != 0)])}")
+    quantization = site.quantization(tensor)
+    if quantization is not None and site.type(tensor) == TensorType.INT8 and quantization.zero_point.any():
+        yield Breach(tensor, "zero point 0", f"{int(quantization.zero_point[np.argmax(quantization.zero_point != 0)])}")
 
 
 def channel_count(site: Site) -> Iterator[Breach]:
     """Per-channel scales are one an output channel, along the dimension that the kernel reads."""
     tensor = _weights(site)
-    found, spec = site.quantization(tensor), site.spec(tensor)
-    if found is None or spec is None or found.scale.size == 1 or site.type(tensor) not in QUANTIZED:
+    quantization, spec = site.quantization(tensor), site.spec(tensor)
+    if quantization is None or spec is None or quantization.scale.size == 1 or site.type(tensor) not in QUANTIZED:
         return
     dimension = WEIGHTED[site.op][3]
     channels = spec.shape[dimension] if dimension < len(spec.shape) else 0
-    if found.quantized_dimension != dimension or found.scale.size != channels:
-        got = f"{found.scale.size} along {found.quantized_dimension}"
+    if quantization.quantized_dimension != dimension or quantization.scale.size != channels:
+        got = f"{quantization.scale.size} along {quantization.quantized_dimension}"
         yield Breach(tensor, f"{channels} scales along dimension {dimension}", got)
 
 
@@ -94,8 +99,8 @@ def _bias(site: Site) -> int:
 
 def accumulator_scale(site: Site) -> NDArray[np.float32] | None:
     """Input scale times weights scale, one entry or one a channel, as float32; None where one is missing."""
-    wanted = _accumulator_scale(site)
-    return None if wanted is None else wanted.astype(np.float32)
+    scale = _accumulator_scale(site)
+    return None if scale is None else scale.astype(np.float32)
 
 
 def _accumulator_scale(site: Site) -> NDArray[np.float64] | None:

@@ -133,13 +133,13 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
         for s, values in enumerate(inputs):
             stage.where = f" of model {m}, sample {s}"
             if job["adapter"] == "tflite_micro":
-                made = run_micro(interpreter_class, model, values, stage)
+                values_out = run_micro(interpreter_class, model, values, stage)
             else:
-                made, nodes = run_desktop(interpreter_class, resolvers, model, values, job, stage)
-            for i, value in enumerate(made):
+                values_out, nodes = run_desktop(interpreter_class, resolvers, model, values, job, stage)
+            for i, value in enumerate(values_out):
                 if value is not None:
                     outputs.update(pack(f"m{m}_s{s}_{i}", np.asarray(value)))
-            counts.append(len(made))
+            counts.append(len(values_out))
         delegated.append(nodes)
     package, version = distribution_of(distributions)
     return {
@@ -187,8 +187,8 @@ def run_desktop(
     stage("invoking")
     interpreter.invoke()
     stage("reading the outputs")
-    made = [read(interpreter, detail) for detail in interpreter.get_output_details()]
-    return made, partitions(interpreter)
+    outputs = [read(interpreter, detail) for detail in interpreter.get_output_details()]
+    return outputs, partitions(interpreter)
 
 
 def settable(value: Any) -> Any:
@@ -226,12 +226,12 @@ def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage
     stage("invoking")
     interpreter.invoke()
     stage("reading the outputs")
-    made: Values = []
+    outputs: Values = []
     while True:
         try:
-            made.append(interpreter.get_output(len(made)))
+            outputs.append(interpreter.get_output(len(outputs)))
         except Exception:  # beyond the last output; there is no call that counts them
-            return made
+            return outputs
 
 
 class Stage:

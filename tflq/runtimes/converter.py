@@ -59,8 +59,8 @@ def convert(tensorflow: Any, source: str) -> Any:
     if "serving_default" not in names and len(names) != 1:
         raise SystemExit(f"the SavedModel has no signature serving_default, but {', '.join(names) or 'none'}")
     signature = model.signatures["serving_default" if "serving_default" in names else names[0]]
-    _, given = signature.structured_input_signature
-    specs = {name: _single(tensorflow, spec.shape, spec.dtype, name) for name, spec in given.items()}
+    _, arguments = signature.structured_input_signature
+    specs = {name: _single(tensorflow, spec.shape, spec.dtype, name) for name, spec in arguments.items()}
 
     function = tensorflow.function(lambda **inputs: signature(**inputs)).get_concrete_function(**specs)
     return tensorflow.lite.TFLiteConverter.from_concrete_functions([function], model).convert()

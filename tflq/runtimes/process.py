@@ -130,11 +130,11 @@ class ProcessRuntime:
 
 
 def _collect(
-    made: dict[str, Array], result: dict[str, Any], models: int, samples: int
+    arrays: dict[str, Array], result: dict[str, Any], models: int, samples: int
 ) -> tuple[tuple[tuple[Array | None, ...], ...], ...]:
     counts = iter(result.get("counts", ()))
     return tuple(
-        tuple(tuple(unpack(f"m{m}_s{s}_{i}", made) for i in range(next(counts))) for s in range(samples))
+        tuple(tuple(unpack(f"m{m}_s{s}_{i}", arrays) for i in range(next(counts))) for s in range(samples))
         for m in range(models)
     )
 

@@ -37,8 +37,8 @@ def prepare_clamped(function: Function) -> Prepare:
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, y = both(node)
-        held = Clamped(function, number_range(node, np.dtype(y.type.label)))
-        return Prepared((broadcast_shape(node, a, b),), held, eval_clamped)
+        data = Clamped(function, number_range(node, np.dtype(y.type.label)))
+        return Prepared((broadcast_shape(node, a, b),), data, eval_clamped)
 
     return prepare
 

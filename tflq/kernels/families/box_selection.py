@@ -61,12 +61,12 @@ def suppress(
     size = 0
     for start, stop in ranges(len(scores), _OVERLAP):
         size = _fill(scores, score_threshold, heap, size, start, stop)
-    wanted, selected = min(size, count), 0
-    while selected < wanted and size > 0:
+    limit, selected = min(size, count), 0
+    while selected < limit and size > 0:
         selected, size = _select(
             boxes,
             scores,
-            wanted,
+            limit,
             iou_threshold,
             score_threshold,
             scale,
@@ -98,7 +98,7 @@ def _fill(scores: Array, score_threshold: Real, heap: Array, size: Int, start: I
 def _select(
     boxes: Array,
     scores: Array,
-    wanted: Int,
+    limit: Int,
     iou_threshold: Real,
     score_threshold: Real,
     scale: Real,
@@ -115,7 +115,7 @@ def _select(
     The caller guarantees: `scores`, `heap` and `begin` have an element for every row of `boxes`, `indices` and
     `selected_scores` at least `wanted`, of which `selected` are filled; the first `size` of `heap` name rows.
     """
-    while selected < wanted and size > 0 and passes > 0:
+    while selected < limit and size > 0 and passes > 0:
         candidate = pop(scores, heap, size)
         passes -= 1
         size -= 1

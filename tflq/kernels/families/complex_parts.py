@@ -22,5 +22,5 @@ def kernels(op: str, function: Callable[[Array], Array], exactness: Exactness = 
         return Prepared((node.input(0).shape,), function, eval_function)
 
     return tuple(
-        Kernel(op, f"{given} -> {made}", prepare, (1, 1), exactness=exactness) for given, made in _TYPES.items()
+        Kernel(op, f"{source} -> {target}", prepare, (1, 1), exactness=exactness) for source, target in _TYPES.items()
     )

@@ -31,7 +31,7 @@ class Output:
     pipeline: OutputPipeline
 
     def with_bias(self, bias: Array | None, channels: int) -> Output:
-        """The same with another bias."""
+        """Return a copy with another bias."""
         return replace(self, bias=repeated(bias_of(bias, channels, self.bias.dtype)))
 
     def into(self, accumulators: Array, out: Array) -> None:
@@ -126,12 +126,12 @@ def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
 
     A bias that the source would read with another width than it has is refused.
     """
-    wanted = TensorType(int(node.options.get("quantized_bias_type", 0)))
-    if wanted not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
-        node.refuse("quantized_bias_type", expected="int32 or int64", got=wanted.label)
-    width = TensorType.INT32 if wanted == TensorType.INT32 else TensorType.INT64
+    bias_type = TensorType(int(node.options.get("quantized_bias_type", 0)))
+    if bias_type not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
+        node.refuse("quantized_bias_type", expected="int32 or int64", got=bias_type.label)
+    width = TensorType.INT32 if bias_type == TensorType.INT32 else TensorType.INT64
     if bias is not None and bias.type != width:
-        if wanted != TensorType.FLOAT32:
+        if bias_type != TensorType.FLOAT32:
             node.refuse("bias type", bias, expected=width.label, got=bias.type.label)
         raise UndefinedResultError(
             node.op, f"{bias.type.label} bias, read as {width.label} without quantized_bias_type"

@@ -62,7 +62,7 @@ class Dots:
         return self.weights.shape[1], self.weights.shape[0]
 
     def __call__(self, rows: Array, out: Array) -> Array:
-        """As Product.__call__."""
+        """Multiply; see Product.__call__."""
         dots_into(rows, self.weights, out)
         return out
 

@@ -40,7 +40,7 @@ class FusedProducts:
     groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
 
     def __call__(self, x: Array, out: Array) -> None:
-        """As Products.__call__."""
+        """Multiply; see Products.__call__."""
         codes = self.rows.codes(x)
         for bound, geometry in self.groups:
             bound(out, 0, codes, geometry)
@@ -55,7 +55,7 @@ class SummedProducts:
     output: Output
 
     def __call__(self, x: Array, out: Array) -> None:
-        """As Products.__call__."""
+        """Multiply; see Products.__call__."""
         codes, (rows, channels) = self.rows.codes(x), out.shape
         block = max(1, min(rows, _CACHE_BYTES // (4 * max(1, channels))))
         sums = np.empty((block, channels), np.int32)
@@ -71,13 +71,13 @@ def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count:
 
     Sums are those of an accumulator of the bias's type.
     """
-    given = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
+    source = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
     bias = output.bias[: sum(matrix.shape[1] for matrix in matrices)]
     geometries = [rows.geometry(group) for group in range(len(matrices))]
-    if made := fused(given, matrices, count, bias, output.pipeline):
-        return FusedProducts(rows, tuple(zip(made, geometries, strict=True)))
-    if made := summed(given, matrices, count, bias.dtype):
-        return SummedProducts(rows, tuple(zip(made, geometries, strict=True)), output)
+    if kernels := fused(source, matrices, count, bias, output.pipeline):
+        return FusedProducts(rows, tuple(zip(kernels, geometries, strict=True)))
+    if kernels := summed(source, matrices, count, bias.dtype):
+        return SummedProducts(rows, tuple(zip(kernels, geometries, strict=True)), output)
     low, high = type_range(codes)
     span = centred_range((low, high), rows.zero_point)
     return FloatProducts(rows, tuple(product(m, span, count, bias.dtype) for m in matrices), output)

@@ -22,7 +22,7 @@ class Rows(Protocol):
 
     @property
     def zero_point(self) -> ZeroPoint:
-        """Of the codes."""
+        """Zero point of the codes."""
         ...
 
     def codes(self, x: Array) -> Array:
@@ -57,7 +57,7 @@ class PlainRows:
         return 0
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
-        """As Rows.fill."""
+        """Write the rows; see Rows.fill."""
         centre_into(codes[first_row : first_row + len(out)].reshape(-1), int(self.zero_point), out.reshape(-1))
 
 
@@ -76,9 +76,9 @@ class Patches:
         return np.ascontiguousarray(x)
 
     def geometry(self, group: int) -> Array:
-        """As packed_geometry."""
+        """Geometry of the packed rows; see packed_geometry."""
         return packed_geometry(self.window, group * self.depth, self.depth)
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
-        """As Rows.fill."""
+        """Write the rows; see Rows.fill."""
         patches_into(codes, int(self.zero_point), self.window, first_row, group * self.depth, out)

@@ -66,7 +66,7 @@ def inside(window: Window, oy: Int) -> tuple[Int, Int]:
 
 @compiled
 def columns_inside(window: Window, ox: Int) -> tuple[Int, Int]:
-    """The same for columns."""
+    """First and last image column, without the last, that output column `ox` sees."""
     left = ox * window.stride_w - window.pad_left
     return max(left, 0), min(left + window.kernel_w, window.width)
 
@@ -193,7 +193,7 @@ def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Arr
 @in_pieces(lambda x, window, lowest, out: out.size * window.kernel_w, out="nyx", x="ny", window="yx")
 @compiled
 def _largest_across(x: Array, window: Window, lowest: Any, out: Array) -> None:
-    """Of every image row, the maxima of its windows.
+    """Write the maxima of each image row over the columns of its windows.
 
     Prepare guarantees: `window` lies over an image of x's width, `out` is (N, height, out_w, C).
     """
@@ -205,15 +205,15 @@ def _largest_across(x: Array, window: Window, lowest: Any, out: Array) -> None:
             for kx in range(leftmost, rightmost):
                 first, last = seeing(window, kx)
                 for ox in range(first, last):
-                    held, values = best[ox], x[n, y, ox * window.stride_w - window.pad_left + kx]
+                    largest, values = best[ox], x[n, y, ox * window.stride_w - window.pad_left + kx]
                     for c in range(values.size):
-                        held[c] = values[c] if held[c] < values[c] else held[c]
+                        largest[c] = values[c] if largest[c] < values[c] else largest[c]
 
 
 @in_pieces(lambda rows, window, lowest, low, high, out: out.size * window.kernel_h, out="ny", rows="n", window="y")
 @compiled
 def _largest_down(rows: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> None:
-    """Of the maxima of image rows, those of windows.
+    """Reduce the maxima of image rows to the maxima of windows.
 
     Prepare guarantees: `window` lies over an image of the height of `rows`, `out` is (N, out_h, out_w, C).
     """

@@ -25,8 +25,8 @@ def resized_shape(node: Node, smallest: int) -> Shape:
     return (x.shape[0], height, width, x.shape[3])
 
 
-def ratio(size: int, wanted: int, align: bool) -> np.float32:
+def ratio(size: int, new_size: int, align: bool) -> np.float32:
     """Input steps per output step, one float32 division; `align` puts the last positions onto each other."""
-    if align and wanted > 1:
-        return np.float32(size - 1) / np.float32(wanted - 1)
-    return np.float32(size) / np.float32(wanted)
+    if align and new_size > 1:
+        return np.float32(size - 1) / np.float32(new_size - 1)
+    return np.float32(size) / np.float32(new_size)

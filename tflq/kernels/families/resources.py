@@ -43,14 +43,14 @@ def require_handle(node: Node, operand: Operand) -> None:
 def resource(session: Session, number: int, kind: type[R], create: R | None = None) -> R:
     """The resource of that number, or `create` where there is none yet."""
     key = ("resource", number)
-    found = session.resources.get(key)
-    if found is None:
+    entry = session.resources.get(key)
+    if entry is None:
         if create is None:
             raise LookupError(f"resource {number} does not exist yet")
-        found = session.resources[key] = create
-    if not isinstance(found, kind):
-        raise LookupError(f"resource {number} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
-    return found
+        entry = session.resources[key] = create
+    if not isinstance(entry, kind):
+        raise LookupError(f"resource {number} is a {type(entry).__name__.lower()}, not a {kind.__name__.lower()}")
+    return entry
 
 
 def number_of(handle: Array) -> int:

@@ -81,8 +81,8 @@ def take(data: Branches, session: Session, branch: int, values: Sequence[Array])
 
 def _repeats_an_output(called: Callee) -> bool:
     """Whether a tensor that the subgraph computes is more than one of its outputs."""
-    given = {operand.index for operand in called.inputs}
-    computed = [o.index for o in called.outputs if o.index not in given and not o.is_constant]
+    inputs = {operand.index for operand in called.inputs}
+    computed = [o.index for o in called.outputs if o.index not in inputs and not o.is_constant]
     return len(computed) != len(set(computed))
 
 

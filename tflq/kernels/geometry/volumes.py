@@ -52,8 +52,8 @@ def window(node: Node, volume: Shape, kernel: Shape) -> Window3D:
     for letter, size, taps in zip("dhw", volume, kernel, strict=True):
         stride, dilation = (int(node.options[name]) for name in (f"stride_{letter}", f"dilation_{letter}_factor"))
         node.check(stride > 0 and dilation > 0, f"steps along {letter}", expected="above 0", got=(stride, dilation))
-        found = axis(int(node.options["padding"]), size, taps, stride, dilation)
-        axes.append(found or Axis(size, taps, stride, dilation, 0, 0))
+        placed = axis(int(node.options["padding"]), size, taps, stride, dilation)
+        axes.append(placed or Axis(size, taps, stride, dilation, 0, 0))
     return Window3D(*axes)
 
 

@@ -122,14 +122,14 @@ def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
     for letter, size, taps in (("h", image[1], kernel[0]), ("w", image[2], kernel[1])):
         dilation = int(options.get(f"dilation_{letter}_factor", 1))
         stride = int(options[f"stride_{letter}"])
-        found = axis(int(options["padding"]), size, taps, stride, dilation)
-        if found is None:
+        placed = axis(int(options["padding"]), size, taps, stride, dilation)
+        if placed is None:
             node.refuse(
                 f"the window does not fit along {letter}",
                 expected="a kernel inside the image, positive steps",
                 got=f"size {size}, kernel {taps}, stride {stride}, dilation {dilation}",
             )
-        axes.append(found)
+        axes.append(placed)
     return Window.over(axes[0], axes[1])
 
 
@@ -177,7 +177,7 @@ def pack_patches(
 def _taps_into(
     x: Array, zero: Int, fill: Int, window: Window, first_row: Int, first_channel: Int, depth: Int, out: Array
 ) -> None:
-    """As patches_into for `depth` channels; `zero` and `fill` are of the type of `out`, modulo its range.
+    """Write the patches of `depth` channels; `zero` and `fill` have the type of `out`, modulo its range.
 
     Prepare guarantees: as patches_into's, with rows of taps * depth values at least.
     """

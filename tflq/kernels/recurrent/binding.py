@@ -20,8 +20,8 @@ def bind(node: Node, positions: Sequence[int], build: Callable[[Inputs], T]) -> 
     operands = [node.optional(p) for p in positions]
     if any(o is not None and not o.is_constant for o in operands):
         return build
-    made = build([None if o is None else o.value for o in node.inputs])
-    return lambda inputs: made
+    constants = build([None if o is None else o.value for o in node.inputs])
+    return lambda inputs: constants
 
 
 def matrix(operand: Operand, value: Array) -> Weights:

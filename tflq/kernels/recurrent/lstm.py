@@ -161,7 +161,7 @@ class Cell:
         return quantize_rows(source, self.asymmetric) if self.quantized else source
 
     def _state(self, hidden: Array) -> Array | Rows | None:
-        """The same for the hidden state, whose float product is never left out."""
+        """Operand of the products with the hidden state: quantized rows in hybrid cells, else floats; never None."""
         return self._left(hidden) if self.quantized else np.ascontiguousarray(hidden)
 
     def _finish(self, gate: Gate, total: Array, memory: Array) -> Array:

@@ -161,15 +161,15 @@ def _peepholes(node: Node, sizes: Sizes, scales: dict[int, np.float32], cell_log
         return {}
     if sizes.outputs > sizes.cells:
         raise UndefinedResultError("VectorBatchVectorCwiseProductAccumulate", "reads beyond the peephole weights")
-    found = {}
+    peepholes = {}
     for gate in sizes.gates:
         position = SINGLE.peephole(gate)
         if position is None:
             continue
         weights = node.input(position)
         real = np.float32(2.0**cell_log2 * float(weights.scale) / float(scales[gate]))
-        found[gate] = Peephole(node.constant(position), quantize_multiplier(float(real)))
-    return found
+        peepholes[gate] = Peephole(node.constant(position), quantize_multiplier(float(real)))
+    return peepholes
 
 
 def _layer_norm(node: Node, gate: int) -> LayerNorm:

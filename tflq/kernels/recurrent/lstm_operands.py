@@ -129,15 +129,15 @@ def _check_presence(node: Node, roles: Roles, sizes: Sizes) -> None:
 
 def _check_shapes(node: Node, roles: Roles, sizes: Sizes, diagonal: bool) -> None:
     cells, outputs = sizes.cells, sizes.outputs
-    wanted: dict[int, tuple[Shape, ...]] = {}
+    allowed: dict[int, tuple[Shape, ...]] = {}
     for position in (*roles.peepholes, *roles.biases, *(roles.norms if sizes.normalised else ())):
-        wanted[position] = ((cells,),)
+        allowed[position] = ((cells,),)
     for position in roles.inputs:
-        wanted[position] = ((cells, sizes.inputs),)
+        allowed[position] = ((cells, sizes.inputs),)
     for position in roles.recurrent:
-        wanted[position] = ((cells, outputs), (cells,)) if diagonal else ((cells, outputs),)
-    wanted |= {roles.projection: ((outputs, cells),), roles.projection_bias: ((outputs,),)}
-    for position, shapes in wanted.items():
+        allowed[position] = ((cells, outputs), (cells,)) if diagonal else ((cells, outputs),)
+    allowed |= {roles.projection: ((outputs, cells),), roles.projection_bias: ((outputs,),)}
+    for position, shapes in allowed.items():
         operand = node.optional(position)
         if operand is not None:
             node.check(operand.shape in shapes, "shape", operand, expected=list(shapes[0]), got=list(operand.shape))
@@ -145,12 +145,12 @@ def _check_shapes(node: Node, roles: Roles, sizes: Sizes, diagonal: bool) -> Non
 
 def _check_types(node: Node, roles: Roles) -> None:
     """Weights are of one type; a recurrent diagonal is float32."""
-    wanted = node.input(roles.inputs[OUTPUT]).type
+    weight_type = node.input(roles.inputs[OUTPUT]).type
     for position in (*roles.inputs, *roles.recurrent, roles.projection, *roles.auxiliary):
         operand = node.optional(position)
         if operand is None:
             continue
-        type_ = TensorType.FLOAT32 if position in roles.recurrent and is_diagonal(operand) else wanted
+        type_ = TensorType.FLOAT32 if position in roles.recurrent and is_diagonal(operand) else weight_type
         node.check(operand.type == type_, "type", operand, expected=type_.label, got=operand.type.label)
 
 

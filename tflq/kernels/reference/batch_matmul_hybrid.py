@@ -49,9 +49,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = node.input(0), node.input(1)
     leading = folded(x.shape, y.shape, adjoint[0])
     asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
-    made, read = leading[1][1] * leading[1][2], sum(max(n - 1, 0) for n in leading[1]) + 1
-    if asymmetric and read > made > 0:
-        raise UndefinedResultError(node.op, f"sums of {read} matrices are read and {made} made")
+    computed, read = leading[1][1] * leading[1][2], sum(max(n - 1, 0) for n in leading[1]) + 1
+    if asymmetric and read > computed > 0:
+        raise UndefinedResultError(node.op, f"sums of {read} matrices are read and {computed} made")
     data = OpData(
         shape=shape,
         adjoint=adjoint,
@@ -89,9 +89,11 @@ def evaluate(data: OpData, session: Session, x: Array, y: Array) -> Array:
     if data.asymmetric:
         if data not in session.memory:
             session.memory[data] = row_sums(right.reshape(-1, length)).reshape(-1, columns)
-        made = session.memory[data][summed_indices(lead, lead_y)]
+        sums_of_rows = session.memory[data][summed_indices(lead, lead_y)]
         zero = rows.zero_point[at].astype(np.float32)
-        totals = floats_to_int32(totals - made.astype(np.float32)[..., None, :] * zero[..., None]).astype(np.float32)
+        totals = floats_to_int32(totals - sums_of_rows.astype(np.float32)[..., None, :] * zero[..., None]).astype(
+            np.float32
+        )
     scale = rows.scale[at][..., None] * data.scale
     return np.asarray(totals * scale + np.float32(0)).reshape(data.shape)
 

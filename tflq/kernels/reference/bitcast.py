@@ -32,15 +32,15 @@ class OpData:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Joined elements must fill the wider one exactly."""
     x, y = node.input(0), node.outputs[0]
-    given, wanted = CARRIER[x.type], CARRIER[y.type]
+    source, target = CARRIER[x.type], CARRIER[y.type]
     shape = x.shape
-    if given.itemsize > wanted.itemsize:
-        shape = (*x.shape, given.itemsize // wanted.itemsize)
-    elif given.itemsize < wanted.itemsize:
-        ratio = wanted.itemsize // given.itemsize
+    if source.itemsize > target.itemsize:
+        shape = (*x.shape, source.itemsize // target.itemsize)
+    elif source.itemsize < target.itemsize:
+        ratio = target.itemsize // source.itemsize
         node.check(x.shape[-1:] == (ratio,), "last dimension", x, expected=ratio, got=list(x.shape[-1:]))
         shape = x.shape[:-1]
-    return Prepared((shape,), OpData(wanted, shape), eval_bitcast)
+    return Prepared((shape,), OpData(target, shape), eval_bitcast)
 
 
 def eval_bitcast(data: OpData, x: Array) -> Array:

@@ -20,8 +20,8 @@ from tflq.numerics.arithmetic import Arithmetic
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Refuse boundaries that fall."""
-    given = node.options["boundaries"]
-    boundaries = np.asarray(() if given is None or isinstance(given, int) else given, np.float32)
+    option = node.options["boundaries"]
+    boundaries = np.asarray(() if option is None or isinstance(option, int) else option, np.float32)
     if np.isnan(boundaries).any():
         raise UndefinedResultError(node.op, "a boundary is NaN")
     node.check(bool((boundaries[1:] >= boundaries[:-1]).all()), "boundaries", expected="sorted", got=boundaries)

@@ -51,14 +51,14 @@ def evaluate(data: OpData, x: Array) -> Array:
         return to_bfloat16(single) if data.target == TensorType.BFLOAT16 else single.astype(np.float16)
     if data.target in NARROW:
         low, high = NARROW[data.target]
-        held = np.where(value < high, value, np.float32(high))  # NaN counts as the largest
-        return np.where(held > low, held, np.float32(low)).astype(CARRIER[data.target])
+        capped = np.where(value < high, value, np.float32(high))  # NaN counts as the largest
+        return np.where(capped > low, capped, np.float32(low)).astype(CARRIER[data.target])
     dtype = CARRIER[data.target]
     return saturating_integer(value, dtype) if value.dtype.kind == "f" and dtype.kind in "iu" else value.astype(dtype)
 
 
 def _plain(source: TensorType, x: Array) -> Array:
-    """As NumPy's own numbers: bfloat16 and float16 as float32, complex without its imaginary part."""
+    """Return `x` in a type that NumPy computes with: 16-bit floats as float32, complex without its imaginary part."""
     if source == TensorType.BFLOAT16:
         return from_bfloat16(x)
     if source == TensorType.FLOAT16:

@@ -34,8 +34,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Source: Conv3D. Rounding: product and sum apart, one float32 sum over kd, ky, kx, c, then the bias."""
     out = np.empty(data.shape, np.float32)
-    given = np.zeros(w.shape[4], np.float32) if bias is None else bias.reshape(-1)
-    convolve_3d(np.ascontiguousarray(x), np.ascontiguousarray(w), given, data.window, *data.clamp, out)
+    biases = np.zeros(w.shape[4], np.float32) if bias is None else bias.reshape(-1)
+    convolve_3d(np.ascontiguousarray(x), np.ascontiguousarray(w), biases, data.window, *data.clamp, out)
     return out
 
 

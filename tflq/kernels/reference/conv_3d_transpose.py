@@ -40,9 +40,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def evaluate(data: OpData, _: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Source: Conv3DTranspose. Rounding: product and sum apart, float32 sums in x's order, then the bias."""
     out = np.empty(data.shape, np.float32)
-    given = np.zeros(w.shape[3], np.float32) if bias is None else bias.reshape(-1)
+    biases = np.zeros(w.shape[3], np.float32) if bias is None else bias.reshape(-1)
     filters = np.ascontiguousarray(w.swapaxes(3, 4))
-    convolve_3d_transposed(np.ascontiguousarray(x), filters, given, data.window, *data.clamp, out)
+    convolve_3d_transposed(np.ascontiguousarray(x), filters, biases, data.window, *data.clamp, out)
     return out
 
 

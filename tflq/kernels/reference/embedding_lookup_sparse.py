@@ -57,8 +57,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     kept = integers(node, 2)[:-1]
     require_size(node, node.outputs[0], kept)
     strides = np.array([prod(kept[i + 1 :]) for i in range(len(kept))], np.int64)
-    made = kept + table.shape[1:]
-    return Prepared((made,), OpData(int(node.options["combiner"]), prod(kept), strides, made), eval_sparse)
+    output_shape = kept + table.shape[1:]
+    return Prepared(
+        (output_shape,), OpData(int(node.options["combiner"]), prod(kept), strides, output_shape), eval_sparse
+    )
 
 
 def eval_sparse(data: OpData, ids: Array, indices: Array, _: Array, weights: Array, table: Array) -> Array:

@@ -51,9 +51,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def evaluate(data: OpData, x: Array) -> Array:
     """Source: FakeQuantizeArray. Rounding: half away from zero; every step in float32. NaN gives the low end."""
     low, high = data.clamp
-    held = np.where(low < x, x, low)
-    held = np.where(held < high, held, high)
-    return np.asarray(nearest_half_away((held - low) * data.inverse) * data.scale + low)
+    clamped = np.where(low < x, x, low)
+    clamped = np.where(clamped < high, clamped, high)
+    return np.asarray(nearest_half_away((clamped - low) * data.inverse) * data.scale + low)
 
 
 KERNELS = (Kernel("FAKE_QUANT", "float32 -> float32", prepare, (1, 2)),)

@@ -54,7 +54,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def prepare_with(
     node: Node, matrix_of: Callable[[Array, np.float32 | Array], ByteMatrix], quantize: Callable[[Array, bool], Rows]
 ) -> Prepared:
-    """The same with another matrix or other quantized rows."""
+    """Return a copy with another matrix or other quantized rows."""
     shape = output_shape(node)
     w = node.input(1)
     if w.type in (TensorType.INT4, TensorType.INT2):

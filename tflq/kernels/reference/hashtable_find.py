@@ -38,9 +38,9 @@ def eval_find(types: tuple[object, object], session: Session, handle: Array, key
     if not table.filled:
         raise LookupError("the hash table was not filled")
     missing = default.reshape(-1).tolist()[0]
-    found = np.empty(keys.size, CARRIER[table.value_type])
-    found[:] = [table.entries.get(key, missing) for key in keys.reshape(-1).tolist()]
-    return found.reshape(keys.shape)
+    values = np.empty(keys.size, CARRIER[table.value_type])
+    values[:] = [table.entries.get(key, missing) for key in keys.reshape(-1).tolist()]
+    return values.reshape(keys.shape)
 
 
 KERNELS = (

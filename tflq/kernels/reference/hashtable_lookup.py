@@ -39,10 +39,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_lookup(data: None, lookup: Array, keys: Array, values: Array) -> tuple[Array, Array]:
     """Source: hashtable_lookup.cc Eval."""
     rows = searched(lookup, keys)
-    found = rows >= 0
-    y = values[np.where(found, rows, 0)]
-    y[~found] = b"" if values.dtype == object else 0
-    return y, found.astype(np.uint8)
+    hits = rows >= 0
+    y = values[np.where(hits, rows, 0)]
+    y[~hits] = b"" if values.dtype == object else 0
+    return y, hits.astype(np.uint8)
 
 
 def searched(lookup: Array, keys: Array) -> Array:

@@ -40,7 +40,7 @@ def requested_shape(node: Node) -> Shape:
     return () if shape == (0,) else shape
 
 
-def resolve(node: Node, given: Shape, requested: Shape) -> Shape:
+def resolve(node: Node, shape: Shape, requested: Shape) -> Shape:
     """`requested` with its -1, if any, replaced by what the elements of `given` leave over.
 
     Zero dimensions on both sides are left out of the division, as long as both sides have one.
@@ -52,10 +52,10 @@ def resolve(node: Node, given: Shape, requested: Shape) -> Shape:
     stretched = requested.index(-1)
     rest = requested[:stretched] + requested[stretched + 1 :]
     require_size(node, node.outputs[0], rest)
-    if prod(given) == 0 and prod(rest) != 0:
+    if prod(shape) == 0 and prod(rest) != 0:
         left = 0
     else:
-        left = prod(d for d in given if d) // prod(d for d in rest if d)
+        left = prod(d for d in shape if d) // prod(d for d in rest if d)
     return (*requested[:stretched], left, *requested[stretched + 1 :])
 
 

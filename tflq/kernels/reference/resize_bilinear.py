@@ -77,10 +77,10 @@ def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((data.shape,), data, eval_integer)
 
 
-def float_taps(size: int, wanted: int, align: bool, half: bool) -> Taps:
+def float_taps(size: int, new_size: int, align: bool, half: bool) -> Taps:
     """Source: ComputeInterpolationValues. Left of the first pixel, it is taken twice, with weights that make 1."""
-    steps, one_half = np.arange(wanted, dtype=np.float32), np.float32(0.5)
-    scale = ratio(size, wanted, align)
+    steps, one_half = np.arange(new_size, dtype=np.float32), np.float32(0.5)
+    scale = ratio(size, new_size, align)
     position = (steps + one_half) * scale - one_half if half else steps * scale
     lower = np.maximum(np.floor(position).astype(np.int64), 0)
     upper = np.minimum(np.ceil(position).astype(np.int64), size - 1)
@@ -88,11 +88,11 @@ def float_taps(size: int, wanted: int, align: bool, half: bool) -> Taps:
     return Taps(lower, upper, np.float32(1) - part, part)
 
 
-def integer_taps(size: int, wanted: int, align: bool, half: bool) -> Taps:
+def integer_taps(size: int, new_size: int, align: bool, half: bool) -> Taps:
     """Source: ComputeInterpolationValuesInteger. The ratio is rounded half up; divisions of positions truncate."""
-    inner, outer = (size - 1, wanted - 1) if align and wanted > 1 else (size, wanted)
+    inner, outer = (size - 1, new_size - 1) if align and new_size > 1 else (size, new_size)
     scale = (ONE * inner + outer // 2) // outer
-    position = np.arange(wanted, dtype=np.int64) * scale
+    position = np.arange(new_size, dtype=np.int64) * scale
     if half:
         position += scale // 2 - ONE // 2
     lower = np.maximum(truncating_divide(position, ONE), 0)

@@ -35,12 +35,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), (rows, columns), eval_nearest)
 
 
-def nearest(size: int, wanted: int, align: bool, half: bool) -> Array:
+def nearest(size: int, new_size: int, align: bool, half: bool) -> Array:
     """The input position of every output position, computed in float32.
 
     Rounding: half away from zero with align_corners, else down.
     """
-    real = (np.arange(wanted, dtype=np.float32) + np.float32(0.5 if half else 0)) * ratio(size, wanted, align)
+    real = (np.arange(new_size, dtype=np.float32) + np.float32(0.5 if half else 0)) * ratio(size, new_size, align)
     positions = [int(round_half_away(float(r))) for r in real] if align else np.floor(real).astype(np.int64)
     positions = np.minimum(np.asarray(positions, np.int64), size - 1)
     return np.maximum(positions, 0) if half and size else positions

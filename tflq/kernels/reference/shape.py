@@ -20,8 +20,8 @@ from tflq.numerics.arithmetic import Arithmetic
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The answer is known as soon as the shape is."""
     x, y = node.input(0), node.outputs[0]
-    given = int(node.options["out_type"])
-    node.check(given == y.type, "out_type", y, expected=int(y.type), got=given)
+    out_type = int(node.options["out_type"])
+    node.check(out_type == y.type, "out_type", y, expected=int(y.type), got=out_type)
     sizes = np.array(x.shape, np.dtype(y.type.label))
     sizes.setflags(write=False)
     return Prepared((sizes.shape,), sizes, eval_shape)

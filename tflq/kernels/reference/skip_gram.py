@@ -43,9 +43,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_skip_gram(data: OpData, x: Array) -> Array:
     """Sequences in the order in which the recursion finds them."""
     words = words_of(x.flat[0])
-    found = grams(data, len(words)) if 0 <= data.size <= len(words) else []
-    y = np.empty(len(found), object)
-    y[:] = [b" ".join(words[i] for i in gram) for gram in found]
+    indices = grams(data, len(words)) if 0 <= data.size <= len(words) else []
+    y = np.empty(len(indices), object)
+    y[:] = [b" ".join(words[i] for i in gram) for gram in indices]
     return y
 
 
@@ -63,7 +63,7 @@ def words_of(text: bytes) -> list[bytes]:
 def grams(data: OpData, count: int) -> list[tuple[int, ...]]:
     """Positions of the words of each sequence, out of `count` words."""
     stack, depth = [0] * data.size, 1
-    found: list[tuple[int, ...]] = []
+    indices: list[tuple[int, ...]] = []
     while depth >= 0:
         if _goes_deeper(data, stack, depth, count):
             stack[depth] += 1
@@ -72,9 +72,9 @@ def grams(data: OpData, count: int) -> list[tuple[int, ...]]:
                 stack[depth] = stack[depth - 1]
         else:
             if 0 < depth <= data.size and (data.shorter_too or depth == data.size):
-                found.append(tuple(stack[:depth]))
+                indices.append(tuple(stack[:depth]))
             depth -= 1
-    return found
+    return indices
 
 
 def _goes_deeper(data: OpData, stack: list[int], depth: int, count: int) -> bool:

@@ -32,8 +32,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         node.check(operand.shape == (rank,), "shape", operand, expected=[rank], got=list(operand.shape))
     starts = integers(node, 1)
     sizes = [
-        wanted if wanted != -1 else extent - start
-        for extent, start, wanted in zip(x.shape, starts, integers(node, 2), strict=True)
+        requested if requested != -1 else extent - start
+        for extent, start, requested in zip(x.shape, starts, integers(node, 2), strict=True)
     ]
     for axis, (extent, start, count) in enumerate(zip(x.shape, starts, sizes, strict=True)):
         inside = start >= 0 and count >= 0 and start + count <= extent

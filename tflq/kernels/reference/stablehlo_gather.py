@@ -41,15 +41,15 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, starts, y = node.input(0), node.input(1), node.outputs[0]
     require_same_type(node, x, y)
     names = ("offset_dims", "collapsed_slice_dims", "start_index_map", "slice_sizes")
-    given, collapsed, mapped, sizes = (integers_option(node, name) for name in names)
+    offset_dims, collapsed, mapped, sizes = (integers_option(node, name) for name in names)
     rank, vector = len(y.shape), int(node.options["index_vector_dim"])
     node.check(len(sizes) == len(x.shape), "length of slice_sizes", expected=len(x.shape), got=len(sizes))
-    offsets = tuple(d for d in range(rank) if d in given)
-    batch = tuple(d for d in range(rank) if d not in given)
+    offsets = tuple(d for d in range(rank) if d in offset_dims)
+    batch = tuple(d for d in range(rank) if d not in offset_dims)
     kept = tuple(d for d in range(len(sizes)) if d not in collapsed)
     fits = (
         0 <= vector < len(starts.shape)
-        and len(offsets) == len(given) == len(kept)
+        and len(offsets) == len(offset_dims) == len(kept)
         and len(batch) == len(starts.shape) - 1
         and len(mapped) == starts.shape[vector]
         and all(0 <= d < len(sizes) for d in mapped)

@@ -54,13 +54,13 @@ def evaluate(data: OpData, state: Array) -> tuple[Array, Array]:
     parts = [_low(counters), _high(counters)]
     key = int(state[0])
     if data.is_threefry:
-        made = threefry.rounds((key & 0xFFFFFFFF, key >> 32), np.stack(parts, axis=-1).astype(np.uint32))
+        bits = threefry.rounds((key & 0xFFFFFFFF, key >> 32), np.stack(parts, axis=-1).astype(np.uint32))
     else:
         upper = np.broadcast_to(state[2] if len(state) == 3 else state[0], counters.shape)
-        made = philox.rounds(key, np.stack([*parts, _low(upper), _high(upper)], axis=-1))
+        bits = philox.rounds(key, np.stack([*parts, _low(upper), _high(upper)], axis=-1))
     new = state.copy()
     new[1] = new[1] + np.uint64(calls)
-    return new, made.reshape(-1)[:words].copy().view(data.dtype).reshape(data.shape)
+    return new, bits.reshape(-1)[:words].copy().view(data.dtype).reshape(data.shape)
 
 
 def _low(values: Array) -> Array:

@@ -72,10 +72,10 @@ class FloatData:
 def shapes(node: Node) -> tuple[Window, Shape]:
     """Window of the convolution that is transposed and shape of the output, checked."""
     check_operands(node)
-    wanted, w, x = node.input(0), node.input(1), node.input(2)
+    target, w, x = node.input(0), node.input(1), node.input(2)
     shape = tuple(int(n) for n in node.constant(0))
     fits = len(shape) == 4 and shape[0] == x.shape[0] and shape[3] == w.shape[0] and min(shape[1:3], default=0) > 0
-    node.check(fits, "output shape", wanted, expected=f"({x.shape[0]}, OH, OW, {w.shape[0]})", got=shape)
+    node.check(fits, "output shape", target, expected=f"({x.shape[0]}, OH, OW, {w.shape[0]})", got=shape)
     at = window(node, shape, (w.shape[1], w.shape[2]))
     node.check((at.out_h, at.out_w) == x.shape[1:3], "image size", x, expected=(at.out_h, at.out_w), got=x.shape[1:3])
     return at, shape
@@ -83,8 +83,8 @@ def shapes(node: Node) -> tuple[Window, Shape]:
 
 def check_operands(node: Node) -> None:
     """Refuse operands whose shapes do not go together, and steps out of range."""
-    wanted, w, x = node.input(0), node.input(1), node.input(2)
-    node.check(len(wanted.shape) == 1, "rank", wanted, expected=1, got=len(wanted.shape))
+    output_shape, w, x = node.input(0), node.input(1), node.input(2)
+    node.check(len(output_shape.shape) == 1, "rank", output_shape, expected=1, got=len(output_shape.shape))
     for operand in (x, w):
         node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))
     node.check(min(x.shape[1:]) > 0, "empty image", x, got=x.shape)
@@ -126,8 +126,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
     scratch = prod(shape[1:]) * accumulator.itemsize  # sums of one image
     if w.value is None or (bias is not None and bias.value is None):
         return Prepared((shape,), data, eval_variable, scratch=scratch)
-    made = replace(data, spread=contraction(data, w.value))
-    return Prepared((shape,), made, eval_quantized, scratch=scratch)
+    bound = replace(data, spread=contraction(data, w.value))
+    return Prepared((shape,), bound, eval_quantized, scratch=scratch)
 
 
 def contraction(data: OpData, w: Array) -> Contraction:
@@ -136,7 +136,7 @@ def contraction(data: OpData, w: Array) -> Contraction:
     return Contraction.of(codes.transpose(3, 1, 2, 0).reshape(w.shape[3], -1), data.span)
 
 
-def eval_quantized(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+def eval_quantized(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Source: TransposeConv. Padding: what falls outside is dropped. Overflow: the accumulator wraps."""
     spread, at, channels = data.spread, data.window, data.shape[3]
     assert spread is not None  # bound by prepare or by eval_variable
@@ -184,10 +184,10 @@ def scatter(parts: Array, first_pixel: Int, window: Window, sums: Array) -> None
                     sums[y, column, c] += np.int64(parts[i, at + c])
 
 
-def eval_variable(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+def eval_variable(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Weights or bias that another operator computed: bound now, then as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
-    return eval_quantized(replace(data, spread=contraction(data, w), output=target), wanted, w, x)
+    return eval_quantized(replace(data, spread=contraction(data, w), output=target), output_shape, w, x)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
@@ -196,7 +196,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic, geometry: Geometry = shape
     return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
 
-def eval_float(data: FloatData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+def eval_float(data: FloatData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Source: TransposeConv (float). Rounding: product and sum apart, over y, x, c of the input in order, bias last."""
     out = np.empty(data.shape, np.float32)
     weights = np.array(w.transpose(1, 2, 3, 0), order="C")

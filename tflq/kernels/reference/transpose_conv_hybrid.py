@@ -63,7 +63,7 @@ def scales(node: Node, w: Operand, channels: int) -> Array:
     return np.full(channels, w.scale, np.float32)
 
 
-def evaluate(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+def evaluate(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Source: HybridTransposeConv. Rounding: every product to float32, times both scales in turn, added in order."""
     codes, image_scales = centred_images(x)
     out = np.zeros(data.shape, np.float32)

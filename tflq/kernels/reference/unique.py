@@ -26,8 +26,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, (values, index) = node.input(0), node.outputs
     require_same_type(node, x, values)
     require_rank(node, x, 1)
-    given = int(node.options["idx_out_type"])
-    node.check(given == index.type, "idx_out_type", index, expected=int(index.type), got=given)
+    index_type = int(node.options["idx_out_type"])
+    node.check(index_type == index.type, "idx_out_type", index, expected=int(index.type), got=index_type)
     return Prepared((None, x.shape), np.dtype(index.type.label), eval_unique)
 
 

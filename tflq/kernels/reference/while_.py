@@ -62,12 +62,14 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def _fixed(node: Node, body: Callee) -> tuple[tuple[Shape, Shape], ...]:
     pairs = []
-    for operand, made in zip(body.inputs, body.shapes, strict=True):
-        given = operand.shape
-        if made is None or (given != made and sum(given[:1]) + sum(made[:1]) != 1):
+    for operand, computed in zip(body.inputs, body.shapes, strict=True):
+        declared = operand.shape
+        if computed is None or (declared != computed and sum(declared[:1]) + sum(computed[:1]) != 1):
             return ()
-        node.check(np.prod(given) == np.prod(made), "number of elements", operand, expected=given, got=made)
-        pairs.append((given, made))
+        node.check(
+            np.prod(declared) == np.prod(computed), "number of elements", operand, expected=declared, got=computed
+        )
+        pairs.append((declared, computed))
     return tuple(pairs)
 
 
@@ -96,11 +98,11 @@ def _holds(condition: Array) -> bool:
     return bool(condition.flat[0])
 
 
-def _copied_in_turn(data: OpData, carried: tuple[Array, ...], made: tuple[Array, ...]) -> tuple[Array, ...]:
+def _copied_in_turn(data: OpData, carried: tuple[Array, ...], results: tuple[Array, ...]) -> tuple[Array, ...]:
     """The loop's values after the body: an output that is an input has what lies there when its turn comes."""
-    result = list(made)
+    result = list(results)
     for i, source in enumerate(data.forwarded):
-        if source >= 0 and carried[source].shape != made[source].shape:
+        if source >= 0 and carried[source].shape != results[source].shape:
             raise UndefinedResultError("while", f"output {i} is an input whose memory is given back before it is read")
         if 0 <= source < i:
             result[i] = result[source]
