@@ -27,6 +27,7 @@ SEEDS = 6
 #: Words of verbs that read a model, and what they write.
 VERBS = {
     "inspect": "inspect {model}",
+    "inspect drawn": "inspect {model} --html {out} -f",
     "inspect one": "inspect {model} --op 0",
     "inspect overflow": "inspect {model} --overflow",
     "lint": "lint {model} --target tflm --fix {out} -f",
@@ -36,6 +37,7 @@ VERBS = {
     "diff": "diff {base} {model}",
     "extract": "extract {model} 0..1 -o {out} -f",
     "verify": "verify {model} --golden {golden} --junit {out} -f",
+    "verify drawn": "verify {model} --golden {golden} --html {out} -f",
     "explain": "explain {model} --dump {golden} --html {out} -f",
     "element": "explain {model} --element 0,0,0,0 --op 0",
     "fit": "fit {model} --dump {golden}",

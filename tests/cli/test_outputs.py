@@ -21,6 +21,8 @@ OUTPUTS = {
     "extract": ("{model}", "0", "-o"),
     "lint": ("{model}", "--fix"),
     "verify": ("{model}", "--golden", "{golden}", "--junit"),
+    "inspect": ("{model}", "--html"),
+    "verify --html": ("{model}", "--golden", "{golden}", "--html"),
     "explain --html": ("{model}", "--dump", "{golden}", "--html"),
     "explain --discriminate": ("{model}", "--dump", "{golden}", "--discriminate"),
     "compare": ("{model}", "{model}", "--data", "{golden}", "--html"),

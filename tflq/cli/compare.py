@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import json_option, python_option, scaling_options
+from tflq.cli.options import html_option, json_option, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.sources import float_subject
 
@@ -29,7 +29,7 @@ from tflq.cli.sources import float_subject
 @scaling_options
 @python_option
 @click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
-@click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@html_option
 @force_option
 @json_option
 def compare_command(
@@ -62,8 +62,9 @@ def compare_command(
     found = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
     if html is not None:
         from tflq.report.compare.page import compare_page
+        from tflq.report.graph.standard import view_of
 
-        write_text(html, compare_page(first.facts, second.facts, found))
+        write_text(html, compare_page(view_of(first.model), first.facts, second.facts, found))
     if as_json:
         say_document(compare_document(first.facts, second.facts, found))
     else:

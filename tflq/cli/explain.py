@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_arrays, write_text
-from tflq.cli.options import DUMP_HELP, json_option, model_argument, profile_option, sample_option
+from tflq.cli.options import DUMP_HELP, html_option, json_option, model_argument, profile_option, sample_option
 from tflq.cli.output import say, say_document
 
 
@@ -37,7 +37,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
     type=click.Path(),
     help="Search inputs that tell the causes that fit apart, and write them as an .npz.",
 )
-@click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@html_option
 @force_option
 @profile_option
 @json_option
@@ -85,8 +85,9 @@ def explain_command(
         found = _discriminated(target, samples, found, by_name(profile), discriminate)
     if html is not None:
         from tflq.report.explain.page import explain_page
+        from tflq.report.graph.standard import view_of
 
-        write_text(html, explain_page(model, dump, found, inputs))
+        write_text(html, explain_page(view_of(model, profile), model, dump, found, inputs))
     if as_json:
         say_document(explain_document(model, dump, found, inputs))
     else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import json_option, model_argument, profile_option
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import html_option, json_option, model_argument, profile_option
 from tflq.cli.output import say, say_document
 
 
@@ -15,22 +16,40 @@ from tflq.cli.output import say, say_document
 @click.option("--op", type=int, metavar="N", help="Everything about operator N.")
 @click.option("--overflow", is_flag=True, help="How large accumulators can become, by weights and range of input.")
 @click.option("--accumulator-bits", metavar="N", type=click.IntRange(1, 64), help="Their width. [default: 32]")
+@html_option
+@force_option
 @json_option
 def inspect_command(
-    model: str, profile: str, op: int | None, overflow: bool, accumulator_bits: int | None, as_json: bool
+    model: str,
+    profile: str,
+    op: int | None,
+    overflow: bool,
+    accumulator_bits: int | None,
+    html: str | None,
+    force: bool,
+    as_json: bool,
 ) -> int:
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
     Nothing is run. An operator that the profile does not support is listed with the reason.
     """
     if overflow or accumulator_bits is not None:
+        if html is not None:
+            raise click.UsageError("--html draws the operators; --overflow has no page")
         return _show_overflow(model, profile, accumulator_bits or 32, as_json)
     from tflq.errors import UnknownNameError
     from tflq.inspection.operators import inspect
 
+    check_files([html], [model], force=force)
     found = inspect(model, profile)
     if op is not None and not 0 <= op < len(found.operators):
         raise UnknownNameError("operator", op, (f"0 to {len(found.operators) - 1}",))
+    if html is not None:
+        from tflq.api.subject import subject
+        from tflq.report.graph.standard import ModelView
+        from tflq.report.inspect.page import inspect_page
+
+        write_text(html, inspect_page(ModelView(subject(model).model, found), op))
     if as_json:
         from tflq.report.inspect.document import inspect_document
 

@@ -30,6 +30,9 @@ def json_option(function: F) -> F:
     )
 
 
+html_option = click.option(
+    "--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network."
+)
 DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer."
 dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
 dump_inputs_option = click.option(

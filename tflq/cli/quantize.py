@@ -9,7 +9,7 @@ import click
 
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import json_option, model_argument, python_option, scaling_options
+from tflq.cli.options import html_option, json_option, model_argument, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.sources import float_subject
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @click.option("--sensitivity", is_flag=True, help="Also tell what each operator costs alone.")
 @scaling_options
 @python_option
-@click.option("--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network.")
+@html_option
 @json_option
 def quantize_command(
     model: str,
@@ -92,9 +92,10 @@ def quantize_command(
     made = subject(result.save(output)).facts
     making = Making(source.facts, replace(made, path=output), calibration, scaling, result)
     if html is not None:
+        from tflq.report.graph.standard import view_of
         from tflq.report.quantize.page import quantize_page
 
-        write_text(html, quantize_page(making))
+        write_text(html, quantize_page(view_of(source.model), making))
     if as_json:
         from tflq.report.quantize.document import quantize_document
 

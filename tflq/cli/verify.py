@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import input_options, json_option, model_argument, profile_option, python_option
+from tflq.cli.options import html_option, input_options, json_option, model_argument, profile_option, python_option
 from tflq.cli.output import say, say_document
 
 
@@ -22,6 +22,7 @@ from tflq.cli.output import say, say_document
 @python_option
 @click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+@html_option
 @force_option
 @json_option
 def verify_command(
@@ -36,6 +37,7 @@ def verify_command(
     python: str | None,
     all_operators: bool,
     junit: str | None,
+    html: str | None,
     force: bool,
     as_json: bool,
 ) -> int:
@@ -59,7 +61,7 @@ def verify_command(
         raise OptionError(
             "a golden file brings its own inputs and needs no runtime: give neither --inputs nor --python"
         )
-    check_files([junit], [model, golden, inputs], force=force)
+    check_files([junit, html], [model, golden, inputs], force=force)
     with progress_bar() as progress:
         report = verify(
             model,
@@ -76,6 +78,11 @@ def verify_command(
         from tflq.report.verify.junit import junit as junit_text
 
         write_text(junit, junit_text(report))
+    if html is not None:
+        from tflq.report.graph.standard import view_of
+        from tflq.report.verify.page import verify_page
+
+        write_text(html, verify_page(view_of(model, profile), report))
     if as_json:
         from tflq.report.verify.document import verify_document
 

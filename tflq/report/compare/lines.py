@@ -9,16 +9,13 @@ from shlex import quote
 from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.comparison import DAMAGED, Agreement, Comparison, Fidelity
 from tflq.report.layout import Line, table
+from tflq.report.names import short_name
 
 COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("largest error", ">"), ("mean error", ">"), ("tensor", "<"))
 
 
 #: Tensors that are listed where not all are asked for, and flips.
 WORST, FLIPS = 10, 5
-
-
-#: Characters of a tensor's name.
-NAME = 48
 
 
 def compare_lines(
@@ -121,12 +118,6 @@ def where_texts(found: Comparison) -> Iterator[str]:
 def tensor_text(tensor: Fidelity) -> str:
     """A tensor by its operator, with its ratio."""
     return f"operator {tensor.index} {tensor.op}, {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
-
-
-def short_name(name: str) -> str:
-    """The first of the names that converters join, and only its end where it is long."""
-    first, joined, _ = name.partition(";")
-    return ("…" + first[-NAME:] if len(first) > NAME else first) + (";…" if joined else "")
 
 
 def worst(found: Comparison, count: int) -> list[Fidelity]:

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-import tflq
+from markupsafe import Markup
+
 from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.comparison import Comparison
-from tflq.report.compare.lines import next_step
-from tflq.report.html.fidelity import fidelity
-from tflq.report.html.page import rendered
+from tflq.report.compare.lines import next_step, quality_text
+from tflq.report.graph.panels import by_operator
+from tflq.report.graph.standard import ModelView, graph_section
+from tflq.report.html.fidelity import (
+    fidelity_colourings,
+    fidelity_panels,
+    outputs_section,
+    quality_style,
+    tensors_section,
+)
+from tflq.report.html.page import page
+from tflq.report.html.parts import code, next_section, together
 
 
-def compare_page(first: ModelFacts, second: ModelFacts, found: Comparison) -> str:
-    """The page, whole: nothing has to be loaded to show it."""
-    return rendered(
-        "compare.html",
-        version=tflq.__version__,
-        first=first,
-        second=second,
-        found=fidelity(found),
-        next=next_step(first.path, second.path, found),
+def compare_page(view: ModelView, first: ModelFacts, second: ModelFacts, found: Comparison) -> str:
+    """The page of a comparison of `second` with `first`; `view` is of the first."""
+    command = next_step(first.path, second.path, found)
+    focus = found.first or found.worst
+    return page(
+        "compare",
+        Markup('<span class="{}">{}</span>').format(quality_style(found), quality_text(found)),
+        outputs_section(found),
+        graph_section(
+            view,
+            fidelity_colourings(found),
+            by_operator(fidelity_panels(found)),
+            None if focus is None or focus.index < 0 else focus.index,
+        ),
+        tensors_section(found),
+        next_section([command] if command else []),
+        title=f"{quality_text(found)}: {second.path}",
+        facts=[
+            together(code(second.path), f"({second.size:,} bytes) against", code(first.path), f"({first.size:,} bytes)")
+        ],
     )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from markupsafe import Markup
 
-import tflq
 from tflq.diagnosis.amplification import Amplification
-from tflq.diagnosis.explanation import Hypothesis
+from tflq.diagnosis.explanation import Explanation, Hypothesis
 from tflq.diagnosis.findings import Divergence, Findings, Worked
 from tflq.diagnosis.localization import Located
-from tflq.inspection.difference import HISTOGRAM_REACH
 from tflq.report.explain.element_lines import TAP_COLUMNS, element_title, number, side_by_side, tap_row
 from tflq.report.explain.growth_lines import (
     OUTCOME_COLUMNS,
@@ -37,139 +34,234 @@ from tflq.report.explain.lines import (
     partial_ones,
     verdict_text,
 )
-from tflq.report.html.charts import farthest
-from tflq.report.html.page import rendered
+from tflq.report.graph.colouring import Colouring, scale
+from tflq.report.graph.standard import ModelView, graph_section
+from tflq.report.html import parts
+from tflq.report.html.differences import difference_colourings, distance_figure, error_figures
+from tflq.report.html.page import page
+from tflq.report.names import short_name
 
-Array = NDArray[Any]
-
-#: Elements of a row of a heat map of what has no height and width; of more than a square of these.
-_ROW, _LONG_ROW = 16, 64
 #: Taps that a page lists.
 _TAPS = 2000
 
+_OPERATOR_COLUMNS = (
+    ("#", ">"),
+    ("operator", "<"),
+    ("status", "<"),
+    ("differing", ">"),
+    ("largest", ">"),
+    ("not compared because", "<"),
+)
 
-def explain_page(model: str, dump: str, found: Findings, inputs: str | None = None) -> str:
-    """The page, whole: nothing has to be loaded to show it."""
-    e = found.explanation
-    verdict, _, summary = verdict_text(found).partition(" ")
-    return rendered(
-        "explain.html",
-        version=tflq.__version__,
-        model=model,
-        dump=dump,
-        profile=found.profile,
-        mode=found.mode,
-        verdict=verdict,
-        style=STYLES[found.verdict],
-        summary=summary,
-        first="" if found.first is None else f"{found.first.index} {found.first.op}",
-        differences=[] if found.explained is None else list(_differences(found, found.explained)),
-        where=() if e is None else e.places,
-        reach=HISTOGRAM_REACH,
-        map=None if found.divergence is None else _map(found.divergence),
-        cause="" if e is None or found.first is None else cause_text(e),
-        causes=[] if e is None else [_hypothesis(h) for h in e.exact],
-        partial=[] if e is None else [_hypothesis(h) for h in partial_ones(e)],
-        apart=[] if found.discrimination is None else list(discrimination_texts(found.discrimination)),
-        shown=NAMES,
-        itself="" if e is None else f"{e.profile} itself: {e.matching:,} of {e.elements:,}",
-        element=None if found.element is None else _element(found.element, found.sample),
-        next=list(next_steps(model, dump, found, inputs)),
-        growth=None if found.amplification is None else _growth(found.amplification),
-        outcomes=[outcome_row(growth) for growth in found.growths] if len(found.growths) > 1 else [],
-        outcome_title=outcome_title(found.growths, len(found.differing)),
-        outcome_columns=OUTCOME_COLUMNS,
-        operators=[_operator(o) for o in found.operators],
-        unknown=listed(found.unknown),
-        unknown_count=len(found.unknown),
+
+def explain_page(view: ModelView, path: str, dump: str, found: Findings, inputs: str | None = None) -> str:
+    """The page of a dump's findings; `path` and `dump` are where the model and the dump were read."""
+    word, _, summary = verdict_text(found).partition(" ")
+    return page(
+        "explain",
+        summary,
+        _first(found),
+        _cause(found),
+        _element(found.element, found.sample),
+        parts.next_section(next_steps(path, dump, found, inputs)),
+        _graph(view, found),
+        _growth(found),
+        _operators(found),
+        title=f"{word}: {path}",
+        word=word,
+        tone=STYLES[found.verdict],
+        facts=[
+            parts.together(
+                Markup("model"),
+                parts.code(path),
+                Markup(", dump"),
+                parts.code(dump),
+                f", profile {found.profile}, {found.mode}",
+            )
+        ],
     )
 
 
-def _differences(found: Findings, where: Located) -> Iterator[dict[str, Any]]:
+def _first(found: Findings) -> Markup:
+    where = found.explained or found.first
+    if where is None or found.first is None:
+        return Markup("")
+    tensors = {found.divergence.tensor: short_name(found.divergence.name)} if found.divergence is not None else {}
+    figures = [
+        distance_figure(d, f"tensor {tensor} {tensors.get(tensor, '')}".strip(), "dump - profile")
+        for tensor, d in where.differences.items()
+    ]
+    if found.divergence is not None:
+        figures += _maps(found.divergence)
+    return parts.section(
+        "first",
+        f"First divergent operator: {found.first.index} {found.first.op}",
+        *map(parts.paragraph, _difference_texts(found, where)),
+        parts.listing(() if found.explanation is None else found.explanation.places),
+        parts.side_by_side(*figures),
+    )
+
+
+def _difference_texts(found: Findings, where: Located) -> Iterator[str]:
     for tensor, d in where.differences.items():
         text = f"operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
-        if d.first is not None:
-            text += f"; {first_text(d.first, found.sample is not None)}"
-        yield {"text": text, "tensor": tensor, "histogram": d.histogram, "unit": d.unit}
+        yield text + (f"; {first_text(d.first, found.sample is not None)}" if d.first is not None else "")
 
 
-def _hypothesis(h: Hypothesis) -> dict[str, Any]:
-    return {"kind": h.kind, "name": h.name, "evidence": evidence_text(h), "also": h.also}
+def _maps(divergence: Divergence) -> Iterator[Markup]:
+    error = np.nan_to_num(divergence.got.astype(np.float64) - divergence.expected.astype(np.float64))
+    unit = "LSB" if divergence.got.dtype.kind in "iu" else "in the tensor's own units"
+    return error_figures(error, f"tensor {divergence.tensor} {short_name(divergence.name)}", unit)
 
 
-def _map(divergence: Divergence) -> dict[str, Any]:
-    error = divergence.got.astype(np.float64) - divergence.expected.astype(np.float64)
-    values, what = as_map(np.nan_to_num(error))
-    largest = f"{np.abs(values).max(initial=0):,.6g}"
-    return {"tensor": divergence.tensor, "name": divergence.name, "values": values, "what": what, "largest": largest}
+def _cause(found: Findings) -> Markup:
+    e = found.explanation
+    if e is None or found.first is None:
+        return Markup("")
+    return parts.section(
+        "cause",
+        "Cause",
+        parts.paragraph(cause_text(e)),
+        _hypotheses(e.exact),
+        _partial(e),
+        *map(parts.paragraph, () if found.discrimination is None else discrimination_texts(found.discrimination)),
+    )
 
 
-def as_map(error: Array) -> tuple[Array, str]:
-    """Differences as rows and columns, and what a cell is: images show the farthest of all channels and images."""
-    if error.ndim == 4 and max(error.shape[1:3]) > 1:
-        return farthest(np.moveaxis(error, 0, -1).reshape(*error.shape[1:3], -1)), "each cell the farthest channel"
-    flat = error.reshape(-1)
-    if error.ndim > 1 and error.shape[-1] <= 2 * _LONG_ROW and flat.size > error.shape[-1]:
-        return flat.reshape(-1, error.shape[-1]), "a column for each channel"
-    row = _ROW if flat.size <= _ROW**2 else _LONG_ROW
-    return np.pad(flat, (0, -flat.size % row)).reshape(-1, row), f"elements in order, {row} a row"
+def _partial(e: Explanation) -> Markup:
+    ones = partial_ones(e)
+    if not ones:
+        return Markup("")
+    itself = f"Best partial ones; {e.profile} itself: {e.matching:,} of {e.elements:,}:"
+    return parts.together(parts.paragraph(itself), _hypotheses(ones))
 
 
-def _element(worked: Worked, sample: int | None) -> dict[str, Any]:
-    trace = worked.trace
-    return {
-        "title": element_title(worked, sample),
-        "expected": number(trace.expected),
-        "got": "" if worked.got is None else number(worked.got),
-        "profile": trace.profile,
-        "other": "" if worked.other is None else worked.other.profile,
-        "count": f"{len(trace.working.taps):,}",
-        "outside": trace.working.outside,
-        "tap_columns": TAP_COLUMNS,
-        "taps": [tap_row(trace, tap) for tap in trace.working.taps[:_TAPS]],
-        "steps": list(_steps(worked)),
-        "told": trace.is_told,
-    }
+def _hypotheses(found: Sequence[Hypothesis]) -> Markup:
+    return parts.listing(map(_hypothesis, found))
 
 
-def _steps(worked: Worked) -> Iterator[dict[str, Any]]:
-    """Rows of the profile's and the cause's steps, side by side; `parts` marks those whose values differ."""
+def _hypothesis(h: Hypothesis) -> Markup:
+    said = Markup("{}: <strong>{}</strong>, {}").format(
+        parts.text(h.kind), parts.text(h.name), parts.text(evidence_text(h))
+    )
+    if not h.also:
+        return said
+    more = h.also[NAMES:]
+    alike = parts.paragraph(f"the same on these inputs: {'; '.join(h.also[:NAMES])}", "soft")
+    return parts.together(said, alike, parts.details(f"and {len(more)} more", "; ".join(more)) if more else "")
+
+
+def _element(worked: Worked | None, sample: int | None) -> Markup:
+    if worked is None:
+        return Markup("")
+    trace, other = worked.trace, worked.other
+    got = Markup(", got <strong>{}</strong>").format(number(worked.got)) if worked.got is not None else Markup("")
+    working = trace.working
+    outside = f", {working.outside:,} outside the image" if working.outside else ""
+    taps = parts.table(TAP_COLUMNS, (tap_row(trace, tap) for tap in working.taps[:_TAPS]))
+    columns = [("step", "<"), (trace.profile, ">"), *([(other.profile, ">")] if other else []), ("how", "<")]
+    steps = list(_steps(worked))
+    return parts.section(
+        "element",
+        element_title(worked, sample),
+        Markup("<p>expected <strong>{}</strong>{}</p>").format(number(trace.expected), got),
+        parts.details(f"{len(working.taps):,} taps{outside}", taps) if working.taps else "",
+        parts.table(columns, [row for row, _ in steps], ["parts" if apart else "" for _, apart in steps]),
+        "" if trace.is_told else parts.paragraph("The steps inside this kernel are not told apart.", "soft"),
+    )
+
+
+def _steps(worked: Worked) -> Iterator[tuple[list[object], bool]]:
+    """Rows of the profile's and the cause's steps, side by side, and whether their values differ."""
     for pair in side_by_side(worked):
         there = [step for step in pair if step is not None]
-        values = ["" if step is None else number(step.value) for step in pair]
-        yield {
-            "name": "; ".join(dict.fromkeys(step.name for step in there)),
-            "value": values[0],
-            "other": values[1],
-            "how": there[0].how,
-            "parts": len(there) == 2 and values[0] != values[1],
-        }
+        values = [Markup("<code>{}</code>").format("" if step is None else number(step.value)) for step in pair]
+        shown = values[: 1 if worked.other is None else 2]
+        name = "; ".join(dict.fromkeys(step.name for step in there))
+        yield [name, *shown, parts.code(there[0].how)], len(there) == 2 and values[0] != values[1]
 
 
-def _growth(growth: Amplification) -> dict[str, Any]:
-    return {
-        "reason": growth.reason,
-        "bars": [(str(s.index), s.difference.largest, "plain") for s in growth.spreads] if growth.reached else [],
-        "choices": list(choice_texts(growth)),
-        "columns": SPREAD_COLUMNS,
-        "rows": [spread_row(s) for s in growth.spreads],
-    }
+def _graph(view: ModelView, found: Findings) -> Markup:
+    differences = {o.index: list(o.differences.values()) for o in found.operators if o.differences}
+    statuses = {o.index: _status(o)[::-1] for o in found.operators}
+    colourings: list[Colouring] = list(difference_colourings(differences, statuses))
+    if found.verdict == "same":
+        colourings = [colourings[2], *colourings[:2]]
+    if found.amplification is not None and found.amplification.spreads:
+        reached = {s.index: float(s.difference.largest) for s in found.amplification.spreads}
+        colourings.append(
+            scale(f"what operator {found.amplification.index}'s difference grows to", reached, "LSB or ULP")
+        )
+    located = {o.index: o for o in found.operators}
+    focus = found.first.index if found.first is not None else None
+    return graph_section(view, colourings, lambda index: _panel(found, located.get(index)), focus)
 
 
-def _operator(o: Located) -> dict[str, str]:
-    index, op, differing, largest, reason = operator_row(o)
+def _panel(found: Findings, o: Located | None) -> Markup:
+    if o is None:
+        return Markup("")
+    status, shade = _status(o)
+    texts = _difference_texts(found, o) if o.differs else iter(())
+    figures = (distance_figure(d, f"tensor {tensor}", "dump - profile") for tensor, d in o.differences.items())
+    return parts.together(
+        parts.note(status + (f": {o.reason}" if o.reason else ""), "soft" if shade == "unknown" else shade),
+        *map(parts.paragraph, texts),
+        *figures,
+    )
+
+
+def _status(o: Located) -> tuple[str, str]:
+    """What is known of an operator, and its shade."""
     if o.differs:
-        status, style = "differs", "bad"
-    elif o.differences:
-        status, style = "same", "good"
-    else:
-        status, style = "not compared", "warning"
-    return {
-        "index": index,
-        "op": op,
-        "differing": differing,
-        "largest": largest,
-        "reason": reason,
-        "status": status,
-        "style": style,
-    }
+        return "differs", "bad"
+    return ("same", "good") if o.differences else ("not compared", "unknown")
+
+
+def _growth(found: Findings) -> Markup:
+    growth = found.amplification
+    if growth is None:
+        return Markup("")
+    reached = [
+        parts.Bar(
+            parts.operator_link(s.index, s.op), s.difference.largest, f"{s.difference.largest:,} {s.difference.unit}"
+        )
+        for s in growth.spreads
+        if growth.reached
+    ]
+    outcomes = [outcome_row(g) for g in found.growths] if len(found.growths) > 1 else []
+    return parts.section(
+        "growth",
+        "How it grows",
+        parts.paragraph(f"Not computed: {growth.reason}" if growth.reason else "", "warning"),
+        parts.bars("later operator", "largest difference, all else being equal", reached),
+        *map(parts.paragraph, choice_texts(growth)),
+        _spreads(growth),
+        parts.together(
+            Markup("<h3>{}</h3>").format(outcome_title(found.growths, len(found.differing))),
+            parts.table(OUTCOME_COLUMNS, outcomes),
+        )
+        if outcomes
+        else "",
+    )
+
+
+def _spreads(growth: Amplification) -> Markup:
+    if not growth.spreads:
+        return Markup("")
+    table = parts.table(SPREAD_COLUMNS, map(spread_row, growth.spreads))
+    return parts.details(f"{len(growth.spreads)} later operators", table)
+
+
+def _operators(found: Findings) -> Markup:
+    rows: list[list[object]] = []
+    for o in found.operators:
+        index, op, differing, largest, reason = operator_row(o)
+        status, shade = _status(o)
+        style = "soft" if shade == "unknown" else shade
+        shown = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>').format(style, status)
+        rows.append([index, parts.operator_link(o.index, op), shown, differing, largest, reason])
+    unknown = (
+        f"{len(found.unknown)} entries of the dump name no tensor: {listed(found.unknown)}" if found.unknown else ""
+    )
+    table = parts.table(_OPERATOR_COLUMNS, rows)
+    return parts.section("operators", "Operators", table, parts.paragraph(unknown, "warning"))

@@ -1,4 +1,4 @@
-"""Small charts as inline SVG. Colours are classes of the style sheet, so that they follow light and dark."""
+"""Charts. Colours are classes of the style sheet; words stand beside the drawings, so that both fit every screen."""
 
 from __future__ import annotations
 
@@ -6,107 +6,165 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from tflq.escaping import printable, shown
+from tflq.escaping import printable
+from tflq.report.html.parts import text
+from tflq.report.numbers import short
 
 Array = NDArray[Any]
 
-#: Shades of a heat map, for each sign.
-SHADES = 5
+#: Shades of a scale, from faint to full; the style sheet has a class for each.
+LEVELS = 5
 #: Cells of a heat map along an axis; more are taken together.
 MOST_CELLS = 96
+#: Classes of a histogram of many values.
+CLASSES = 64
+#: Distances to both sides of 0 that a histogram shows at least.
+_NEAR = 2
+#: Classes of a column chart of which each one is labelled.
+_LABELLED = 13
 
-#: Pixels of the longer side of a heat map, of the smallest cell and of the largest.
-_SIDE, _CELL_SIZES = 384, (4, 48)
-
-_CELL = "M{} {}h1v1h-1z"
-_BAR = Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{}" height="{:.1f}"/>')
-_TEXT = Markup('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>')
+_COLUMN = Markup(
+    '<div title="{}"><span class="of">{}</span><span class="column {}" style="height:{:.1f}%"></span>'
+    '<span class="at">{}</span></div>'
+)
+_PLOT = Markup(
+    '<div class="plot"><div class="up"><span>{}</span><span>{}</span></div>'
+    '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}"><title>{}</title>{}</svg>'
+    '<div class="along">{}</div><div class="unit">{}</div></div>'
+)
 
 
 def histogram(counts: Sequence[tuple[int, int]], title: str, reach: int) -> Markup:
-    """Elements by whole-number distance: `counts` are (distance, elements), `reach` and beyond share a class."""
+    """Elements by whole-number distance: `counts` are (distance, elements), `reach` and beyond share a class.
+
+    The axis spans what occurs and at least 2 to both sides of 0: a bias shows by where 0 is.
+    """
     known = dict(counts)
     if not known:
         return Markup("")
-    farthest_off = max(map(abs, known))  # as far to both sides: a bias shows
-    distances = [d for d in range(-farthest_off, farthest_off + 1) if d != 0 or d in known]
-    return bar_chart([(_distance(d, reach), known.get(d, 0), _side(d)) for d in distances], title)
+    distances = range(min(-_NEAR, *known), max(_NEAR, *known) + 1)
+    return columns([(_distance(d, reach), known.get(d, 0), _side(d)) for d in distances], title)
 
 
 def _distance(distance: int, reach: int) -> str:
     if abs(distance) < reach:
-        return f"{distance:+d}"
+        return f"{distance:+d}" if distance else "0"
     return f"{'≥' if distance > 0 else '≤'} {distance:+d}"
 
 
 def _side(distance: int) -> str:
-    return "above" if distance > 0 else "below"
+    return "above" if distance > 0 else "below" if distance < 0 else "plain"
 
 
-def bar_chart(bars: Sequence[tuple[str, float, str]], title: str) -> Markup:
-    """Upright bars of (label, value >= 0, class), their values above them, or in tooltips where bars are narrow."""
-    if not bars:
+def columns(classes: Sequence[tuple[str, int, str]], title: str) -> Markup:
+    """Upright columns of (label, count, class of colour) over the whole width, each with its count where it fits."""
+    if not classes:
         return Markup("")
-    width = max(14, min(56, 640 // len(bars)))
-    top, height, foot = 16, 96, 16
-    largest = max(value for _, value, _ in bars) or 1
-    every = -(-24 // width)  # labels that fit side by side
-    parts = [_head(width * len(bars), top + height + foot, title, 1)]
-    for i, (label, value, kind) in enumerate(bars):
-        tall = max(height * value / largest, 1.5 if value else 0)
-        middle = i * width + width / 2
-        parts.append(Markup("<g><title>{}: {}</title>").format(shown(label), _number(value)))
-        parts.append(_BAR.format(kind, i * width + 1, top + height - tall, width - 2, tall))
-        if value and width >= 28:
-            parts.append(_TEXT.format("", middle, top + height - tall - 3, _number(value)))
-        if i % every == 0:
-            parts.append(_TEXT.format("axis", middle, top + height + 12, shown(label)))
-        parts.append(Markup("</g>"))
-    return Markup("").join([*parts, Markup("</svg>")])
+    largest = max(count for _, count, _ in classes) or 1
+    every = -(-len(classes) // _LABELLED)
+    drawn = [
+        _COLUMN.format(
+            printable(f"{label}: {count:,}"),
+            short(count) if count and len(classes) <= 2 * _LABELLED else "",
+            style,
+            max(78 * count / largest, 1 if count else 0),
+            printable(label) if number % every == 0 else "",
+        )
+        for number, (label, count, style) in enumerate(classes)
+    ]
+    said = "; ".join(f"{label}: {count:,}" for label, count, _ in classes if count)
+    frame = Markup('<div class="columns" role="img" aria-label="{}">{}</div>')
+    return frame.format(text(printable(f"{title}: {said}", 1000)), Markup("").join(drawn))
 
 
-def heat_map(values: Array, title: str) -> Markup:
-    """Signed values (rows, columns) as shades: one path a shade. Large maps show the farthest value of each block."""
-    seen = farthest_of_blocks(values, MOST_CELLS)
-    rows, columns = seen.shape
+def distribution(
+    values: Array, title: str, unit: str, limits: tuple[float, float] | None = None, *, most: int = CLASSES
+) -> Markup:
+    """Numbers by size in at most `most` classes; those at either of `limits` (where numbers are clipped) stand out.
+
+    The axis runs from limit to limit, or from the smallest to the largest number.
+    """
+    numbers = values.reshape(-1)
+    if numbers.dtype.kind == "f":
+        numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return Markup("")
+    low, high = limits or (float(numbers.min()), float(numbers.max()))
+    span = (high - low) or 1.0
+    whole = numbers.dtype.kind in "iu" and span < most
+    bins = int(span) + 1 if whole else most
+    edges = (low - 0.5, high + 0.5) if whole else (low, low + span)
+    counts, _ = np.histogram(numbers, bins=bins, range=edges)
+    tallest = counts.max() or 1
+    bodies = "".join(
+        f"M{i} 100v{-max(100 * c / tallest, 0.8):.1f}h.92V100z" for i, c in enumerate(counts.tolist()) if c
+    )
+    drawing = Markup('<path class="cool5" d="{}"/>').format(bodies)
+    said = f"{title}: {numbers.size:,} numbers from {short(float(numbers.min()))} to {short(float(numbers.max()))}"
+    if limits is not None:
+        clipped = [int(np.count_nonzero(numbers <= low)), int(np.count_nonzero(numbers >= high))]
+        for count, at in zip(clipped, (0, bins - 1), strict=True):
+            height = max(100 * counts[at] / tallest, 0.8)
+            if count:
+                drawing += Markup('<path class="bad" d="M{} 100v{:.1f}h.92V100z"/>').format(at, -height)
+        said += f"; {clipped[0]:,} at the low end, {clipped[1]:,} at the high end"
+    ends = [short(low), *([short(0.0)] if low < 0 < high and abs(low + high) < 0.2 * span else []), short(high)]
+    return plot(drawing, (bins, 100), said, (f"{tallest:,}", "0"), ends, f"{unit}, n = {numbers.size:,}")
+
+
+def line(values: Sequence[float], title: str, up: str, along: tuple[str, str], unit: str) -> Markup:
+    """A value for each step, as stairs; `up` is the label of the largest, `along` those of the first and last step."""
+    if not values:
+        return Markup("")
+    largest = max(values) or 1
+    path = "".join(f"L{i} {100 - 100 * v / largest:.1f}H{i + 1}" for i, v in enumerate(values))
+    drawing = Markup('<path class="cool2" d="M0 100{0}V100z"/><path class="line" d="M0 {1:.1f}{0}"/>')
+    return plot(
+        drawing.format(path, 100 - 100 * values[0] / largest), (len(values), 100), title, (up, "0"), along, unit
+    )
+
+
+def plot(
+    drawing: Markup, size: tuple[float, float], title: str, up: tuple[str, str], along: Sequence[str], unit: str
+) -> Markup:
+    """A drawing that is stretched to the width there is, with the ends of both axes beside it, and the unit below."""
+    labels = Markup("").join(Markup("<span>{}</span>").format(text(label)) for label in along)
+    said = text(printable(title, 1000))
+    return _PLOT.format(text(up[0]), text(up[1]), size[0], size[1], said, said, drawing, labels, text(unit))
+
+
+def heat_map(values: Array, title: str, *, signed: bool = True) -> Markup:
+    """Values (rows, columns) as shades, one path a shade; those of large maps are the means of blocks.
+
+    Args:
+        values: Above and below 0 in two hues, or at least 0 in one.
+        title: What a cell is, for those who do not see it.
+        signed: Whether values below 0 are meant to occur.
+    """
+    seen = means_of_blocks(values, MOST_CELLS)
+    rows, width = seen.shape
     largest = float(np.abs(seen).max(initial=0))
-    cell = min(max(_SIDE // max(rows, columns), _CELL_SIZES[0]), _CELL_SIZES[1])
-    parts = [_head(columns, rows, title, cell)]
-    parts.append(Markup('<rect class="ground" width="{}" height="{}"/>').format(columns, rows))
+    frame = '<svg class="heat" viewBox="0 0 {0} {1}" role="img" aria-label="{2}"><title>{2}</title>'
+    parts = [Markup(frame).format(width, rows, text(printable(title, 1000)))]
+    parts.append(Markup('<rect width="{}" height="{}"/>').format(width, rows))
     if largest:
-        shade = np.ceil(np.abs(seen) / largest * SHADES).astype(int)
-        for sign, kind in ((1, "above"), (-1, "below")):
-            for level in range(1, SHADES + 1):
-                places = np.argwhere((shade == level) & (np.sign(seen) == sign))
-                path = "".join(_CELL.format(x, y) for y, x in places.tolist())
-                if path:
-                    parts.append(Markup('<path class="{} s{}" d="{}"/>').format(kind, level, path))
+        level = np.ceil(np.abs(seen) / largest * LEVELS).astype(int)
+        for sign, hue in ((1, "hot"), (-1, "cool")) if signed else ((1, "hot"),):
+            for shade in range(1, LEVELS + 1):
+                cells = np.argwhere((level == shade) & (np.sign(seen) == sign)).tolist()
+                if cells:
+                    path = "".join(f"M{x} {y}h1v1h-1z" for y, x in cells)
+                    parts.append(Markup('<path class="{}{}" d="{}"/>').format(hue, shade, path))
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def farthest_of_blocks(values: Array, most: int) -> Array:
-    """At most `most` rows and columns: of each block of cells the value farthest from 0, as float64."""
-    rows, columns = values.shape
-    tall, wide = max(1, -(-rows // most)), max(1, -(-columns // most))
-    padded = np.pad(values.astype(np.float64), ((0, -rows % tall), (0, -columns % wide)))
-    blocks = padded.reshape(padded.shape[0] // tall, tall, padded.shape[1] // wide, wide).transpose(0, 2, 1, 3)
-    return farthest(blocks.reshape(*blocks.shape[:2], -1))
-
-
-def farthest(values: Array) -> Array:
-    """Along the last axis, the value farthest from 0; 0 where there is none."""
-    high, low = values.max(axis=-1, initial=0), values.min(axis=-1, initial=0)
-    return np.asarray(np.where(high >= -low, high, low))
-
-
-def _head(width: int, height: int, title: str, scale: int) -> Markup:
-    """The opening tag and title; a unit of the drawing is `scale` pixels where there is room."""
-    opening = Markup('<svg viewBox="0 0 {} {}" style="width:{}px" role="img" aria-label="{}"><title>{}</title>')
-    return opening.format(width, height, width * scale, printable(title), printable(title))
-
-
-def _number(value: float) -> Markup:
-    return escape(f"{value:,}" if isinstance(value, int) or value == int(value) else f"{value:.3g}")
+def means_of_blocks(values: Array, most: int) -> Array:
+    """At most `most` rows and columns: of each block of cells the mean, as float64."""
+    rows, width = values.shape
+    tall, wide = max(1, -(-rows // most)), max(1, -(-width // most))
+    padded = np.pad(values.astype(np.float64), ((0, -rows % tall), (0, -width % wide)), constant_values=np.nan)
+    blocks = padded.reshape(padded.shape[0] // tall, tall, padded.shape[1] // wide, wide)
+    return np.asarray(np.nanmean(blocks, axis=(1, 3)))

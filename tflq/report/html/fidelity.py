@@ -1,41 +1,93 @@
-"""Figures of a comparison for pages, by quantize and compare alike."""
+"""Figures of a comparison for pages, by quantize and compare alike: outputs, decisions, tensors by their noise."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+
+from markupsafe import Markup
 
 from tflq.quantization.judge.comparison import DAMAGED, Comparison, Fidelity
 from tflq.report.compare.lines import (
     COLUMNS,
     agreement_texts,
+    decibels,
+    error_text,
     flip_texts,
-    quality_text,
+    mean_error,
     samples_text,
     tensor_row,
     where_texts,
 )
+from tflq.report.graph.colouring import Colouring, ladder, scale
+from tflq.report.html import parts
+from tflq.report.layout import counted
+from tflq.report.names import short_name
+
+#: Ratios between which tensors share a colour, dB. The second is where a tensor counts as damaged.
+_RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
 
-def fidelity(found: Comparison) -> dict[str, Any]:
-    """What templates/fidelity.html shows."""
-    return {
-        "quality": quality_text(found),
-        "style": "good" if found.sqnr >= DAMAGED else "bad",
-        "samples": samples_text(found.samples),
-        "agreement": [text for text in agreement_texts(found.agreement) if not text.startswith("flips")],
-        "flips": [] if found.agreement is None else flip_texts(found.agreement),
-        "where": list(where_texts(found)),
-        "bars": [_bar(tensor) for tensor in found.tensors],
-        "limit": DAMAGED,
-        "columns": COLUMNS,
-        "rows": [tensor_row(tensor) for tensor in found.tensors],
-        "outputs": [tensor_row(output) for output in found.outputs],
-    }
+def quality_style(found: Comparison) -> str:
+    """Good unless the outputs are damaged."""
+    return "good" if found.sqnr >= DAMAGED else "bad"
 
 
-def _bar(tensor: Fidelity) -> tuple[str, float, str]:
-    """A bar of a chart: decibels above 0, those without noise as tall as 100."""
-    ratio = min(max(tensor.sqnr, 0.0), 100.0)
-    kind = "above" if tensor.sqnr < DAMAGED else "plain"
-    return str(tensor.index), ratio if math.isfinite(ratio) else 0.0, kind
+def fidelity_colourings(found: Comparison) -> tuple[Colouring, Colouring]:
+    """Operators of the reference by the noise of what they make, and by its mean error."""
+    worst: dict[int, Fidelity] = {}
+    for tensor in found.tensors:
+        if tensor.index not in worst or tensor.sqnr < worst[tensor.index].sqnr:
+            worst[tensor.index] = tensor
+    ratios = {i: t.sqnr for i, t in worst.items()}
+    bias = {i: abs(mean_error(t)) for i, t in worst.items()}
+    signed = {i: f"{mean_error(t):+.2g} mean error" for i, t in worst.items()}
+    return (
+        ladder("signal-to-noise ratio", ratios, "dB", _RUNGS, {i: decibels(t.sqnr) for i, t in worst.items()}),
+        scale("mean error, by magnitude", bias, "", texts=signed),
+    )
+
+
+def fidelity_panels(found: Comparison) -> Mapping[int, Markup]:
+    """What is told of each operator of the reference."""
+    said: dict[int, list[Markup]] = {}
+    for tensor in found.tensors:
+        style = "bad" if tensor.sqnr < DAMAGED else "good"
+        text = f"{decibels(tensor.sqnr)}, {error_text(tensor)}, n = {tensor.elements:,} ({short_name(tensor.name)})"
+        said.setdefault(tensor.index, []).append(parts.note(text, style))
+    return {index: parts.together(*notes) for index, notes in said.items()}
+
+
+def outputs_section(found: Comparison) -> Markup:
+    """Decisions and outputs."""
+    texts = [text for text in agreement_texts(found.agreement) if not text.startswith("flips")]
+    flips = [] if found.agreement is None else flip_texts(found.agreement)
+    return parts.section(
+        "outputs",
+        f"Outputs over {samples_text(found.samples)}",
+        *map(parts.paragraph, texts),
+        parts.details(counted(len(flips), "flip"), parts.listing(flips)) if flips else "",
+        parts.table(COLUMNS, map(tensor_row, found.outputs)),
+    )
+
+
+def tensors_section(found: Comparison) -> Markup:
+    """Signal-to-noise ratio of what every operator makes, in execution order."""
+    bars = [_bar(tensor) for tensor in found.tensors]
+    chart = parts.bars("operator", "signal-to-noise ratio of its result, dB", bars, full=2 * DAMAGED)
+    caption = Markup("{}below {} dB").format(parts.key("above"), f"{DAMAGED:g}")
+    return parts.section(
+        "tensors",
+        "Tensors",
+        *map(parts.paragraph, where_texts(found)),
+        parts.figure(chart, caption),
+        parts.details(counted(len(found.tensors), "tensor"), parts.table(COLUMNS, map(tensor_row, found.tensors))),
+    )
+
+
+def _bar(tensor: Fidelity) -> parts.Bar:
+    """Decibels above 0; tensors without noise are as long as the longest."""
+    value = max(tensor.sqnr, 0.0)
+    style = "above" if tensor.sqnr < DAMAGED else "plain"
+    shown = decibels(tensor.sqnr) if math.isfinite(tensor.sqnr) else "no noise" if tensor.sqnr > 0 else "all noise"
+    return parts.Bar(parts.operator_link(tensor.index, tensor.op), value, shown, style)

@@ -1,7 +1,13 @@
-"""Templates filled in. Everything that comes from a model or a dump is escaped."""
+"""The one layout of all pages. A page is whole: style, script and pictures are in it, and its policy forbids all else.
+
+The Content-Security-Policy names the script by its digest, so that no text out of a file can ever run as one.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,34 +15,73 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tflq.escaping import printable
-from tflq.report.html import charts
+import tflq
+from tflq.report.html.parts import text, together
+
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
-def rendered(template: str, **values: Any) -> str:
-    """The page that a template of `templates/` makes of `values`; a value that is missing is an error.
+def page(
+    verb: str,
+    headline: object,
+    *parts: object,
+    title: str = "",
+    word: str = "",
+    tone: str = "",
+    facts: Iterable[object] = (),
+) -> str:
+    """Lay out a page.
 
-    Templates see the functions of charts.py by their names.
+    Args:
+        verb: The verb that made it.
+        headline: What it found, in one line.
+        parts: Sections, from top to bottom.
+        title: Of the window, where it is not the headline.
+        word: The verdict that stands before the headline.
+        tone: Its style: good, bad or warning.
+        facts: What was read, and how: lines below the headline.
     """
-    return _environment().get_template(template).render(**values)
+    script = _source("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return str(
+        filled(
+            "page.html",
+            version=tflq.__version__,
+            verb=verb,
+            title=title or f"{word} {headline}".strip(),
+            word=word,
+            tone=tone,
+            headline=headline,
+            facts=list(facts),
+            body=together(*parts),
+            style=Markup(_source("style.css")),
+            script=Markup(script),
+            policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        )
+    )
+
+
+def filled(template: str, **values: Any) -> Markup:
+    """A template of `templates/` filled in; every text is escaped, and a value that is missing is an error."""
+    return Markup(_environment().get_template(template).render(**values))
+
+
+@cache
+def _source(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _fit_to_be_shown(value: Any) -> Any:
-    """Text with its lines escaped; markup and everything else as it is."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return "\n".join(printable(line) for line in value.split("\n"))
-    return value
+    return text(value) if isinstance(value, str) else value
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_fit_to_be_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(bar_chart=charts.bar_chart, heat_map=charts.heat_map, histogram=charts.histogram)
-    return made

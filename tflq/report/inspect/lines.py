@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tflq.inspection.operators import Inspection, OperatorFacts
 from tflq.report.stages import span, stage_text
 
-_INSPECT_COLUMNS = (
+OPERATOR_COLUMNS = (
     ("#", ">"),
     ("operator", "<"),
     ("output", "<"),
@@ -40,15 +40,16 @@ def inspection_lines(inspection: Inspection) -> Iterator[Line]:
     )
     for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs)):
         for index in indices:
-            yield Line(f"{kind} {_tensor_text(inspection, index)}")
-    yield from table(_INSPECT_COLUMNS, (_row(inspection, operator) for operator in inspection.operators))
+            yield Line(f"{kind} {tensor_text(inspection, index)}")
+    yield from table(OPERATOR_COLUMNS, (operator_row(inspection, operator) for operator in inspection.operators))
     if inspection.unsupported:
         yield Line(f"{len(inspection.unsupported)} not supported under {inspection.profile}:", "warning")
         for operator in inspection.unsupported:
             yield Line(f"  {operator.index} {operator.op}: {operator.reason}", "warning")
 
 
-def _row(inspection: Inspection, operator: OperatorFacts) -> list[str]:
+def operator_row(inspection: Inspection, operator: OperatorFacts) -> list[str]:
+    """An operator, its result, and the constants it was prepared with."""
     outputs = [t for t in operator.outputs if 0 <= t < len(inspection.tensors)]
     output = inspection.tensors[outputs[0]] if outputs else None
     first = next((t for t in operator.inputs if 0 <= t < len(inspection.tensors)), None)
@@ -88,7 +89,7 @@ def _operator_texts(inspection: Inspection, operator: OperatorFacts) -> Iterator
     yield f"operator {operator.index} {operator.op}, version {operator.version}, {operator.macs:,} MACs"
     for kind, tensors in (("input", operator.inputs), ("output", operator.outputs)):
         for position, tensor in enumerate(tensors):
-            yield f"  {kind} {position}: " + (_tensor_text(inspection, tensor) if tensor >= 0 else "absent")
+            yield f"  {kind} {position}: " + (tensor_text(inspection, tensor) if tensor >= 0 else "absent")
     if operator.options:
         yield "  options: " + ", ".join(f"{name} {value}" for name, value in operator.options)
     if operator.promise is not None:
@@ -97,7 +98,7 @@ def _operator_texts(inspection: Inspection, operator: OperatorFacts) -> Iterator
     if operator.reason:
         yield f"  not supported under {inspection.profile}: {operator.reason}"
     elif operator.constants is None:
-        yield "  bound when the model runs: its shapes hang on computed values"
+        yield "  bound when the model runs: its shapes depend on computed values"
     else:
         for stage in operator.constants.stages:
             yield f"  stage {stage_text(stage)}"
@@ -108,7 +109,8 @@ def _operator_texts(inspection: Inspection, operator: OperatorFacts) -> Iterator
             yield f"  {name} {value}"
 
 
-def _tensor_text(inspection: Inspection, index: int) -> str:
+def tensor_text(inspection: Inspection, index: int) -> str:
+    """A tensor by index and name: type, shape, scale and zero point, and whether it is stored."""
     if not 0 <= index < len(inspection.tensors):
         return f"tensor {index} (there is none)"
     tensor = inspection.tensors[index]

@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import math
 
-import tflq
+from markupsafe import Markup
+
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.pipeline import Report
 from tflq.quantization.recipe.files import digest, document_of
-from tflq.report.html.fidelity import fidelity
-from tflq.report.html.page import rendered
+from tflq.report.graph.colouring import Colouring, scale
+from tflq.report.graph.panels import by_operator
+from tflq.report.graph.standard import ModelView, graph_section
+from tflq.report.html import parts
+from tflq.report.html.fidelity import (
+    fidelity_colourings,
+    fidelity_panels,
+    outputs_section,
+    quality_style,
+    tensors_section,
+)
+from tflq.report.html.page import page
+from tflq.report.layout import counted
 from tflq.report.quantize.lines import (
     COLUMNS,
     SENSITIVITY_COLUMNS,
@@ -26,45 +39,92 @@ from tflq.report.quantize.lines import (
     sensitivity_row,
     why_text,
 )
+from tflq.report.quantize.methods import methods_text
 
 
-def quantize_page(making: Making) -> str:
-    """The page, whole: nothing has to be loaded to show it."""
+def quantize_page(view: ModelView, making: Making) -> str:
+    """The page of a quantization; `view` is of the float model that was quantized."""
     report = making.report
-    return rendered(
-        "quantize.html",
-        version=tflq.__version__,
-        source=making.source,
-        made=making.made,
-        calibration=making.calibration,
-        headline=headline(making),
-        check=check_text(report.check),
-        check_style=check_style(report.check),
-        why=why_text(report),
-        estimate=list(estimate_texts(report)),
-        fit=fit_text(report),
-        columns=COLUMNS,
-        ranking=[ranking_row(candidate) for candidate in report.ranking],
-        ranking_bars=[_candidate_bar(number, candidate) for number, candidate in enumerate(report.ranking, 1)],
-        ranked_by="signal-to-noise ratio, dB" if math.isnan(report.ranking[0].divergence) else "divergence, nats",
-        found=fidelity(report.comparison),
-        sensitivity_columns=SENSITIVITY_COLUMNS,
-        sensitivities=[sensitivity_row(s) for s in report.sensitivities],
-        sensitivity_bars=[_cost_bar(s) for s in sorted(report.sensitivities, key=lambda s: s.operator)],
-        remarks=list(remark_texts(report)),
-        recipe=json.dumps(document_of(report.recipe), indent=2),
-        digest=digest(report.recipe),
-        next=next_step(making),
+    source, made = parts.code(making.source.path), parts.code(making.made.path)
+    return page(
+        "quantize",
+        headline(making),
+        _choice(report),
+        outputs_section(report.comparison),
+        graph_section(view, _colourings(report), by_operator(fidelity_panels(report.comparison))),
+        tensors_section(report.comparison),
+        _sensitivity(report),
+        parts.section("remarks", "To know", parts.listing(remark_texts(report))),
+        parts.next_section([next_step(making)]),
+        parts.section(
+            "recipe",
+            "Recipe",
+            parts.paragraph(parts.together("SHA-256", parts.code(digest(report.recipe))), "facts"),
+            parts.details("the whole recipe", parts.commands([json.dumps(document_of(report.recipe), indent=2)])),
+        ),
+        title=f"{making.made.path}: {headline(making)}",
+        facts=[
+            parts.together(made, "made of", source, "and", parts.code(making.calibration)),
+            _dotted(check_text(report.check), check_style(report.check)),
+            _dotted(fit_text(report), quality_style(report.comparison)),
+        ],
     )
 
 
-def _candidate_bar(number: int, candidate: Ranked) -> tuple[str, float, str]:
-    """What ranks it: its divergence, or decibels above 0 where there is none; the one that was taken stands out."""
-    known = not math.isnan(candidate.divergence)
-    value = candidate.divergence if known else min(max(candidate.sqnr, 0.0), 100.0)
-    return str(number), value, "above" if number == 1 else "plain"
+def _dotted(said: str, style: str) -> Markup:
+    return Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>').format(
+        style, parts.text(said)
+    )
 
 
-def _cost_bar(found: Sensitivity) -> tuple[str, float, str]:
+def _choice(report: Report) -> Markup:
+    known = not math.isnan(report.ranking[0].divergence)
+    unit = "divergence, nats" if known else "signal-to-noise ratio, dB"
+    bars = [_candidate(number, candidate, known=known) for number, candidate in enumerate(report.ranking)]
+    return parts.section(
+        "choice",
+        "What was taken, and why",
+        parts.paragraph(why_text(report)),
+        parts.bars("configuration", unit, bars) if len(bars) > 1 else "",
+        parts.details(counted(len(bars), "configuration"), parts.table(COLUMNS, map(ranking_row, report.ranking))),
+        *map(parts.paragraph, estimate_texts(report)),
+    )
+
+
+def _candidate(number: int, candidate: Ranked, *, known: bool) -> parts.Bar:
+    """What ranks a configuration: its divergence, or decibels where there is none; the one taken stands out."""
+    label = methods_text(candidate.methods)
+    value = candidate.divergence if known else candidate.sqnr
+    if candidate.score is None or math.isnan(value):
+        return parts.Bar(label, 0.0, "failed" if candidate.error else "not judged")
+    return parts.Bar(label, max(value, 0.0), f"{value:.3g}", "above" if number == 0 else "plain")
+
+
+def _noise(found: Sensitivity) -> float:
     """Noise of the outputs by an operator alone, in parts per million of the signal."""
-    return str(found.operator), 1e6 * 10 ** (-found.sqnr / 10), "plain"
+    return 1e6 * 10 ** (-found.sqnr / 10)
+
+
+def _colourings(report: Report) -> list[Colouring]:
+    colourings = list(fidelity_colourings(report.comparison))
+    if report.sensitivities:
+        costs = {s.operator: _noise(s) for s in report.sensitivities}
+        colourings.append(scale("what the operator costs alone, noise of the outputs", costs, "ppm"))
+    return colourings
+
+
+def _sensitivity(report: Report) -> Markup:
+    if not report.sensitivities:
+        return Markup("")
+    unit = "noise of the outputs when only this operator is integer, parts per million of their power"
+    bars = [
+        parts.Bar(parts.operator_link(s.operator, s.op), _noise(s), f"{_noise(s):.3g} ppm")
+        for s in report.sensitivities
+    ]
+    table = parts.table(SENSITIVITY_COLUMNS, map(sensitivity_row, report.sensitivities))
+    return parts.section(
+        "sensitivity",
+        "What each operator costs alone",
+        parts.bars("operator, the most sensitive first", unit, bars),
+        parts.details(f"{counted(len(bars), 'operator')} as a table", table),
+    )

@@ -24,20 +24,20 @@ from tflq.report.stages import stage_text
 LISTED = 20
 
 
-_STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
+STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
 
 
 def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
     """Verdict; first divergent operator; how many, how far, which way; expected and got with the stage; what next."""
-    yield Line(f"{report.verdict.value.upper()} {_summary(report)}", _STYLES[report.verdict])
-    yield from map(Line, _promise_lines(report))
+    yield Line(f"{report.verdict.value.upper()} {summary(report)}", STYLES[report.verdict])
+    yield from map(Line, promise_texts(report))
     first = report.first_divergent
     if first is not None:
         yield Line(f"First divergent operator: {first.index} {first.op} (version {first.version})")
-        yield from map(Line, _tensor_lines(first.worst, first.constants, _sides(report)))
+        yield from map(Line, tensor_texts(first.worst, first.constants, sides_of(report)))
     elif report.verdict == Verdict.DIFFERS:
         for tensor in report.outputs:
-            yield from map(Line, _tensor_lines(tensor, None, _sides(report)))
+            yield from map(Line, tensor_texts(tensor, None, sides_of(report)))
     for text in next_steps(report):
         yield Line(text, "strong")
     for note in report.notes:
@@ -45,13 +45,14 @@ def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Lin
     listed = [o for o in report.operators if all_operators or o.status != Status.EXACT]
     shown = listed if all_operators else listed[:LISTED]
     if shown:
-        yield from table(_OPERATOR_COLUMNS, map(_operator_row, shown))
+        yield from table(OPERATOR_COLUMNS, map(operator_row, shown))
     if len(listed) > len(shown):
         yield Line(f"... and {len(listed) - len(shown)} more (--all shows them)")
-    yield Line(_what_ran(report), "faint")
+    yield Line(what_ran(report), "faint")
 
 
-def _summary(report: Report) -> str:
+def summary(report: Report) -> str:
+    """How many elements and operators differ, in one line."""
     counts = {status: sum(o.status == status for o in report.operators) for status in Status}
     what = [f"{report.model.path or 'the model'}: {report.differing:,} of {report.compared:,} elements differ"]
     if report.operators:
@@ -61,7 +62,7 @@ def _summary(report: Report) -> str:
     return "; ".join(what) + f" ({report.mode}, {counted(report.inputs.samples, 'sample')})"
 
 
-def _promise_lines(report: Report) -> Iterator[str]:
+def promise_texts(report: Report) -> Iterator[str]:
     """What the profile promises, where that is less than all bits; and how near it came."""
     made = [r.promise for r in report.operators or report.outputs if r.promise is not None]
     if all(promise == EXACT for promise in made):
@@ -77,14 +78,15 @@ def _promise_lines(report: Report) -> Iterator[str]:
         )
 
 
-def _sides(report: Report) -> tuple[str, str]:
+def sides_of(report: Report) -> tuple[str, str]:
     """Who is expected, and who is held against it."""
     runtime = report.against
     name = runtime.get("name") if isinstance(runtime, Mapping) else runtime.name
     return str(name or "golden"), f"profile {report.profile}"
 
 
-def _tensor_lines(tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]) -> Iterator[str]:
+def tensor_texts(tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]) -> Iterator[str]:
+    """How a tensor differs: how many elements, how far, and the first one with its output stage."""
     found = tensor.difference if tensor else None
     if tensor is None or found is None or found.same:
         return
@@ -130,7 +132,7 @@ def next_steps(report: Report) -> Iterator[str]:
         yield f"Next: tflq inspect {model}"
 
 
-_OPERATOR_COLUMNS = (
+OPERATOR_COLUMNS = (
     ("#", ">"),
     ("operator", "<"),
     ("status", "<"),
@@ -142,7 +144,8 @@ _OPERATOR_COLUMNS = (
 )
 
 
-def _operator_row(operator: OperatorResult) -> list[str]:
+def operator_row(operator: OperatorResult) -> list[str]:
+    """Index, operator, status, differing elements, largest difference, bias, promise, and the tensor or a reason."""
     tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
     found = tensor.difference if tensor else None
     return [
@@ -163,7 +166,8 @@ def _place(tensor: TensorResult | None) -> str:
     return tensor.reason or f"{tensor.index} {tensor.type} {list(tensor.shape)}"
 
 
-def _what_ran(report: Report) -> str:
+def what_ran(report: Report) -> str:
+    """Profile, runtime and inputs."""
     return (
         f"profile {report.profile} against {runtime_text(report.against)}"
         + (f" (golden {report.golden})" if report.golden else "")

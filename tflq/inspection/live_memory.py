@@ -1,0 +1,43 @@
+"""How many bytes of activations a model holds at every step: what a runtime's arena cannot be smaller than."""
+
+from __future__ import annotations
+
+import math
+
+from tflq.ir import STORED_BITS, Model, Subgraph, TensorType
+
+
+def live_bytes(model: Model) -> tuple[int, ...]:
+    """Bytes held while each operator of the first subgraph runs: its operands, and what later operators still read.
+
+    Shapes are those of the file, an open dimension counts as 1. Constants are left out; graph inputs are held until
+    their last reader, graph outputs to the end.
+    """
+    graph = model.subgraphs[0]
+    last = {tensor: len(graph.operators) - 1 for tensor in graph.outputs}
+    first = dict.fromkeys(graph.inputs, 0)
+    for index, operator in enumerate(graph.operators):
+        for tensor in operator.outputs:
+            first.setdefault(tensor, index)
+            last.setdefault(tensor, index)
+        for tensor in operator.inputs:
+            if tensor in first and tensor not in graph.outputs:
+                last[tensor] = index
+    change = [0] * (len(graph.operators) + 1)
+    for tensor, start in first.items():
+        if tensor in last:
+            change[start] += _size(graph, tensor)
+            change[last[tensor] + 1] -= _size(graph, tensor)
+    held, steps = 0, []
+    for step in change[:-1]:
+        held += step
+        steps.append(held)
+    return tuple(steps)
+
+
+def _size(graph: Subgraph, tensor: int) -> int:
+    if not 0 <= tensor < len(graph.tensors):
+        return 0
+    spec = graph.tensors[tensor]
+    bits = STORED_BITS.get(spec.type, 0) if isinstance(spec.type, TensorType) else 0
+    return -(-math.prod(max(extent, 1) for extent in spec.shape) * bits // 8)

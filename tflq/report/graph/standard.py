@@ -1,0 +1,92 @@
+"""Colourings and sections that every page about one model has: MACs, promises, element types; memory over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from tflq.api.files import Source
+from tflq.api.subject import subject
+from tflq.inspection.live_memory import live_bytes
+from tflq.inspection.operators import Inspection, OperatorFacts, inspect
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.report.graph.colouring import Colouring, scale, states
+from tflq.report.graph.drawing import model_picture
+from tflq.report.graph.panels import Extra, nothing, operator_panels
+from tflq.report.html.charts import line
+from tflq.report.html.parts import figure, section
+from tflq.report.numbers import bytes_text
+
+_PROMISES = {"exact": "good", "exact on the same libm": "cool2", "close": "warning"}
+#: Shades of element types; those that are not here are "unknown".
+_TYPES = {"int8": "good", "uint8": "cool2", "int16": "cool4", "float32": "hot3", "float16": "hot2", "int32": "cool1"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelView:
+    """A model and what can be said of it without running it: what pages draw and tell of its operators."""
+
+    model: Model
+    inspection: Inspection
+
+
+def view_of(source: Source | Model, profile: str | Profile = "litert-ref") -> ModelView:
+    """Read a model and prepare its operators under a profile. Raises what `subject` and `inspect` raise."""
+    return ModelView(subject(source).model, inspect(source, profile))
+
+
+def graph_section(
+    view: ModelView, colourings: Sequence[Colouring] = (), extra: Extra = nothing, focus: int | None = None
+) -> Markup:
+    """Draw the model, coloured by what the page is about first; `extra` is what the page adds to operators' panels."""
+    every = [*colourings, *facts_of(view.inspection)]
+    return model_picture(view.model, every, operator_panels(view.model, view.inspection, extra), focus)
+
+
+def facts_of(inspection: Inspection) -> tuple[Colouring, ...]:
+    """Colourings by what can be said without running the model."""
+    macs = {operator.index: float(operator.macs) for operator in inspection.operators}
+    total = inspection.macs or 1
+    shares = {index: f"{value / total:.1%} of MACs" if value else "" for index, value in macs.items()}
+    return (
+        scale("multiply-accumulates", macs, "MACs", hue="cool", texts=shares),
+        states(
+            f"exactness under {inspection.profile}",
+            {operator.index: _promise(operator) for operator in inspection.operators},
+        ),
+        states("element type of the result", {o.index: _type(inspection, o) for o in inspection.operators}),
+    )
+
+
+def _promise(operator: OperatorFacts) -> tuple[str, str]:
+    if operator.promise is None:
+        return "bad", "not supported"
+    return _PROMISES.get(operator.promise.word, "unknown"), operator.promise.word
+
+
+def _type(inspection: Inspection, operator: OperatorFacts) -> tuple[str, str]:
+    made = [t for t in operator.outputs if 0 <= t < len(inspection.tensors)]
+    kind = inspection.tensors[made[0]].type if made else "none"
+    return _TYPES.get(kind, "unknown"), kind
+
+
+def memory_section(model: Model) -> Markup:
+    """Bytes of activations over the steps, and where most are held."""
+    steps = live_bytes(model)
+    if not steps:
+        return Markup("")
+    largest = max(steps)
+    chart = line(
+        steps,
+        "bytes of activations held at each operator",
+        bytes_text(largest),
+        ("operator 0", f"operator {len(steps) - 1}"),
+        "operators in execution order",
+    )
+    caption = (
+        f"activations held while each operator runs; most at operator {steps.index(largest)}: {bytes_text(largest)}"
+    )
+    return section("memory", "Memory", figure(chart, caption))

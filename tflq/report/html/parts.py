@@ -1,0 +1,173 @@
+"""What pages are made of: sections, paragraphs, tables, figures, bars, commands. Every text is escaped here.
+
+A part is finished markup. Functions take texts and parts; of texts only what is `Markup` goes through as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from tflq.escaping import printable
+
+#: Columns of a table as in tflq/report/layout.py: (title, "<" or ">").
+Columns = Sequence[tuple[str, str]]
+
+
+def text(value: object) -> Markup:
+    """A text without control characters, its lines kept; markup as it is."""
+    if isinstance(value, Markup):
+        return value
+    return escape("\n".join(printable(line) for line in str(value).split("\n")))
+
+
+def together(*parts: object) -> Markup:
+    """Parts one after the other."""
+    return Markup("\n").join(text(part) for part in parts if part)
+
+
+def section(name: str, title: str, *parts: object) -> Markup:
+    """A section with a heading; nothing where it has no parts. `name` is its place in links."""
+    body = together(*parts)
+    if not body:
+        return Markup("")
+    opening = Markup('<section id="{0}" aria-labelledby="{0}-title">\n<h2 id="{0}-title">{1}</h2>\n')
+    return opening.format(name, text(title)) + body + Markup("\n</section>")
+
+
+def paragraph(value: object, style: str = "") -> Markup:
+    """A paragraph, in the colour of a style where one is given; nothing for no text."""
+    if not value:
+        return Markup("")
+    return Markup("<p{}>{}</p>").format(_class(style), text(value))
+
+
+def note(value: object, style: str) -> Markup:
+    """A paragraph with a dot in the colour of its style."""
+    return Markup('<p class="{}"><span class="dot" aria-hidden="true"></span>{}</p>').format(style, text(value))
+
+
+def code(value: object) -> Markup:
+    """A path, name or number as it is typed."""
+    return Markup("<code>{}</code>").format(text(value))
+
+
+def listing(values: Iterable[object]) -> Markup:
+    """A list with bullets; nothing for no values."""
+    items = Markup("").join(Markup("<li>{}</li>").format(text(value)) for value in values)
+    return Markup("<ul>{}</ul>").format(items) if items else Markup("")
+
+
+def details(summary: object, *parts: object, opened: bool = False) -> Markup:
+    """Parts that a summary line folds away."""
+    start = Markup("<details open>" if opened else "<details>")
+    return start + Markup("<summary>{}</summary>\n").format(text(summary)) + together(*parts) + Markup("</details>")
+
+
+def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[str] = ()) -> Markup:
+    """A table that scrolls sideways where it is too wide. Columns that are empty in every row are left out.
+
+    `styles` are the classes of the rows, where they have any.
+    """
+    cells = [[text(cell) for cell in row] for row in rows]
+    kept = [i for i in range(len(columns)) if any(row[i] for row in cells)]
+    way = [Markup(' class="number"') if columns[i][1] == ">" else Markup("") for i in range(len(columns))]
+    head = Markup("").join(Markup("<th scope=col{}>{}</th>").format(way[i], text(columns[i][0])) for i in kept)
+    body = Markup("\n").join(
+        Markup("<tr{}>{}</tr>").format(
+            _class(styles[number] if number < len(styles) else ""),
+            Markup("").join(Markup("<td{}>{}</td>").format(way[i], row[i]) for i in kept),
+        )
+        for number, row in enumerate(cells)
+    )
+    frame = Markup(
+        '<div class="scroll" tabindex="0" role="group" aria-label="table"><table>\n<thead><tr>{}</tr></thead>\n'
+        "<tbody>\n{}\n</tbody></table></div>"
+    )
+    return frame.format(head, body)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
+    """Names and values, those without a value left out."""
+    rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(text(name), text(value)) for name, value in pairs if value != ""]
+    return Markup('<dl class="facts">{}</dl>').format(Markup("").join(rows)) if rows else Markup("")
+
+
+def commands(values: Iterable[str]) -> Markup:
+    """Commands to copy, each on its own."""
+    return Markup("\n").join(Markup("<pre>{}</pre>").format(text(value)) for value in values)
+
+
+def next_section(values: Iterable[str]) -> Markup:
+    """What to type next."""
+    return section("next", "Next", commands(values))
+
+
+def figure(drawing: Markup, caption: object) -> Markup:
+    """A drawing and what it shows; nothing where there is no drawing."""
+    if not drawing:
+        return Markup("")
+    return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(drawing, text(caption))
+
+
+def side_by_side(*figures: Markup) -> Markup:
+    """Figures beside each other where there is room."""
+    shown = [f for f in figures if f]
+    return Markup('<div class="side">{}</div>').format(Markup("\n").join(shown)) if shown else Markup("")
+
+
+def key(style: str) -> Markup:
+    """A small square in a colour, for captions."""
+    return Markup('<span class="key {}" aria-hidden="true"></span>').format(style)
+
+
+def operator_link(index: int, op: str) -> Markup:
+    """An operator's index and type, which leads to its panel."""
+    return Markup('<a href="#op-{0}">{0} {1}</a>').format(index, text(op))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a chart: its label, a value of at least 0, the text beside it, and the class of its colour."""
+
+    label: object
+    value: float
+    text: str
+    style: str = "plain"
+
+
+def bars(title: str, unit: str, rows: Sequence[Bar], *, full: float = 0.0) -> Markup:
+    """Bars from left to right as a table: label, bar, value. Nothing without rows.
+
+    Args:
+        title: What the labels are, as in "operator".
+        unit: What the values are, with their unit.
+        rows: From top to bottom.
+        full: A value as long as the room there is, where none is larger.
+    """
+    if not rows:
+        return Markup("")
+    largest = max((row.value for row in rows if math.isfinite(row.value)), default=0.0)
+    longest = max(largest, full)
+
+    def length(value: float) -> float:
+        if not value or not longest:
+            return 0.0
+        return max(100 * value / longest, 0.5) if math.isfinite(value) else 100.0
+
+    line = Markup(
+        '<tr><th scope="row">{}</th><td><span class="bar {}" style="width:{:.1f}%"></span></td><td class="number">{}'
+        "</td></tr>"
+    )
+    body = Markup("\n").join(line.format(text(r.label), r.style, length(r.value), text(r.text)) for r in rows)
+    head = Markup('<thead><tr><th scope="col">{}</th><th scope="col" colspan="2">{}</th></tr></thead>')
+    return Markup('<div class="scroll tall" tabindex="0" role="group" aria-label="{}"><table class="bars">').format(
+        text(f"{unit} by {title}")
+    ) + Markup("{}<tbody>{}</tbody></table></div>").format(head.format(text(title), text(unit)), body)
+
+
+def _class(style: str) -> Markup:
+    return Markup(' class="{}"').format(style) if style else Markup("")

@@ -1,0 +1,174 @@
+"use strict";
+(() => {
+  const graph = document.getElementById("graph");
+  if (!graph) return;
+  const $ = (id) => document.getElementById(id);
+  const view = $("view"), drawing = $("drawing"), map = $("map"), panel = $("panel"), matches = $("matches");
+  const boxes = [...drawing.querySelectorAll(".box")];
+  const operators = boxes.filter((box) => box.dataset.op !== undefined);
+  const byIndex = new Map(operators.map((box) => [box.dataset.op, box]));
+  const colourings = JSON.parse(graph.dataset.marks);
+  const size = { width: drawing.width.baseVal.value, height: drawing.height.baseVal.value };
+  const places = new Map(boxes.map((box) => {
+    const { e, f } = box.transform.baseVal.consolidate().matrix;
+    return [box, { x: e, y: f }];
+  }));
+  const BOX = { width: Number(graph.dataset.box), height: 42 };
+  let zoom = 1, chosen = null, shades = new Map(boxes.map((box) => [box, box.classList[1]]));
+
+  // Zoom: the picture gets larger and the frame scrolls it; the point in the middle stays where it is.
+  const setZoom = (factor) => {
+    const middle = [(view.scrollLeft + view.clientWidth / 2) / zoom, (view.scrollTop + view.clientHeight / 2) / zoom];
+    zoom = Math.min(3, Math.max(0.05, factor));
+    drawing.setAttribute("width", size.width * zoom);
+    drawing.setAttribute("height", size.height * zoom);
+    view.scrollTo(middle[0] * zoom - view.clientWidth / 2, middle[1] * zoom - view.clientHeight / 2);
+    drawMap();
+  };
+  const show = (box) => {
+    const { x, y } = places.get(box);
+    view.scrollTo((x + BOX.width / 2) * zoom - view.clientWidth / 2, (y + BOX.height / 2) * zoom - view.clientHeight / 2);
+  };
+
+  // The mini-map: every box as a dot in its shade, and the frame's window.
+  const ink = map.getContext("2d");
+  const drawMap = () => {
+    const most = Math.max(36, Math.min(110, view.clientWidth / 7));
+    const scale = Math.min(0.3, most / size.width, (view.clientHeight - 4) / size.height);
+    const width = Math.max(16, size.width * scale), height = Math.max(16, size.height * scale);
+    const fine = window.devicePixelRatio || 1;
+    map.hidden = size.width * zoom <= view.clientWidth && size.height * zoom <= view.clientHeight;
+    map.style.display = map.hidden ? "none" : "";
+    map.width = width * fine; map.height = height * fine;
+    map.style.width = `${width}px`; map.style.height = `${height}px`;
+    ink.scale(fine, fine);
+    const colours = new Map();
+    for (const box of boxes) {
+      const shade = shades.get(box);
+      if (!colours.has(shade)) colours.set(shade, getComputedStyle(box.querySelector("path") || box.querySelector("rect")).fill);
+      const { x, y } = places.get(box);
+      ink.fillStyle = colours.get(shade);
+      ink.fillRect(x * scale, y * scale, Math.max(2, BOX.width * scale), Math.max(1.2, BOX.height * scale));
+    }
+    const style = getComputedStyle(view);
+    ink.strokeStyle = style.color;
+    ink.lineWidth = 1.5;
+    ink.strokeRect(
+      Math.max(0.75, view.scrollLeft / zoom * scale), Math.max(0.75, view.scrollTop / zoom * scale),
+      Math.min(width - 1.5, view.clientWidth / zoom * scale), Math.min(height - 1.5, view.clientHeight / zoom * scale));
+    map.scale = scale;
+  };
+  let waiting = false;
+  const drawMapSoon = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; drawMap(); });
+  };
+  const jump = (event) => {
+    const frame = map.getBoundingClientRect();
+    const [x, y] = [(event.clientX - frame.left) / map.scale, (event.clientY - frame.top) / map.scale];
+    view.scrollTo(x * zoom - view.clientWidth / 2, y * zoom - view.clientHeight / 2);
+  };
+  map.addEventListener("pointerdown", (event) => { map.setPointerCapture(event.pointerId); jump(event); });
+  map.addEventListener("pointermove", (event) => { if (event.buttons) jump(event); });
+  view.addEventListener("scroll", drawMapSoon);
+  window.addEventListener("resize", drawMapSoon);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawMapSoon);
+
+  // Drag with the mouse; a press that moves is no click.
+  let grip = null;
+  view.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse" && event.button === 0)
+      grip = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop, moved: false };
+  });
+  window.addEventListener("pointermove", (event) => {
+    if (!grip || !event.buttons) { grip = null; return; }
+    const [x, y] = [event.clientX - grip.x, event.clientY - grip.y];
+    grip.moved = grip.moved || Math.abs(x) + Math.abs(y) > 4;
+    if (grip.moved) view.scrollTo(grip.left - x, grip.top - y);
+  });
+  view.addEventListener("click", (event) => {
+    const box = event.target.closest(".box[data-op]");
+    if (box && !(grip && grip.moved)) choose(box.dataset.op, { link: true });
+    grip = null;
+  });
+
+  // Choosing an operator: its box and its arrows stand out, its panel is shown, and the address leads to it.
+  const choose = (index, { link = false, look = false, focus = false } = {}) => {
+    const box = byIndex.get(String(index));
+    if (!box) return;
+    if (chosen) { chosen.classList.remove("on"); chosen.setAttribute("tabindex", "-1"); }
+    chosen = box;
+    box.classList.add("on");
+    box.setAttribute("tabindex", "0");
+    const template = $(`panel-${index}`);
+    if (template) panel.replaceChildren(template.content.cloneNode(true));
+    panel.scrollTop = 0;
+    if (look) show(box);
+    if (focus) box.focus({ preventScroll: true });
+    if (link) history.replaceState(null, "", `#op-${index}`);
+  };
+  const fromAddress = () => {
+    const wanted = /^#op-(\d+)$/.exec(location.hash);
+    if (!wanted) return false;
+    choose(wanted[1], { look: true });
+    graph.scrollIntoView({ block: "nearest" });
+    return true;
+  };
+  window.addEventListener("hashchange", fromAddress);
+  const step = (by) => {
+    const at = operators.indexOf(chosen);
+    const next = operators[Math.min(operators.length - 1, Math.max(0, at + by))];
+    choose(next.dataset.op, { look: true, focus: true, link: true });
+  };
+  const keys = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+  view.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in keys) { event.preventDefault(); step(keys[event.key]); }
+    else if (event.key === "+" || event.key === "=") setZoom(zoom * 1.25);
+    else if (event.key === "-") setZoom(zoom / 1.25);
+    else if (event.key === "Enter") panel.focus();
+  });
+
+  // Colours.
+  const select = $("colouring");
+  const colour = (number) => {
+    const { marks } = colourings[number];
+    for (const box of operators) {
+      const [shade, text] = marks[box.dataset.op] || ["clear", ""];
+      box.classList.replace(shades.get(box), shade);
+      shades.set(box, shade);
+      box.querySelector(".value").textContent = text;
+    }
+    for (const legend of graph.querySelectorAll(".legend")) legend.hidden = legend.dataset.colouring !== String(number);
+    drawMap();
+  };
+  if (select) select.addEventListener("change", () => colour(Number(select.value)));
+
+  // Search: what does not match is dimmed; Enter goes from match to match.
+  const find = $("find");
+  let found = [], at = -1;
+  find.addEventListener("input", () => {
+    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+    found = words.length ? boxes.filter((box) => words.every((word) => box.dataset.find.includes(word))) : [];
+    at = -1;
+    for (const box of boxes) box.classList.toggle("dim", words.length > 0 && !found.includes(box));
+    matches.textContent = words.length ? `${found.length} found` : "";
+    if (found.length) show(found[0]);
+  });
+  find.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !found.length) return;
+    at = (at + (event.shiftKey ? found.length - 1 : 1)) % found.length;
+    matches.textContent = `${at + 1} of ${found.length}`;
+    show(found[at]);
+    if (found[at].dataset.op !== undefined) choose(found[at].dataset.op, { link: true });
+  });
+
+  $("nearer").addEventListener("click", () => setZoom(zoom * 1.25));
+  $("farther").addEventListener("click", () => setZoom(zoom / 1.25));
+  $("whole").addEventListener("click", () =>
+    setZoom(Math.min((view.clientWidth - 4) / size.width, (view.clientHeight - 4) / size.height)));
+  if (size.width > view.clientWidth) setZoom(Math.max(0.55, view.clientWidth / size.width));
+  drawMap();
+  if (!fromAddress()) choose(graph.dataset.focus || operators[0].dataset.op, { look: true });
+})();

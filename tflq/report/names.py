@@ -1,0 +1,12 @@
+"""Names of tensors, short enough to read."""
+
+from __future__ import annotations
+
+#: Characters of a tensor's name.
+NAME = 48
+
+
+def short_name(name: str) -> str:
+    """The first of the names that converters join, and only its end where it is long."""
+    first, joined, _ = name.partition(";")
+    return ("…" + first[-NAME:] if len(first) > NAME else first) + (";…" if joined else "")

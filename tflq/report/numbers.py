@@ -1,0 +1,25 @@
+"""Numbers as short text."""
+
+from __future__ import annotations
+
+import math
+
+_LETTERS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def short(value: float) -> str:
+    """A number with at most three digits, or all those of a whole one below 10,000: 512, 1.31 M, 0.0021."""
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 1e4:
+        factor, letter = next((f, letter) for f, letter in _LETTERS if abs(value) >= 0.9995 * f)
+        return f"{value / factor:.3g} {letter}" if abs(value) < 999.5 * factor else f"{value / factor:,.0f} {letter}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes in the unit that suits it: 812 bytes, 3.28 MiB."""
+    for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}" if size < 999.5 * factor else f"{size / factor:,.0f} {unit}"
+    return f"{size:,.0f} bytes"
