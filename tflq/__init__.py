@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tflq.diagnosis.session import explain, fit
     from tflq.errors import TflqError
     from tflq.ir.model import Model
+    from tflq.litert import install_as
     from tflq.proof import prove
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
@@ -33,6 +34,7 @@ __all__ = [
     "compare",
     "explain",
     "fit",
+    "install_as",
     "load",
     "prove",
     "quantize",
@@ -51,6 +53,7 @@ _HOMES = {
     "compare": ("tflq.quantization.judge.comparison", "compare"),
     "explain": ("tflq.diagnosis.session", "explain"),
     "fit": ("tflq.diagnosis.session", "fit"),
+    "install_as": ("tflq.litert", "install_as"),
     "load": ("tflq.api.files", "load"),
     "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),

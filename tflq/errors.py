@@ -1,33 +1,38 @@
 """Every error that leaves the public API.
 
     TflqError
-    ├── FileAccessError (OSError)              a path cannot be read or written
+    ├── FileAccessError (OSError, ValueError)  a path cannot be read or written
     ├── FormatError (ValueError)               the bytes are no valid file of their kind: offset, table, field
-    │   └── LimitError                         valid so far, but beyond an explicit limit
-    ├── ModelError (ValueError)                well-formed, but no kernel could accept it: operator, tensor
-    ├── UnsupportedError (NotImplementedError) operator, version, types, nearest supported form
+    │   └── LimitError (RuntimeError)          valid so far, but beyond an explicit limit
+    ├── ModelError (ValueError, RuntimeError)  well-formed, but no kernel could accept it: operator, tensor
+    ├── UnsupportedError (NotImplementedError, ValueError)  operator, version, types, nearest supported form
     ├── InputError (ValueError)                what the caller handed in does not fit
+    │   ├── ResizeError (RuntimeError)         a shape that a tensor cannot be given
     │   ├── ShapeError                         tensor, expected shape, got shape
     │   ├── TypeMismatchError                  tensor, expected type, got type
     │   ├── UnknownNameError                   no tensor, signature, profile ... of that name
     │   ├── OptionError                        an option that cannot be honoured
     │   └── CalibrationError                   calibration data: sample, tensor, what is wrong
     ├── StateError (RuntimeError, ValueError)  calls in the wrong order; LiteRT raises one or the other
-    ├── UndefinedResultError (ArithmeticError) the original aborts, or its result is undefined, for these values
+    ├── UndefinedResultError (ArithmeticError, RuntimeError)  the original aborts, or its result is undefined
     ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
     ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks what is asked for
     └── LiveRuntimeError                          a real runtime
         ├── RuntimeMissing                     is not installed where it was looked for
         └── RuntimeFailed                      refused the model, raised, aborted or timed out
 
-Each class stores its facts as fields and composes its text from them.
+Each class stores its facts as fields and composes its text from them. The built-in classes beside TflqError are those
+that LiteRT raises at the same calls, so that clauses written for LiteRT catch what tflq raises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from tflq.escaping import printable, quoted, shown
+
+E = TypeVar("E", bound="TflqError")
 
 
 class TflqError(Exception):
@@ -36,8 +41,13 @@ class TflqError(Exception):
     def __init__(self, text: object = "") -> None:
         super().__init__(printable(str(text)))
 
+    def opening(self: E, wording: str) -> E:
+        """This error with LiteRT's wording before its own text, for clients that search messages."""
+        self.args = (f"{printable(wording)}: {self}",)
+        return self
 
-class FileAccessError(TflqError, OSError):
+
+class FileAccessError(TflqError, OSError, ValueError):
     """A path cannot be read or written."""
 
     def __init__(self, path: object, reason: str) -> None:
@@ -65,11 +75,11 @@ class FormatError(TflqError, ValueError):
         return type(self)(self.reason, offset=self.offset, table=self.table, field=self.field, path=path)
 
 
-class LimitError(FormatError):
+class LimitError(FormatError, RuntimeError):
     """A count or a size goes beyond an explicit limit of the reader, the writer or a plan."""
 
 
-class ModelError(TflqError, ValueError):
+class ModelError(TflqError, ValueError, RuntimeError):
     """A well-formed model that the operator's kernel cannot accept."""
 
     def __init__(
@@ -92,7 +102,7 @@ class ModelError(TflqError, ValueError):
         super().__init__(text)
 
 
-class UnsupportedError(TflqError, NotImplementedError):
+class UnsupportedError(TflqError, NotImplementedError, ValueError):
     """No kernel of the profile takes this operator in this form."""
 
     def __init__(
@@ -140,6 +150,10 @@ class ShapeError(InputError):
         super().__init__("shape does not match", name=name, expected=list(expected), got=list(got))
 
 
+class ResizeError(InputError, RuntimeError):
+    """A shape that an input of a graph cannot be given."""
+
+
 class TypeMismatchError(InputError):
     """An array's element type is not the tensor's."""
 
@@ -178,7 +192,7 @@ class StateError(TflqError, RuntimeError, ValueError):
     """Calls in an order that has no meaning, such as invoke before allocate_tensors."""
 
 
-class UndefinedResultError(TflqError, ArithmeticError):
+class UndefinedResultError(TflqError, ArithmeticError, RuntimeError):
     """The original code aborts, or its result is undefined, for these values."""
 
     def __init__(self, function: str, reason: str, *, op: str = "", index: int | None = None) -> None:

@@ -25,16 +25,15 @@ class Other(Enum):
         ("experimental_delegates", [object()]),
         ("experimental_default_delegate_latest_features", True),
         ("custom_op_registerers", ["Register"]),
+        ("custom_op_registerers", {"MyOp": 3}),
         ("num_threads", 0),
         ("num_threads", -3),
         ("num_threads", "2"),
         ("num_threads", 1.0),
-        ("experimental_op_resolver_type", tflq.OpResolverType.BUILTIN),
-        ("experimental_op_resolver_type", tflq.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES),
         ("experimental_op_resolver_type", "BUILTIN_REF"),
-        ("experimental_op_resolver_type", 2),
+        ("experimental_op_resolver_type", 4),
+        ("experimental_op_resolver_type", True),
         ("experimental_op_resolver_type", Other.SOMETHING),
-        ("experimental_op_resolver_type", None),
     ],
 )
 def test_refused(name: str, value: Any) -> None:
@@ -50,7 +49,8 @@ def test_refused(name: str, value: Any) -> None:
         {"experimental_delegates": []},
         {"experimental_delegates": None},
         {"num_threads": 4},
-        {"experimental_op_resolver_type": tflq.OpResolverType.AUTO},
+        {"experimental_op_resolver_type": None},
+        {"experimental_op_resolver_type": 2},
         {"experimental_op_resolver_type": tflq.OpResolverType.BUILTIN_REF},
         {"experimental_disable_delegate_clustering": True},
         {"experimental_compress_quantization_zero_points": True},
@@ -67,12 +67,33 @@ def test_accepted(options: dict[str, Any]) -> None:
     assert interpreter.profile is PROFILES["litert-ref"]
 
 
+@pytest.mark.parametrize(
+    ("resolver", "profile"),
+    [
+        ("AUTO", "litert-xnnpack"),
+        ("BUILTIN", "litert-xnnpack"),
+        ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-opt"),
+        ("BUILTIN_REF", "litert-ref"),
+    ],
+)
+def test_a_resolver_means_a_profile(resolver: str, profile: str) -> None:
+    foreign = Enum("OpResolverType", "AUTO BUILTIN BUILTIN_REF BUILTIN_WITHOUT_DEFAULT_DELEGATES", start=0)
+    for value in (tflq.OpResolverType[resolver], foreign[resolver], tflq.OpResolverType[resolver].value):
+        assert tflq.Interpreter(str(PATH), experimental_op_resolver_type=value).profile.name == profile
+
+
+def test_an_explicit_profile_wins_and_a_contradiction_is_named() -> None:
+    with pytest.warns(UserWarning, match=r"BUILTIN means profile 'litert-xnnpack', but profile='tflm'"):
+        interpreter = tflq.Interpreter(str(PATH), None, None, None, tflq.OpResolverType.BUILTIN, profile="tflm")
+    assert interpreter.profile.name == "tflm"
+
+
 def test_unknown_profile_names_those_there_are() -> None:
     with pytest.raises(UnknownNameError, match="litert-ref"):
         tflq.Interpreter(str(PATH), profile="litert-reference")
 
 
-@pytest.mark.parametrize("profile", [None, 3, ["litert-ref"]])
+@pytest.mark.parametrize("profile", [3, ["litert-ref"]])
 def test_what_is_no_profile(profile: Any) -> None:
     with pytest.raises((UnknownNameError, TypeError)):
         tflq.Interpreter(str(PATH), profile=profile)

@@ -41,7 +41,7 @@ def operator_details(session: Session, position: int) -> Details:
     """
     operators = session.graph.operators
     if not 0 <= position < len(operators):
-        raise UnknownNameError("operator", position, range(len(operators)))
+        raise UnknownNameError("operator", position, range(len(operators))).opening("Invalid node index")
     operator = operators[position]
     code = session.model.operator_codes[operator.opcode_index]
     return {

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NoReturn, SupportsIndex
 
+from tflq.api.arguments import model_of, shape_of
+from tflq.api.custom import CustomOperator, custom_operators, with_custom_operators
 from tflq.api.details import Details, operator_details, tensor_details
 from tflq.api.exclusion import Exclusion, exclusive
-from tflq.api.files import Source, load
-from tflq.api.options import OpResolverType, check_delegates, check_registerers, check_resolver, check_threads
+from tflq.api.files import Source
+from tflq.api.lending import Lending
+from tflq.api.options import check_delegates, check_threads, profile_of
 from tflq.api.session import Session
 from tflq.api.signature import SignatureRunner, by_name
 from tflq.api.values import give
-from tflq.errors import InputError, UnknownNameError
+from tflq.errors import InputError, StateError, UnknownNameError
 from tflq.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
 from tflq.ir import Model, SignatureDef
 from tflq.ir.structure import check_structure
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
-from tflq.profiles import by_name as profile_by_name
 
 
 class Interpreter:
     """Runs a `.tflite` model with the arithmetic of `profile`, bit by bit.
 
-    Calls, dictionaries and arrays are those of LiteRT's Python interpreter, with these differences:
+    Calls, dictionaries, arrays and errors are those of LiteRT's Python interpreter; docs/drop-in.md lists what differs.
+    A plain `Interpreter(path)` computes `litert-ref`: the reference kernels are the one arithmetic that is the same on
+    every processor. `experimental_op_resolver_type` or `profile` asks for another.
 
-    * zero-sized tensors come back as empty arrays, where LiteRT raises;
-    * what a run did not keep is an error, where LiteRT gives whatever its memory holds: intermediate tensors are kept
-      with `experimental_preserve_all_tensors=True`;
-    * arrays from `tensor()` may be held through `allocate_tensors()` and `invoke()`; those of outputs are read-only;
-    * an unsupported operator is refused by `allocate_tensors()`, not by the constructor;
-    * a call while another thread is in a call of the same interpreter is a StateError, where LiteRT's behaviour is
+    * What a run did not keep reads as zeros, with a warning, where LiteRT gives whatever its memory holds; with
+      `strict=True` it is an error, and so is writing to what is neither an input nor a variable. Intermediate tensors
+      are kept with `experimental_preserve_all_tensors=True`.
+    * An unsupported operator is refused by `allocate_tensors()`, not by the constructor.
+    * A call while another thread is in a call of the same interpreter is a StateError, where LiteRT's behaviour is
       undefined. Different interpreters may run in different threads, also of the same Model.
 
     Every error is a `tflq.TflqError`, and a ValueError, RuntimeError or NotImplementedError besides, where LiteRT
@@ -47,16 +50,17 @@ class Interpreter:
         model_content: Source | Model | None = None,
         experimental_delegates: Sequence[object] | None = None,
         num_threads: int | None = None,
-        experimental_op_resolver_type: object = OpResolverType.AUTO,
+        experimental_op_resolver_type: object = None,
         experimental_preserve_all_tensors: bool = False,
         experimental_disable_delegate_clustering: bool = False,
         experimental_default_delegate_latest_features: bool = False,
         experimental_compress_quantization_zero_points: bool = False,
         experimental_disable_delegate_node_fusion: bool = False,
         experimental_force_delegate_node_profiling: bool = False,
-        custom_op_registerers: Sequence[object] | None = None,
+        custom_op_registerers: Mapping[str, CustomOperator] | Sequence[object] | None = None,
         *,
-        profile: str | Profile = "litert-ref",
+        profile: str | Profile | None = None,
+        strict: bool = False,
         memory_limit: int = DEFAULT_MEMORY,
         work_limit: int = DEFAULT_WORK,
     ) -> None:
@@ -67,15 +71,19 @@ class Interpreter:
             model_content: The bytes of one, or a Model.
             experimental_delegates: Refused unless empty.
             num_threads: At least 1; results do not depend on it.
-            experimental_op_resolver_type: AUTO, or the resolver that `profile` stands for.
+            experimental_op_resolver_type: An OpResolverType, of tflq, LiteRT or TensorFlow, or its number: BUILTIN and
+                AUTO mean profile `litert-xnnpack`, BUILTIN_WITHOUT_DEFAULT_DELEGATES `litert-opt`, BUILTIN_REF
+                `litert-ref`. None leaves it to `profile`.
             experimental_preserve_all_tensors: Keep intermediate tensors, for get_tensor and tensor.
             experimental_disable_delegate_clustering: Accepted; there are no delegates.
-            experimental_default_delegate_latest_features: Refused if true: it means XNNPACK.
+            experimental_default_delegate_latest_features: Refused if true: no profile has them.
             experimental_compress_quantization_zero_points: Accepted; changes LiteRT's memory only.
             experimental_disable_delegate_node_fusion: Accepted; there are no delegates.
             experimental_force_delegate_node_profiling: Accepted; there are no delegates.
-            custom_op_registerers: Refused unless empty.
-            profile: Whose arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile.
+            custom_op_registerers: Custom operators as Python callables, by name: `{"MyOp": function}`, where
+                `function(*inputs, options: bytes)` gives the outputs; or functions that fill a `CustomOperators`.
+            profile: Whose arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile. It wins over a resolver.
+            strict: Refuse to read what has no value and to write what is no input.
             memory_limit: Bytes of tensors and of what operators need besides, constants left out, that may be alive at
                 the same time.
             work_limit: Multiply-accumulates, or passes of whatever else the innermost loops of operators do, that one
@@ -87,20 +95,23 @@ class Interpreter:
             OptionError: An option cannot be honoured.
             ModelError: The graph refers to what it does not have.
         """
-        self._profile = profile_by_name(profile)
+        chosen = profile_of(experimental_op_resolver_type, profile)
         check_delegates(experimental_delegates, experimental_default_delegate_latest_features)
-        check_registerers(custom_op_registerers)
         check_threads(num_threads)
-        check_resolver(experimental_op_resolver_type, self._profile)
+        self._custom_op_registerers = custom_op_registerers or []
+        self._profile = with_custom_operators(chosen, custom_operators(custom_op_registerers))
+        self._delegates: list[object] = []
+        self._strict = bool(strict)
         self._compress = experimental_compress_quantization_zero_points
         self._keep_all = bool(experimental_preserve_all_tensors)
         self._limits = Limits(operator.index(memory_limit), operator.index(work_limit))
-        self._model = _model(model_path, model_content)
+        self._model = model_of(model_path, model_content)
         check_structure(self._model)
         self._sessions: dict[int, Session] = {}
         self._resources: dict[Hashable, Any] = {}
-        self._exclusion = Exclusion()
+        self._exclusion, self._lending = Exclusion(), Lending()
         self._session(0)
+        self._signature_defs = self.get_signature_list()
 
     @property
     def profile(self) -> Profile:
@@ -121,6 +132,7 @@ class Interpreter:
             ModelError: An operator cannot accept its operands.
             LimitError: The model takes more than `memory_limit` or `work_limit`.
         """
+        self._lending.check()
         self._session(0).allocate()
 
     @exclusive
@@ -130,6 +142,7 @@ class Interpreter:
         Raises:
             LimitError: It takes more than `memory_limit` or `work_limit`, which only the values tell.
         """
+        self._lending.check()
         self._session(0).invoke()
 
     @exclusive
@@ -146,7 +159,8 @@ class Interpreter:
 
         `strict` allows that only for dimensions that `shape_signature` gives as -1.
         """
-        self._session(0).resize(operator.index(input_index), _shape(tensor_size), strict)
+        self._lending.check()
+        self._session(0).resize(operator.index(input_index), shape_of(tensor_size), strict)
 
     @exclusive
     def set_tensor(self, tensor_index: SupportsIndex, value: Any) -> None:
@@ -169,7 +183,8 @@ class Interpreter:
     def tensor(self, tensor_index: SupportsIndex) -> Callable[[], Array]:
         """A function that gives the array which holds the tensor at the time of the call, without a copy.
 
-        Arrays of inputs and variables can be written to.
+        Such an array can be written to, unless it is a constant's. While one is held, `allocate_tensors`, `invoke` and
+        `resize_tensor_input` raise a RuntimeError.
         """
         index = operator.index(tensor_index)
         return lambda: self._view(index)
@@ -189,7 +204,11 @@ class Interpreter:
     @exclusive
     def get_tensor_details(self, subgraph_index: SupportsIndex = 0) -> list[Details]:
         """Details of all tensors of a subgraph."""
-        session = self._session(operator.index(subgraph_index))
+        index, count = operator.index(subgraph_index), self.num_subgraphs()
+        if not 0 <= index < count:
+            error = UnknownNameError("subgraph", index, range(count))
+            raise error.opening(f"subgraph_index is out of range: {index} for the model, which has {count} subgraphs.")
+        session = self._session(index)
         return [tensor_details(session, tensor) for tensor in range(len(session.graph.tensors))]
 
     def num_subgraphs(self) -> int:
@@ -206,15 +225,38 @@ class Interpreter:
     @exclusive
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """A callable that runs a signature; the key may be left out where the model has only one."""
-        signatures = self._signatures()
         if signature_key is None:
+            signatures = self._signatures()
             if len(signatures) != 1:
-                raise InputError("a signature key is needed unless the model has exactly one", got=list(signatures))
+                raise InputError(
+                    f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. None is only "
+                    "allowed when the model has 1 SignatureDef",
+                    expected=f"one of {', '.join(signatures) or 'none: use set_tensor and invoke'}",
+                    got=None,
+                )
             signature_key = next(iter(signatures))
-        if signature_key not in signatures:
-            raise UnknownNameError("signature", signature_key, tuple(signatures))
-        signature = signatures[signature_key]
-        return SignatureRunner(self._session(signature.subgraph_index), signature, self._exclusion)
+        return SignatureRunner(self, signature_key)
+
+    # What follows is private in LiteRT, too, but real code calls it.
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        return {
+            key: {"inputs": by_name(signature.inputs), "outputs": by_name(signature.outputs)}
+            for key, signature in self._signatures().items()
+        }
+
+    @exclusive
+    def _get_tensor_details(self, tensor_index: SupportsIndex, subgraph_index: SupportsIndex) -> Details:
+        return tensor_details(self._session(operator.index(subgraph_index)), operator.index(tensor_index))
+
+    def _safe_to_run(self) -> bool:
+        return self._lending.is_over
+
+    def _ensure_safe(self) -> None:
+        self._lending.check()
+
+    def _native_handle(self) -> NoReturn:
+        raise StateError("tflq has no native interpreter whose address it could give")
 
     @exclusive
     def _get_ops_details(self) -> list[Details]:
@@ -227,7 +269,7 @@ class Interpreter:
 
     @exclusive
     def _view(self, index: int) -> Array:
-        return self._session(0).view(index)
+        return self._lending.lend(self._session(0).view(index))
 
     def _signatures(self) -> dict[str, SignatureDef]:
         return {s.signature_key or "": s for s in self._model.signature_defs or ()}
@@ -237,36 +279,9 @@ class Interpreter:
         if session is None:
             count = len(self._model.subgraphs)
             if not 0 <= index < count:
-                raise UnknownNameError("subgraph", index, range(count))
+                error = UnknownNameError("subgraph", index, range(count))
+                raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {count}")
             session = self._sessions[index] = Session(
-                self._model, self._profile, index, self._keep_all, self._limits, self._resources
+                self._model, self._profile, index, self._keep_all, self._limits, self._resources, self._strict
             )
         return session
-
-
-def _model(path: str | os.PathLike[str] | None, content: Source | Model | None) -> Model:
-    if path is not None and content is not None:
-        raise InputError("model_path and model_content cannot both be given")
-    if path is not None:
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"model_path must be a path, not {type(path).__name__}")
-        return load(path)
-    if content is not None:
-        if isinstance(content, (str, os.PathLike)):
-            raise TypeError("model_content must be bytes; a path goes into model_path")
-        return load(content)
-    raise InputError("model_path or model_content is needed")
-
-
-def _shape(size: Sequence[int] | Array) -> tuple[int, ...]:
-    import numpy as np
-
-    try:
-        array = np.asarray(size)
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"no shape: {error}") from error
-    if array.ndim != 1:
-        raise InputError("a shape is a list of integers", got=size)
-    if array.size and array.dtype.kind not in "iu":
-        raise InputError("a shape is a list of integers", got=size)
-    return tuple(int(extent) for extent in array)

@@ -1,17 +1,18 @@
-"""The constructor's options: which of LiteRT's can be honoured."""
+"""The constructor's options: which of LiteRT's can be honoured, and which profile they mean."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from enum import Enum, unique
 
 from tflq.errors import OptionError
-from tflq.profiles import Profile
+from tflq.profiles import Profile, by_name
 
 
 @unique
 class OpResolverType(Enum):
-    """LiteRT's names for its op resolvers. AUTO leaves the choice to the profile."""
+    """LiteRT's names for its op resolvers. AUTO means BUILTIN, as it does in LiteRT."""
 
     AUTO = 0
     BUILTIN = 1
@@ -19,16 +20,52 @@ class OpResolverType(Enum):
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
-def check_resolver(resolver: object, profile: Profile) -> None:
-    """Refuse a resolver that means other arithmetic than the profile's. LiteRT's own enum is understood too."""
-    name = getattr(resolver, "name", None)
-    if not isinstance(resolver, Enum) or name not in OpResolverType.__members__:
-        raise OptionError("no op resolver type", name="experimental_op_resolver_type", got=resolver)
-    if name not in ("AUTO", profile.source.resolver):
-        raise OptionError(
-            f"profile {profile.name!r} means {profile.source.resolver}; the results of {name} can differ",
-            name="experimental_op_resolver_type",
+#: The profile of each resolver of LiteRT 2.3 on x86-64.
+PROFILE_OF = {
+    OpResolverType.AUTO: "litert-xnnpack",
+    OpResolverType.BUILTIN: "litert-xnnpack",
+    OpResolverType.BUILTIN_REF: "litert-ref",
+    OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES: "litert-opt",
+}
+#: What is computed where neither a resolver nor a profile is named.
+DEFAULT_PROFILE = "litert-ref"
+
+
+def profile_of(resolver: object, profile: str | Profile | None) -> Profile:
+    """The profile that the two options mean together. An explicit profile wins; a resolver that contradicts it is named
+    in a warning.
+
+    Args:
+        resolver: An OpResolverType (LiteRT's and TensorFlow's own are understood), its number, or None for no wish.
+        profile: A profile or its name, or None for the resolver's.
+
+    Raises:
+        OptionError: `resolver` is none.
+        UnknownNameError: There is no profile of that name.
+    """
+    meant = None if resolver is None else _resolver(resolver)
+    if profile is None:
+        return by_name(DEFAULT_PROFILE if meant is None else PROFILE_OF[meant])
+    chosen = by_name(profile)
+    if meant not in (None, OpResolverType.AUTO) and meant.name != chosen.source.resolver:
+        warnings.warn(
+            f"experimental_op_resolver_type={meant.name} means profile {PROFILE_OF[meant]!r}, but "
+            f"profile={chosen.name!r} was asked for and is what is computed",
+            stacklevel=3,
         )
+    return chosen
+
+
+def _resolver(value: object) -> OpResolverType:
+    """Read an enum of that name from any package, or LiteRT's number for it."""
+    if isinstance(value, Enum) and value.name in OpResolverType.__members__:
+        return OpResolverType[value.name]
+    if isinstance(value, int) and not isinstance(value, (bool, Enum)) and 0 <= value < len(OpResolverType):
+        return OpResolverType(value)
+    names = ", ".join(OpResolverType.__members__)
+    raise OptionError(
+        "no op resolver type", name="experimental_op_resolver_type", expected=f"one of {names}", got=value
+    ).opening(f"Unrecognized passed in op resolver type: {value}")
 
 
 def check_threads(num_threads: object) -> None:
@@ -36,20 +73,18 @@ def check_threads(num_threads: object) -> None:
     if num_threads is None:
         return
     if not isinstance(num_threads, int):
-        raise OptionError("not an int", name="num_threads", got=num_threads)
+        error = OptionError("has the wrong type", name="num_threads", expected="an int", got=num_threads)
+        raise error.opening("type of num_threads should be int")
     if num_threads < 1:
-        raise OptionError("not at least 1", name="num_threads", got=num_threads)
+        error = OptionError("is too small", name="num_threads", expected="1 or more", got=num_threads)
+        raise error.opening("num_threads should >= 1")
 
 
 def check_delegates(delegates: Sequence[object] | None, latest_features: object) -> None:
     """Refuse delegates: they compute with arithmetic of their own."""
     if delegates:
-        raise OptionError("delegates compute by themselves, tflq cannot run them", name="experimental_delegates")
+        reason = "a delegate is native code, which tflq cannot run; leave it out, or choose a profile"
+        raise OptionError(reason, name="experimental_delegates")
     if latest_features:
-        raise OptionError("this applies XNNPACK, a delegate", name="experimental_default_delegate_latest_features")
-
-
-def check_registerers(registerers: Sequence[object] | None) -> None:
-    """Refuse native custom operators."""
-    if registerers:
-        raise OptionError("native custom operators cannot be called", name="custom_op_registerers")
+        reason = "tflq has no profile of XNNPACK with its latest features"
+        raise OptionError(reason, name="experimental_default_delegate_latest_features")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from typing import Any
 
 from tflq.api.values import blank, store
-from tflq.errors import InputError, ModelError, ShapeError, StateError, UnknownNameError
+from tflq.errors import InputError, ModelError, ResizeError, ShapeError, StateError, TypeMismatchError, UnknownNameError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.interpreter.constants import constant_of
 from tflq.interpreter.limits import Limits
@@ -17,19 +18,29 @@ from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile
 
 _NOT_ALLOCATED = "has no memory yet: call allocate_tensors() first"
+#: LiteRT's text where a tensor has no memory (interpreter_wrapper.cc CheckGetTensorArgs).
+_NULL = "Tensor data is null. Run allocate_tensors() first"
 
 
 class Session:
     """Values belong to the session: what callers hand in is copied, and a run sees a copy of the graph's inputs.
 
-    `resources` (variables that have handles, hash tables) belong to the interpreter and outlive allocations.
+    `resources` (variables that have handles, hash tables) belong to the interpreter and outlive allocations. What a run
+    did not keep reads as zeros, and outputs can be written to, as in LiteRT's memory; with `strict` both are errors.
     """
 
     def __init__(
-        self, model: Model, profile: Profile, index: int, keep_all: bool, limits: Limits, resources: dict[Hashable, Any]
+        self,
+        model: Model,
+        profile: Profile,
+        index: int,
+        keep_all: bool,
+        limits: Limits,
+        resources: dict[Hashable, Any],
+        strict: bool = False,
     ) -> None:
         self.model, self.profile, self.index = model, profile, index
-        self.keep_all, self.limits = keep_all, limits
+        self.keep_all, self.limits, self.strict = keep_all, limits, strict
         self.graph = model.subgraphs[index]
         self.plan: Plan | None = None
         self._resized: dict[int, Shape] = {}
@@ -37,11 +48,14 @@ class Session:
         self._resources = resources
         self._state = State(resources=resources)
         self._trace: Trace | None = None
+        self._scratch: dict[int, Array] = {}  # what stands for the memory of other tensors until the next run
 
     def spec(self, tensor: int) -> TensorSpec:
         """The tensor of that index."""
         if not 0 <= tensor < len(self.graph.tensors):
-            raise UnknownNameError("tensor", tensor, range(len(self.graph.tensors)))
+            count = len(self.graph.tensors)
+            error = UnknownNameError("tensor", tensor, range(count))
+            raise error.opening(f"Invalid tensor index {tensor} exceeds max tensor index {count}")
         return self.graph.tensors[tensor]
 
     def type(self, tensor: int) -> TensorType:
@@ -73,13 +87,13 @@ class Session:
 
     def resize(self, tensor: int, shape: Shape, strict: bool) -> None:
         """Give a graph input another shape, from the next allocation on."""
-        spec = self.spec(tensor)
         if tensor not in self.graph.inputs:
-            raise InputError("only inputs can be resized", name=self.name(tensor))
+            raise ResizeError("only inputs can be resized", expected=f"one of {list(self.graph.inputs)}", got=tensor)
+        spec = self.spec(tensor)
         if any(extent < 0 for extent in shape):
-            raise InputError("a dimension is negative", name=self.name(tensor), got=list(shape))
+            raise ResizeError("a dimension is negative", name=self.name(tensor), got=list(shape))
         if strict:
-            _check_strictly(self.name(tensor), spec.shape_signature or self.shape(tensor), shape)
+            self._check_strictly(tensor, spec.shape_signature or self.shape(tensor), shape)
         if self.plan is not None and shape == self._inputs[tensor].shape:
             return
         self._resized[tensor] = shape
@@ -92,13 +106,13 @@ class Session:
         plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits.memory, self.limits.work)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
         self._state = State(resources=self._resources)
-        self._trace, self._inputs, self.plan = None, inputs, plan
+        self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}
 
     def invoke(self) -> None:
         """Run the plan once."""
         if self.plan is None:
-            raise StateError("the model is not ready to run: call allocate_tensors() first")
-        self._trace = None  # its memory can be reused while the plan runs
+            raise StateError("Invoke called on model that is not ready.: call allocate_tensors() first")
+        self._trace, self._scratch = None, {}  # their memory can be reused while the plan runs
         inputs = {tensor: value.copy() for tensor, value in self._inputs.items()}
         self._trace = run(self.plan, inputs, self._state, keep_all=self.keep_all)
 
@@ -107,17 +121,25 @@ class Session:
         self._state.variables.clear()
 
     def set(self, tensor: int, value: object) -> None:
-        """Copy `value` into an input or a variable."""
-        self.type(tensor)
-        store(self._writable(tensor), self.type(tensor), value, self.name(tensor))
+        """Copy `value` into an input or a variable; unless `strict`, into what the next run overwrites, too."""
+        type_, name = self.type(tensor), self.name(tensor)
+        try:
+            store(self._writable(tensor), type_, value, name)
+        except TypeMismatchError as error:
+            raise error.opening(
+                f"Cannot set tensor: Got value of type {_numpy_name(error.got)} but expected type "
+                f"{_numpy_name(error.expected)} for input {tensor}, name: {name}"
+            ) from None
+        except ShapeError as error:
+            raise error.opening(_mismatch(tensor, error)) from None
 
     def view(self, tensor: int) -> Array:
         """The array that holds the tensor now: to write to for inputs and variables, else read-only."""
-        if tensor in self.graph.inputs or self.spec(tensor).is_variable:
+        if not self.strict or tensor in self.graph.inputs or self.spec(tensor).is_variable:
+            if not self.strict and self._constant(tensor) is not None:
+                return _read_only(self.value(tensor))
             return self._writable(tensor).view()  # whose type and shape a caller may change, but not the tensor's
-        value = self.value(tensor).view()
-        value.flags.writeable = False
-        return value
+        return _read_only(self.value(tensor))
 
     def value(self, tensor: int) -> Array:
         """The array that holds the tensor now; not to be written to."""
@@ -127,28 +149,51 @@ class Session:
             return self._inputs[tensor]
         if self.plan is not None and spec.is_variable:
             return variable(self.plan, self._state, tensor)
+        if tensor in self._scratch:
+            return self._scratch[tensor]
         if self._trace is not None and tensor in self._trace.values:
             return self._trace.values[tensor]
-        constant = constant_of(self.model, spec)
+        constant = self._constant(tensor)
         if constant is not None:
             return constant
-        raise self._missing(tensor)
+        return self._blank(tensor)
 
-    def _missing(self, tensor: int) -> StateError:
+    def _constant(self, tensor: int) -> Array | None:
+        """What the file stores for a tensor that is neither an input nor a variable."""
+        return None if tensor in self._inputs else constant_of(self.model, self.spec(tensor))
+
+    def _blank(self, tensor: int) -> Array:
+        """Zeros where LiteRT gives what its memory happens to hold; an error if `strict`, or where it has no memory."""
         name = self.name(tensor)
         if self.plan is None:
-            return StateError(f"{name}: {_NOT_ALLOCATED}")
-        if self._trace is None:
-            return StateError(f"{name}: has no value yet: call invoke() first")
-        return StateError(f"{name}: is not kept after a run: ask for experimental_preserve_all_tensors=True")
+            raise StateError(f"{name}: {_NOT_ALLOCATED}").opening(_NULL)
+        if self.strict and self._trace is None:
+            raise StateError(f"{name}: has no value yet: call invoke() first")
+        not_kept = f"{name}: is not kept after a run: ask for experimental_preserve_all_tensors=True"
+        if self.strict:
+            raise StateError(not_kept)
+        if not self.plan.known[tensor]:
+            raise StateError(f"{name}: its shape is known after invoke()").opening(_NULL)
+        if self._trace is not None:
+            warnings.warn(f"{not_kept}; zeros stand for whatever LiteRT's memory would hold", stacklevel=2)
+        self._scratch[tensor] = blank(self.type(tensor), self.plan.operands[tensor].shape)
+        return self._scratch[tensor]
 
     def _writable(self, tensor: int) -> Array:
         if self.plan is None:
-            raise StateError(f"{self.name(tensor)}: {_NOT_ALLOCATED}")
+            raise StateError(f"{self.name(tensor)}: {_NOT_ALLOCATED}").opening(
+                "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            )
         if tensor in self._inputs:
             return self._inputs[tensor]
         if not self.plan.operands[tensor].is_variable:
-            raise InputError("is neither an input nor a variable, so it cannot be set", name=self.name(tensor))
+            if self.strict:
+                raise InputError("is neither an input nor a variable, so it cannot be set", name=self.name(tensor))
+            if self._constant(tensor) is not None:
+                raise InputError("is a constant of the file, so it cannot be set", name=self.name(tensor))
+            if tensor not in self._scratch:
+                self._scratch[tensor] = self.value(tensor).copy()
+            return self._scratch[tensor]
         # A copy, because a kernel's result may be an output too.
         value = self._state.variables[tensor] = variable(self.plan, self._state, tensor).copy()
         return value
@@ -163,8 +208,45 @@ class Session:
             return stored.copy()
         return blank(operand.type, operand.shape)
 
+    def _check_strictly(self, tensor: int, signature: Shape, shape: Shape) -> None:
+        """Refuse to change what the signature fixes.
 
-def _check_strictly(name: str, signature: Shape, shape: Shape) -> None:
-    fits = len(signature) == len(shape) and all(s in (-1, d) for s, d in zip(signature, shape, strict=True))
-    if not fits:
-        raise ShapeError(name, signature, shape)
+        Source: LiteRT 2.3 subgraph.cc ResizeInputTensorStrict.
+        """
+        error = ResizeError(
+            "only dimensions that the signature leaves open can be resized",
+            name=self.name(tensor),
+            expected=list(signature),
+            got=list(shape),
+        )
+        if len(signature) != len(shape):
+            raise error
+        for axis, (before, extent) in enumerate(zip(signature, shape, strict=True)):
+            if before not in (-1, extent):
+                raise error.opening(
+                    f"Attempting to resize dimension {axis} of tensor {tensor} with value {before} to {extent}. "
+                    "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
+                )
+
+
+def _read_only(value: Array) -> Array:
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _numpy_name(type_: object) -> str:
+    """As TfLiteTypeGetName has it."""
+    return str(getattr(type_, "name", type_)).upper()
+
+
+def _mismatch(tensor: int, error: ShapeError) -> str:
+    """Source: LiteRT 2.3 interpreter_wrapper.cc SetTensor."""
+    expected, got = list(error.expected), list(error.got)  # type: ignore[call-overload]
+    if len(expected) != len(got):
+        return f"Cannot set tensor: Dimension mismatch. Got {len(got)} but expected {len(expected)} for input {tensor}"
+    axis = next(axis for axis, (a, b) in enumerate(zip(expected, got, strict=True)) if a != b)
+    return (
+        f"Cannot set tensor: Dimension mismatch. Got {got[axis]} but expected {expected[axis]} for dimension {axis} of "
+        f"input {tensor}"
+    )

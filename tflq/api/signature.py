@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,24 +15,52 @@ from tflq.ir import SignatureDef
 from tflq.kernels.kernel import Array
 
 
+class Owner(Protocol):
+    """What a runner needs of its interpreter."""
+
+    _exclusion: Exclusion
+
+    def _signatures(self) -> dict[str, SignatureDef]: ...
+
+    def _session(self, index: int) -> Session: ...
+
+
 class SignatureRunner:
     """A callable: arrays by input name in, arrays by output name out.
 
     It is part of its interpreter: a call while another thread is in a call of either is a StateError.
     """
 
-    def __init__(self, session: Session, signature: SignatureDef, exclusion: Exclusion) -> None:
-        self._session, self._inputs, self._outputs = session, by_name(signature.inputs), by_name(signature.outputs)
-        self._exclusion = exclusion
+    def __init__(self, interpreter: Owner | None = None, signature_key: str | None = None) -> None:
+        if interpreter is None:
+            raise InputError("None interpreter provided.")
+        if signature_key is None:
+            raise InputError("None signature_key provided.")
+        signatures = interpreter._signatures()
+        if signature_key not in signatures:
+            error = UnknownNameError("signature", signature_key, tuple(signatures))
+            raise error.opening(f'Invalid signature_key provided: "{signature_key}".')
+        signature = signatures[signature_key]
+        self._interpreter, self._signature_key = interpreter, signature_key
+        self._subgraph_index = signature.subgraph_index
+        self._session = interpreter._session(signature.subgraph_index)
+        self._inputs, self._outputs = by_name(signature.inputs), by_name(signature.outputs)
+        self._exclusion = interpreter._exclusion
 
     @exclusive
     def __call__(self, /, **inputs: Any) -> dict[str, Array]:
         """Resize the inputs to the arrays' shapes, allocate, run, and give copies of the outputs."""
         if len(inputs) != len(self._inputs):
-            raise InputError("number of inputs", expected=len(self._inputs), got=len(inputs))
+            raise InputError(
+                "Invalid number of inputs provided for running a SignatureDef, "
+                f"expected {len(self._inputs)} vs provided {len(inputs)}",
+                expected=list(self._inputs),
+                got=list(inputs),
+            )
         for name in inputs:
             if name not in self._inputs:
-                raise UnknownNameError("input", name, tuple(self._inputs))
+                error = UnknownNameError("input", name, tuple(self._inputs))
+                raise error.opening(f"Invalid Input name ({name}) for SignatureDef")
         session = self._session
         for name, value in inputs.items():
             session.resize(self._inputs[name], np.shape(value), strict=False)

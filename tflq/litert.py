@@ -1,0 +1,136 @@
+"""A module that can stand in for `ai_edge_litert.interpreter`, `tflite_runtime.interpreter` and `tf.lite`.
+
+    import tflq
+    tflq.install_as("tflite_runtime")
+
+    from tflite_runtime.interpreter import Interpreter  # tflq's
+
+Its Interpreter is `tflq.Interpreter` with LiteRT's default: without a resolver it computes what LiteRT computes then,
+which is AUTO, profile `litert-xnnpack`. docs/drop-in.md lists what differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from tflq.api.custom import CustomOperator, CustomOperators
+from tflq.api.delegates import Delegate, load_delegate
+from tflq.api.interpreter import Interpreter as _Interpreter
+from tflq.api.options import OpResolverType
+from tflq.api.signature import SignatureRunner
+from tflq.errors import UnknownNameError
+from tflq.profiles import Profile, by_name
+
+__all__ = [
+    "CustomOperators",
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "experimental",
+    "install_as",
+    "load_delegate",
+]
+
+#: What tf.lite.experimental holds of these.
+experimental = SimpleNamespace(OpResolverType=OpResolverType, load_delegate=load_delegate)
+
+
+class Interpreter(_Interpreter):
+    """`tflq.Interpreter` that computes what LiteRT does by default: AUTO, unless a profile or a resolver is named."""
+
+    _default_profile: str | Profile | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        if options.get("profile") is None:
+            options["profile"] = self._default_profile
+        if options["profile"] is None and len(arguments) < _RESOLVER:
+            options.setdefault("experimental_op_resolver_type", OpResolverType.AUTO)
+        super().__init__(*arguments, **options)
+
+
+#: The place of experimental_op_resolver_type among the constructor's positional arguments, counted from 1.
+_RESOLVER = 5
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """An Interpreter with custom operators; the registerers come first, as in LiteRT."""
+
+    def __init__(
+        self, custom_op_registerers: Mapping[str, CustomOperator] | Sequence[object] | None = None, **options: Any
+    ) -> None:
+        super().__init__(custom_op_registerers=custom_op_registerers, **options)
+
+
+#: Packages that the module can stand in for.
+PACKAGES = ("tflite_runtime", "ai_edge_litert", "tensorflow")
+
+
+def install_as(package: str, profile: str | Profile | None = None) -> ModuleType:
+    """Let imports of another package's interpreter give tflq's, in this process from now on.
+
+    Args:
+        package: "tflite_runtime", "ai_edge_litert" or "tensorflow" (also "tf.lite"). An installed package keeps the
+            rest of its modules; only tensorflow has to be installed.
+        profile: What its Interpreter computes unless told otherwise; None for what LiteRT's resolvers mean.
+
+    Returns:
+        The module that now stands for the package's interpreter.
+
+    Raises:
+        UnknownNameError: There is no such package or profile.
+
+    Example:
+        >>> module = tflq.install_as("tflite_runtime", profile="tflite-2.14-ref")
+        >>> from tflite_runtime.interpreter import Interpreter
+        >>> Interpreter("golden/models/digits_mobilenet_int8.tflite").profile.name
+        'tflite-2.14-ref'
+    """
+    name = "tensorflow" if package in ("tf", "tf.lite") else package.partition(".")[0]
+    if name not in PACKAGES:
+        raise UnknownNameError("package to stand in for", package, PACKAGES)
+    module = _module(name, profile)
+    if name == "tensorflow":
+        _install_in_tensorflow(module)
+        return module
+    parent = sys.modules.get(name)
+    if parent is None:
+        parent = import_module(name) if find_spec(name) is not None else _package(name)
+    sys.modules[name], sys.modules[f"{name}.interpreter"] = parent, module
+    parent.interpreter = module  # type: ignore[attr-defined]
+    return module
+
+
+def _module(package: str, profile: str | Profile | None) -> ModuleType:
+    """This module, or one like it whose interpreters compute `profile`."""
+    if profile is None:
+        return sys.modules[__name__]
+    default = {"_default_profile": by_name(profile), "__module__": f"{package}.interpreter"}
+    module = ModuleType(f"{package}.interpreter", __doc__)
+    vars(module).update({name: globals()[name] for name in __all__}, __all__=__all__)
+    plain = type("Interpreter", (Interpreter,), {**default, "__doc__": Interpreter.__doc__})
+    vars(module)["Interpreter"] = plain
+    vars(module)["InterpreterWithCustomOps"] = type("InterpreterWithCustomOps", (InterpreterWithCustomOps,), default)
+    return module
+
+
+def _package(name: str) -> ModuleType:
+    package = ModuleType(name, "Stands in for a package that is not installed; see tflq.litert.")
+    package.__path__ = []
+    return package
+
+
+def _install_in_tensorflow(module: ModuleType) -> None:
+    """Replace the names wherever TensorFlow's own modules and its public API hold them."""
+    tensorflow = import_module("tensorflow")
+    homes = [import_module(f"tensorflow.lite.python.{name}") for name in ("interpreter", "lite")]
+    for home in (*homes, tensorflow.lite):
+        for name in ("Interpreter", "InterpreterWithCustomOps", "SignatureRunner"):
+            if hasattr(home, name):
+                setattr(home, name, getattr(module, name))

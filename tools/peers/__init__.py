@@ -1,0 +1,1 @@
+"""Other projects' test suites, run against tflq: their interpreter is replaced, nothing of theirs is kept here."""
