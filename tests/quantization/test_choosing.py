@@ -12,7 +12,8 @@ import pytest
 import tflq
 from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
-from tflq.quantization.judge.selection import FEW, Ranked, Score, joined, parted, ranked
+from tflq.quantization.calibration.quarters import FEW, parted
+from tflq.quantization.judge.selection import Ranked, Score, joined, ranked
 from tflq.quantization.pipeline import distinct
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe

@@ -71,13 +71,10 @@ def test_a_moving_average_weighs_samples_by_age(decay: float) -> None:
     assert ends(after(MovingAverage(decay), np.split(x, 4)).range) == pytest.approx((low, high), rel=1e-12)
 
 
-def test_channels_have_numpys_moments() -> None:
+def test_channels_have_numpys_extremes() -> None:
     x = samples()
-    x[..., 2] += 1e4  # cancels in sums of squares
     held = after(Channels(), np.array_split(x, 7))
     rows = x.reshape(-1, 4).astype(np.float64)
-    np.testing.assert_allclose(held.mean, rows.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(held.variance, rows.var(axis=0), rtol=1e-9)
     assert np.array_equal(held.range.low, rows.min(axis=0))
     assert np.array_equal(held.range.high, rows.max(axis=0))
 

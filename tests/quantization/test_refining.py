@@ -12,14 +12,18 @@ from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.params import extent
+from tflq.quantization.ranges.observation import Observations, observe
+from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.ranges.weights import weight_ranges
 from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.refine.products import MatrixProduct, matrix_product
-from tflq.quantization.refine.sequence import Refinements, Subject, float_sums, refinable, refined
+from tflq.quantization.refine.row_sums import RowSums
+from tflq.quantization.refine.sequence import Refinements, Subject, refinable, refined
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme.float_graph import prepared
 from tflq.quantization.scheme.scheme import Scheme, modes_of, scheme
+from tflq.quantization.shared import Shared
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 MODEL = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")
@@ -46,7 +50,7 @@ def sqnr(planned: Scheme, methods: Refining) -> float:
         for t, v in values.items():
             seen[t].append(v)
     activations = activation_params(planned, {t: extent(np.concatenate(v)) for t, v in seen.items()})
-    fine = weight_params(planned, weight_ranges(planned, None, []))
+    fine = weight_params(planned, weight_ranges(planned, None, [], Watching(Shared())))
     weights = {slot: replace(p, scale=(p.scale * COARSE).astype(np.float32)) for slot, p in fine.items()}
     recipe = Recipe()
 
@@ -56,7 +60,9 @@ def sqnr(planned: Scheme, methods: Refining) -> float:
         )
 
     subject = Subject(planned, activations, weights, integer(Refinements(weights)), recipe.executor)
-    sums = float_sums(planned.model, refinable(planned), digits(0, 32))
+    observers = {p.multiplied.data: (RowSums(p),) for p in refinable(planned)}
+    seen_rows = observe(planned.model.model, digits(0, 32), Observations(observers))
+    sums = {p.multiplied.operator: seen_rows.of[p.multiplied.data][0].total(range(32)) for p in refinable(planned)}
     refinements = refined(subject, methods, digits(0, 32), sums)
     return compare_models(MODEL, integer(refinements).model, digits(100, 164)).sqnr
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,11 @@ from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
+from tflq.quantization.calibration.quarters import Kept, parted
 from tflq.quantization.judge.budget import within_budget
 from tflq.quantization.judge.check import Check, check
 from tflq.quantization.judge.comparison import Comparison, compare_models
-from tflq.quantization.judge.selection import Ranked, chosen, parted
+from tflq.quantization.judge.selection import Ranked, chosen
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
@@ -102,11 +103,12 @@ def quantize(
     source = float_model(model, python)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-    samples = Calibration(source, calibration)
+    samples = Kept(Calibration(source, calibration))
     outlying_samples = _outlying(source, samples)
     task = _task(source, samples, recipe, progress)
     ranking = chosen(task)
     task = replace(task, recipe=recipe, methods=ranking[0].methods)
+    task.watching.forget_expected()
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -135,7 +137,7 @@ def quantize(
     return Result(result, report)
 
 
-def _task(source: Model, samples: Iterable[Sample], recipe: Recipe, progress: Progress | None) -> Task:
+def _task(source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None) -> Task:
     """Return the task of choosing among the recipe's candidates."""
     floats = prepared(source)
     named = operators_named(source, recipe.keep_float)
@@ -160,14 +162,18 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
 
 
 def _compared(source: Model, built: Built, result: Model, samples: Iterable[Sample]) -> Comparison:
-    """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized."""
-    comparison = compare_models(source, result, samples)
+    """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized.
+
+    Equalizing changes no bit of the outputs, so one run tells all unless operators of the float model were dissolved.
+    """
     floats = built.assignment.scheme.model
     if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
-        return comparison
+        return compare_models(source, result, samples)
     inside = compare_models(floats.model, result, samples)
     tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
-    return replace(comparison, tensors=tensors, unmatched=inside.unmatched)
+    if not floats.ranges:
+        return replace(inside, tensors=tensors)
+    return replace(compare_models(source, result, samples), tensors=tensors, unmatched=inside.unmatched)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

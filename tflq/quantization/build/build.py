@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -14,17 +13,23 @@ from tflq.profiles import by_name
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.build.task import Task
+from tflq.quantization.calibration.quarters import parts_of, quarters_of, whole
 from tflq.quantization.integer_model import IntegerModel
-from tflq.quantization.params import Params
+from tflq.quantization.params import Params, Range
 from tflq.quantization.ranges.activations import activation_ranges
 from tflq.quantization.ranges.biases import fitted_weights, raised
-from tflq.quantization.ranges.observation import Observations, observe
+from tflq.quantization.ranges.choice import Chooser
+from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import Channels
 from tflq.quantization.ranges.weights import weight_ranges
+from tflq.quantization.recipe.ranging import Order, Target
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.refine.equalization import equalized
 from tflq.quantization.refine.groups import channel_groups
-from tflq.quantization.refine.sequence import Refinements, Subject, float_sums, refinable, refined
+from tflq.quantization.refine.products import MatrixProduct
+from tflq.quantization.refine.row_sums import RowSums
+from tflq.quantization.refine.sequence import FloatSums, Refinements, Subject, refinable, refined
+from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Form, Scheme, Slot, modes_of, scheme
 
@@ -41,20 +46,19 @@ class Built:
 def build(task: Task) -> Built:
     """Carry out the task's methods. Operators that a kernel refuses stay in float, too.
 
-    The samples are iterated once for every method that looks at them.
+    What other tasks with the same `shared` made is not made again.
     """
     floats, ranging = _equalized(task), task.methods.ranging
     kept_float = dict(task.kept_float)
     while True:
         modes, reasons = _modes(task, floats, kept_float)
         plan = scheme(floats, modes)
-        spanning = weight_params(plan, weight_ranges(plan, ranging.weights, task.samples))
-        ranges = activation_ranges(plan, task.samples, ranging, spanning, task.progress)
-        activations = activation_params(plan, ranges, ranging.rule)
+        spanning = weight_params(plan, _weight_ranges(task, plan))
+        activations = activation_params(plan, _activation_ranges(task, plan, spanning), ranging.rule)
         weights = fitted_weights(plan, activations, spanning)
         refinements = _refined(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
-        assignment = replace(assignment, notes=raised(spanning, weights))
+        assignment = replace(assignment, notes={**raised(spanning, weights), **refinements.notes})
         integer = rewritten(assignment)
         refusal = _refusal(integer)
         if refusal is None:
@@ -74,6 +78,36 @@ def _modes(
     return modes, reasons
 
 
+def foreseen(task: Task) -> None:
+    """Announce what `build` will observe of the task's float model."""
+    floats, ranging = _equalized(task), task.methods.ranging
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
+    if ranging.order is Order.FLOAT:
+        task.watching.expect(floats, Chooser(plan, ranging, {}).begin())
+    if not task.methods.refining.changes_nothing:
+        task.watching.expect(floats, _row_sums(refinable(plan)))
+
+
+def _weight_ranges(task: Task, plan: Scheme) -> dict[Slot, Range]:
+    search = task.methods.ranging.weights
+    output = search is not None and search.target is Target.OUTPUT
+    key = "weight ranges", _content(task, plan), search, quarters_of(task.samples) if output else None
+    return task.shared.once(key, lambda: weight_ranges(plan, search, task.samples, task.watching))
+
+
+def _activation_ranges(task: Task, plan: Scheme, weights: Mapping[Slot, Params]) -> dict[int, Range]:
+    ranging = task.methods.ranging
+    key = "activation ranges", _content(task, plan), ranging, quarters_of(task.samples)
+    return task.shared.once(
+        key, lambda: activation_ranges(plan, task.samples, task.watching, ranging, weights, task.progress)
+    )
+
+
+def _content(task: Task, plan: Scheme) -> tuple[bytes, tuple[Mode | None, ...]]:
+    """What a scheme's ranges hang on, beside samples and methods."""
+    return task.shared.constants(plan.model.constants), plan.modes
+
+
 def _refined(
     task: Task, plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
 ) -> Refinements:
@@ -82,8 +116,25 @@ def _refined(
         return Refinements(weights)
     integer = rewritten(_assignment(task, plan, activations, Refinements(weights)))
     subject = Subject(plan, activations, weights, integer, task.recipe.executor)
-    sums = float_sums(plan.model, refinable(plan), islice(task.samples, methods.samples))
-    return refined(subject, methods, task.samples, sums, task.progress)
+    return refined(subject, methods, task.samples, _float_sums(task, plan), task.progress)
+
+
+def _row_sums(products: Sequence[MatrixProduct]) -> Observations:
+    of: dict[int, tuple[RowSums, ...]] = {}
+    for product in products:
+        of[product.multiplied.data] = (*of.get(product.multiplied.data, ()), RowSums(product))
+    return Observations(of)
+
+
+def _float_sums(task: Task, plan: Scheme) -> FloatSums:
+    """Return the sums of the rows that each operator sees in the float model, over the samples that refine."""
+    products = refinable(plan)
+    seen = task.watching.observe(plan.model, task.samples, _row_sums(products), task.progress)
+    order = [number for part in parts_of(task.samples) for number in part.numbers]
+    looked_at = sorted(order)[: task.methods.refining.samples]
+    places = [order.index(number) for number in looked_at]
+    observers = (o for of in seen.of.values() for o in of if isinstance(o, RowSums))
+    return {o.product.multiplied.operator: o.total(places) for o in observers}
 
 
 def _assignment(task: Task, plan: Scheme, activations: Mapping[Form, Params], refinements: Refinements) -> Assignment:
@@ -91,15 +142,25 @@ def _assignment(task: Task, plan: Scheme, activations: Mapping[Form, Params], re
 
 
 def _equalized(task: Task) -> FloatModel:
-    """Return the float model with its channels equalized, if the methods ask for it."""
-    groups = () if task.methods.equalize is None else channel_groups(task.floats)
-    if task.methods.equalize is None or not groups:
+    """Return the float model with its channels equalized, if the methods ask for it.
+
+    Held-back samples count, too, so that all turns and the last fit are of the same float model.
+    """
+    strength, samples = task.methods.equalize, whole(task.samples)
+    if strength is None:
+        return task.floats
+    return task.shared.once(("equalized", strength), lambda: _equalized_on(task, samples, strength))
+
+
+def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> FloatModel:
+    groups = channel_groups(task.floats)
+    if not groups:
         return task.floats
     tensors = dict.fromkeys(t for group in groups for t in group.tensors)
-    seen = observe(task.floats.model, task.samples, Observations.begin(tensors, Channels()), task.progress)
+    seen = task.watching.observe(task.floats, samples, Observations.begin(tensors, Channels()), task.progress)
     channels = {t: observer for t, (observer,) in seen.of.items() if isinstance(observer, Channels)}
     magnitudes = {t: np.maximum(-c.low, c.high) for t, c in channels.items()}
-    return equalized(task.floats, magnitudes, task.methods.equalize)
+    return equalized(task.floats, magnitudes, strength)
 
 
 def _refusal(result: IntegerModel) -> tuple[int, str] | None:

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflq.quantization.progress import Progress
+from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.shared import Shared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A float model to be quantized by the `methods` of a recipe on calibration samples, which are iterated often.
+    """A float model to be quantized by the `methods` of a recipe on calibration samples.
 
     `kept_float` says why operators stay in float, by index; `wide` operators compute in mode int16x8 where they can.
+    What tasks of the same float model have in common lies in `shared`, observations of it in `watching`.
     """
 
     floats: FloatModel
-    samples: Iterable[Sample]
+    samples: Sequence[Sample]
     recipe: Recipe
     methods: Methods
     kept_float: Mapping[int, str] = field(default_factory=dict)
     wide: frozenset[int] = frozenset()
     progress: Progress | None = None
+    shared: Shared = field(default_factory=Shared)
+    watching: Watching = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "watching", self.shared.once("watching", lambda: Watching(self.shared)))
 
     def tell(self, phase: str, done: int, total: int) -> None:
         """Report progress to whoever listens; `total` is 0 where nobody knows it."""

@@ -18,6 +18,7 @@ from tflq.errors import InputError
 from tflq.ir import Model, Subgraph, TensorSpec, TensorType
 from tflq.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
+from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.runner import Array, Runner, Sample
 
@@ -27,37 +28,6 @@ Reals = NDArray[np.float64]
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
 #: Below this signal-to-noise ratio a tensor counts as damaged, dB.
 DAMAGED = 20.0
-
-
-@dataclass(slots=True)
-class Fidelity:
-    """Sums over all elements of all samples of one tensor: of reference f and other q."""
-
-    name: str
-    op: str  # what makes it in the reference
-    index: int  # the operator's index there
-    elements: int = 0
-    signal: float = 0.0  # sum of f^2
-    noise: float = 0.0  # sum of (f - q)^2
-    bias: float = 0.0  # sum of (q - f)
-    largest: float = 0.0  # max of |f - q|
-
-    def add(self, reference: Array, other: Reals) -> None:
-        """Count one sample's tensor."""
-        f = reference.astype(np.float64)
-        error = other - f
-        self.elements += f.size
-        self.signal += float(np.vdot(f, f))
-        self.noise += float(np.vdot(error, error))
-        self.bias += float(error.sum())
-        self.largest = max(self.largest, float(np.abs(error).max(initial=0.0)))
-
-    @property
-    def sqnr(self) -> float:
-        """10 log10(signal / noise), dB; inf without noise, -inf with noise but no signal."""
-        if self.noise == 0:
-            return math.inf
-        return 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +178,9 @@ def compare_models(
     for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
         for tensor, sums in tensors.items():
             twin = pairs[tensor]
-            sums.add(real(ours.tensors[tensor], f[tensor]), real(theirs.tensors[twin], q[twin]))
+            sums.add(_floats(ours.tensors[tensor], f[tensor]), *_steps(theirs.tensors[twin], q[twin]))
         for sums, a, b in zip(outputs, ours.outputs, theirs.outputs, strict=True):
-            sums.add(real(ours.tensors[a], f[a]), real(theirs.tensors[b], q[b]))
+            sums.add(_floats(ours.tensors[a], f[a]), *_steps(theirs.tensors[b], q[b]))
         scores = real(ours.tensors[ours.outputs[0]], f[ours.outputs[0]])
         if scores.ndim == 2 and scores.shape[0] == 1 and scores.shape[1] >= 2:
             agreement = agreement or Agreement()
@@ -221,6 +191,19 @@ def compare_models(
         raise InputError("number of labels", expected=count, got=len(known))
     unmatched = len(_results(reference)) - len(pairs)
     return Comparison(count, outputs, tuple(tensors.values()), unmatched, agreement)
+
+
+def _floats(spec: TensorSpec, values: Array) -> Array:
+    """Return the numbers that a tensor's values stand for; float32 as it is."""
+    return values if values.dtype == np.float32 else real(spec, values)
+
+
+def _steps(spec: TensorSpec, codes: Array) -> tuple[Array, float, float]:
+    """Return values, scale and zero point with which they stand for numbers; codes of one scale stay as they are."""
+    q = spec.quantization
+    if q is not None and len(q.scale) == 1 and codes.dtype.kind in "iu":
+        return codes, float(q.scale[0]), float(q.zero_point[0])
+    return _floats(spec, codes), 1.0, 0.0
 
 
 def _check_edges(ours: Subgraph, theirs: Subgraph) -> None:

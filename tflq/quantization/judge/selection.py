@@ -13,16 +13,17 @@ count.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, tee
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import CalibrationError, ModelError, TflqError
-from tflq.quantization.build.build import build
+from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResultError, UnsupportedError
+from tflq.quantization.build.build import build, foreseen
 from tflq.quantization.build.task import Task
+from tflq.quantization.calibration.quarters import Part, parted, parts_of
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import codes_of, real
 from tflq.quantization.recipe.recipe import Methods
@@ -33,12 +34,8 @@ Reals = NDArray[np.float64]
 
 #: Divergences that differ by less than this share, or by so many nats, count as even, however sure the difference.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
-#: One of so many samples is held back; the turns in which another is.
-TURNS = 4
 #: How many candidates are judged in more than one turn.
 FINALISTS = 6
-#: So few samples that none are held back: they are judged by what they were fitted to.
-FEW = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,28 +78,32 @@ class Ranked:
         return self.score.same / self.score.samples
 
 
-def judged(floats: FloatModel, built: IntegerModel, samples: Iterable[Sample], profile: str = "litert-ref") -> Score:
-    """Run the float model, and the integer model under a profile, on the samples and score the integer model."""
-    tensor, beta = _scores(floats)
-    twin = built.tensors[tensor]
-    graph, inputs = built.model.subgraphs[0], floats.graph.inputs
-    first, second = tee(samples)
-    codes = ({n: codes_of(graph.tensors[n], s[o]) for o, n in zip(inputs, graph.inputs, strict=True)} for s in second)
-    divergences, signal, noise, same, count = [], 0.0, 0.0, 0, 0
-    runs = zip(
-        Runner(floats.model, [tensor]).each(first),
-        Runner(built.model, [twin], executor(built.model, profile)).each(codes),
-        strict=True,
-    )
-    for f, q in runs:
-        reference, scores = (f[tensor].astype(np.float64).reshape(-1), real(graph.tensors[twin], q[twin]).reshape(-1))
-        count += 1
+def judged(task: Task, built: IntegerModel, samples: Sequence[Sample]) -> Score:
+    """Run the integer model on the samples and score it against the task's float model."""
+    tensor, beta = _scores(task.floats)
+    twin, profile = built.tensors[tensor], executor(built.model, task.recipe.executor)
+    graph, inputs = built.model.subgraphs[0], task.floats.graph.inputs
+    divergences, signal, noise, same = [], 0.0, 0.0, 0
+    codes = ({n: codes_of(graph.tensors[n], s[o]) for o, n in zip(inputs, graph.inputs, strict=True)} for s in samples)
+    references = (row for part in parts_of(samples) for row in _reference(task, tensor, part))
+    for reference, q in zip(references, Runner(built.model, [twin], profile).each(codes), strict=True):
+        scores = real(graph.tensors[twin], q[twin]).reshape(-1)
         signal += float(reference @ reference)
         noise += float(np.square(reference - scores).sum())
         if beta is not None:
             divergences.append(_divergence(beta * reference, beta * scores))
             same += int(reference.argmax() == scores.argmax())
-    return Score(np.array(divergences) if beta is not None else None, signal, noise, same, count)
+    return Score(np.array(divergences) if beta is not None else None, signal, noise, same, len(samples))
+
+
+def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
+    """Return what the float model makes of the tensor for each sample of a part, flat."""
+
+    def made() -> list[Reals]:
+        runs = Runner(task.floats.model, [tensor]).each(part)
+        return [f[tensor].astype(np.float64).reshape(-1) for f in runs]
+
+    return task.shared.once(("scores", tensor, part.quarters), made)
 
 
 def joined(scores: Sequence[Score]) -> Score:
@@ -161,23 +162,6 @@ def _even(candidate: Ranked, best: Ranked) -> bool:
     return float(behind.mean()) <= max(error, EVEN * best.divergence, NEGLIGIBLE)
 
 
-class Part:
-    """Those of re-iterable samples that are held back for judging, or the others; `turn` says which quarter that is."""
-
-    def __init__(self, samples: Iterable[Sample], turn: int, *, held_back: bool) -> None:
-        self._samples, self._turn, self._held_back = samples, turn, held_back
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (s for i, s in enumerate(self._samples) if ((i + self._turn) % TURNS == TURNS - 1) == self._held_back)
-
-
-def parted(samples: Iterable[Sample], turn: int = 0) -> tuple[Iterable[Sample], Iterable[Sample]]:
-    """Samples to fit to, and a quarter to judge by; both are all of them where there are few."""
-    if sum(1 for _ in islice(samples, FEW)) < FEW:
-        return samples, samples
-    return Part(samples, turn, held_back=False), Part(samples, turn, held_back=True)
-
-
 def chosen(task: Task) -> tuple[Ranked, ...]:
     """Return all candidates of the task's recipe, the best first.
 
@@ -208,6 +192,9 @@ class _Contest:
         self._work = len(recipe.candidates) + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
         self._done = 0
         self.failure: TflqError | None = None
+        for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # which run the float model
+            with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
+                foreseen(replace(task, methods=methods, samples=self._parts[0][0]))
 
     def judged(self, methods: Methods, turns: range, before: Score | None = None) -> Ranked:
         """Return a candidate with its score over these turns, and those before."""
@@ -223,5 +210,5 @@ class _Contest:
             except TflqError as error:
                 self.failure = error
                 return Ranked(methods, None, str(error))
-            scores.append(judged(task.floats, built.integer, judging, task.recipe.executor))
+            scores.append(judged(task, built.integer, judging))
         return Ranked(methods, joined(scores))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from tflq.quantization.params import Params, Range
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.choice import Chooser
-from tflq.quantization.ranges.observation import Observations, observe
+from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import FirstSamples, Histogram, Observer
 from tflq.quantization.ranges.orders import layer_by_layer, online
+from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.ranging import Order, Ranging
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.scheme import Scheme, Slot
@@ -17,14 +18,16 @@ from tflq.quantization.scheme.scheme import Scheme, Slot
 
 def activation_ranges(
     scheme: Scheme,
-    samples: Iterable[Sample],
+    samples: Sequence[Sample],
+    watching: Watching,
     ranging: Ranging,
     weights: Mapping[Slot, Params],
     progress: Progress | None = None,
 ) -> dict[int, Range]:
     """The range of each tensor that a scheme wants observed; tensors that share a scale get the same.
 
-    `samples` are iterated once, twice with two passes, once for every group of tensors layer by layer.
+    The samples are run once, if `watching` has not seen them yet, twice with two passes, once for every group of
+    tensors layer by layer.
     """
     chooser = Chooser(scheme, ranging, weights)
     if not chooser.groups:
@@ -33,12 +36,12 @@ def activation_ranges(
         return layer_by_layer(chooser, samples, progress)
     if ranging.order is Order.ONLINE:
         return online(chooser, samples, progress)
-    model = (scheme.model if ranging.order is Order.FLOAT else chooser.weighted).model
-    seen = observe(model, samples, chooser.begin(), progress)
+    model = scheme.model if ranging.order is Order.FLOAT else chooser.weighted
+    seen = watching.observe(model, samples, chooser.begin(), progress)
     starts = {group: chooser.start(group, seen) for group in chooser.groups}
     if ranging.two_passes and ranging.activations is not None:
         again = {t: _within(seen.of[t], starts[group]) for group, tensors in chooser.groups.items() for t in tensors}
-        seen = observe(model, samples, Observations(again), progress)
+        seen = watching.observe(model, samples, Observations(again), progress)
     chosen = {group: chooser.range(group, seen, starts[group]) for group in chooser.groups}
     return {t: chosen[group] for group, tensors in chooser.groups.items() for t in tensors}
 

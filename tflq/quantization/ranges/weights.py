@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,13 +15,14 @@ from tflq.profiles import by_name
 from tflq.quantization.params import Range, extent
 from tflq.quantization.ranges.layers import Layer, layer_of
 from tflq.quantization.ranges.losses import weights_loss
-from tflq.quantization.ranges.observation import Observations, observe
+from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import FirstSamples
 from tflq.quantization.ranges.search.points import Points
 from tflq.quantization.ranges.search.problem import Problem
 from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.ranges.search.ranges import search_range
 from tflq.quantization.ranges.search.solvers import SOLVERS
+from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.ranging import RangeRule, Search, Target
 from tflq.quantization.recipe.recipe import TYPES
 from tflq.quantization.runner import Sample
@@ -32,13 +33,15 @@ from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Scheme, Slot
 _AT_ONCE = 1 << 17
 
 
-def weight_ranges(scheme: Scheme, search: Search | None, samples: Iterable[Sample] = ()) -> dict[Slot, Range]:
+def weight_ranges(
+    scheme: Scheme, search: Search | None, samples: Sequence[Sample], watching: Watching
+) -> dict[Slot, Range]:
     """The range of each of a scheme's weights, one for each of their channels. `samples` are looked at where the search
     aims at outputs.
     """
     if search is None:
         return {(m.operator, m.position): extent(scheme.model.constants[m.tensor], m.axis) for m in scheme.multiplied}
-    layers = layers_of(scheme, samples) if search.target is Target.OUTPUT else {}
+    layers = layers_of(scheme, samples, watching) if search.target is Target.OUTPUT else {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return {
             (m.operator, m.position): _searched(scheme, m, search, layers.get(m.operator), pool)
@@ -46,10 +49,11 @@ def weight_ranges(scheme: Scheme, search: Search | None, samples: Iterable[Sampl
         }
 
 
-def layers_of(scheme: Scheme, samples: Iterable[Sample]) -> dict[int, Layer]:
+def layers_of(scheme: Scheme, samples: Sequence[Sample], watching: Watching) -> dict[int, Layer]:
     """The operators of a scheme that multiply weights, with samples of their data in float, by index."""
     computed = [m for m in scheme.multiplied if m.data not in scheme.model.constants]
-    seen = observe(scheme.model.model, samples, Observations.begin((m.data for m in computed), FirstSamples()))
+    begun = Observations.begin((m.data for m in computed), FirstSamples())
+    seen = watching.observe(scheme.model, samples, begun)
     plan = make_plan(scheme.model.model, by_name(REFERENCE_PROFILE))
     kept = {t: first for t, (first,) in seen.of.items() if isinstance(first, FirstSamples)}
     layers = {m.operator: layer_of(plan, m, kept[m.data]) for m in computed}

@@ -29,8 +29,7 @@ from tflq.quantization.refine.gptq import gptq
 from tflq.quantization.refine.moments import Moments, Needed, matched, moments
 from tflq.quantization.refine.products import MatrixProduct, matrix_product
 from tflq.quantization.refine.statistics import bias_correction, variance_ratio
-from tflq.quantization.runner import Runner, Sample, executor
-from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.runner import Sample, executor
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 from tflq.quantization.store import Store
 
@@ -56,11 +55,15 @@ ROUNDERS: Mapping[Rounding, Rounder] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refinements:
-    """What `assign` takes: parameters of all weights, and codes and float biases of those that were refined."""
+    """What `assign` takes: parameters of all weights, and codes and float biases of those that were refined.
+
+    `notes` say by operator what could not be done.
+    """
 
     weights: Mapping[Slot, Params]
     codes: Mapping[Slot, Array] = field(default_factory=dict)
     biases: Mapping[Slot, NDArray[np.float32]] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,18 +85,6 @@ def refinable(scheme: Scheme) -> list[MatrixProduct]:
     uses = Counter(t for o in scheme.model.graph.operators for t in o.inputs)
     own = (m for m in scheme.multiplied if uses[m.tensor] == 1 and (m.bias is None or uses[m.bias] == 1))
     return [product for m in own if (product := matrix_product(scheme.model, m)) is not None]
-
-
-def float_sums(model: FloatModel, products: Sequence[MatrixProduct], samples: Iterable[Sample]) -> FloatSums:
-    """Return the sum of the rows that each operator sees in the float model."""
-    sums: dict[int, Reals] = {}
-    tensors = {product.multiplied.data for product in products}
-    for values in Runner(model.model, tensors).run(samples):
-        for product in products:
-            m = product.multiplied
-            total = product.row_sum(values[m.data])
-            sums[m.operator] = sums[m.operator] + total if m.operator in sums else total
-    return sums
 
 
 def refined(
@@ -191,7 +182,12 @@ def _with(
     floats = product.matrix(scheme.model.constants[m.tensor]).astype(np.float64)
     bias = None if m.bias is None else scheme.model.constants[m.bias]
     corrects = bias is not None and methods.bias != BiasCorrection.NONE
-    codes = _rounded(product, floats, params, seen.centred() if corrects else seen, methods)
+    notes = dict(refinements.notes)
+    try:
+        codes = _rounded(product, floats, params, seen.centred() if corrects else seen, methods)
+    except np.linalg.LinAlgError as error:
+        notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
+        codes = _rounded(product, floats, params, seen, Refining())
     if methods.match_variance and params.scale.size > 1:
         ratio = variance_ratio(floats, _values(product, codes, params), seen).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
@@ -202,7 +198,7 @@ def _with(
             missing = bias_correction(methods.bias, floats, _values(product, codes, params), seen)
             biases[bias_slot] = (bias + missing.reshape(bias.shape)).astype(np.float32)
     return Refinements(
-        {**refinements.weights, slot: params}, {**refinements.codes, slot: product.weights(codes)}, biases
+        {**refinements.weights, slot: params}, {**refinements.codes, slot: product.weights(codes)}, biases, notes
     )
 
 

@@ -1,8 +1,8 @@
-"""Mean, variance and extremes of each channel."""
+"""Extremes of each channel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,46 +19,23 @@ def _none() -> Reals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Channels:
-    """Moments over all but the last axis: `squares` sums squared distances from the mean; all arrays are [C].
+    """The extremes over all but the last axis: both are [C]."""
 
-    Merged without cancellation. Source: Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for
-    computing sample variances".
-    """
-
-    count: int = 0
-    mean: Reals = field(default_factory=_none)
-    squares: Reals = field(default_factory=_none)
     low: Reals = field(default_factory=_none)
     high: Reals = field(default_factory=_none)
 
     def update(self, samples: NDArray[Any]) -> Channels:
-        """Return the moments with `samples` counted."""
-        rows = samples.reshape(-1, samples.shape[-1]).astype(np.float64)
-        mean = rows.mean(axis=0)
-        squares = np.square(rows - mean).sum(axis=0)
-        return self.merge(Channels(len(rows), mean, squares, rows.min(axis=0), rows.max(axis=0)))
+        """Widened by the samples."""
+        rows = samples.reshape(-1, samples.shape[-1])
+        return self.merge(Channels(rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)))
 
     def merge(self, other: Channels) -> Channels:
-        """Both counted together."""
-        if not self.count or not other.count:
-            return self if self.count else other
-        count = self.count + other.count
-        apart = other.mean - self.mean
-        return replace(
-            self,
-            count=count,
-            mean=self.mean + apart * (other.count / count),
-            squares=self.squares + other.squares + np.square(apart) * (self.count * other.count / count),
-            low=np.minimum(self.low, other.low),
-            high=np.maximum(self.high, other.high),
-        )
-
-    @property
-    def variance(self) -> Reals:
-        """The variance of each channel, as of a whole population."""
-        return self.squares / max(1, self.count)
+        """The hull of both."""
+        if not self.low.size or not other.low.size:
+            return self if self.low.size else other
+        return Channels(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @property
     def range(self) -> Range:
         """The extremes of each channel."""
-        return Range(self.low, self.high) if self.count else Range.of(0.0, 0.0)
+        return Range(self.low, self.high) if self.low.size else Range.of(0.0, 0.0)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError
+from tflq.numerics.compiled import Int, compiled
 from tflq.quantization.params import Range
 
 Array = NDArray[Any]
@@ -66,7 +67,7 @@ class Histogram:
     def update(self, samples: Array) -> Histogram:
         """Return the histogram with `samples` counted."""
         low, high = float(samples.min()), float(samples.max())
-        return self._holding(low, high)._counting(samples.reshape(len(samples), -1).astype(np.float64))
+        return self._holding(low, high)._counting(samples)
 
     def merge(self, other: Histogram) -> Histogram:
         """Both counted together; histograms that stay as they are must have the same bins."""
@@ -118,23 +119,37 @@ class Histogram:
     def _emptied(self) -> Histogram:
         return replace(self, counts=np.zeros_like(self.counts), sums=np.zeros_like(self.sums))
 
-    def _counting(self, samples: Reals) -> Histogram:
-        samples = np.clip(samples, *self._edges)
-        index = np.floor(samples * math.ldexp(1.0, -self.exponent)) - self.first
-        index = _clipped(index, self.bins).astype(np.int64).ravel()
-        weights = _relative_weights(samples) if self.relative else None
-        values = samples if weights is None else samples * weights
-        each = None if weights is None else np.broadcast_to(weights, samples.shape).ravel()
-        return replace(
-            self,
-            counts=self.counts + np.bincount(index, each, self.bins),
-            sums=self.sums + _gathered(index, values.ravel(), self.bins),
-        )
+    def _counting(self, samples: Array) -> Histogram:
+        low, high = self._edges
+        counts, sums = np.zeros(self.bins), np.zeros(self.bins)
+        values = np.ascontiguousarray(samples.reshape(len(samples), -1))
+        weights = _relative_weights(values, low, high) if self.relative else np.ones(len(values))
+        _count_into(values, weights, low, high, math.ldexp(1.0, -self.exponent), self.first, counts, sums)
+        return replace(self, counts=self.counts + counts, sums=self.sums + sums)
 
 
-def _relative_weights(samples: Reals) -> Reals:
-    """1 / (mean square) of each row, [N, 1]; 0 for rows that are all zero, which every range keeps."""
-    power = np.square(samples).mean(axis=1, keepdims=True)
+@compiled
+def _count_into(
+    values: Array, weights: Reals, low: float, high: float, scale: float, first: Int, counts: Reals, sums: Reals
+) -> None:
+    """Add each value of row r, moved into low..high, to its bin: weights[r] to counts, value * weights[r] to sums.
+
+    The caller guarantees: `values` is [R, N] and finite, `weights` [R], `counts` and `sums` are of one length.
+    """
+    last = len(counts) - 1
+    for r in range(values.shape[0]):
+        weight = weights[r]
+        for k in range(values.shape[1]):
+            value = min(max(np.float64(values[r, k]), low), high)
+            i = min(max(np.int64(math.floor(value * scale)) - first, 0), last)
+            counts[i] += weight
+            sums[i] += value * weight
+
+
+def _relative_weights(samples: Array, low: float, high: float) -> Reals:
+    """1 / (mean square) of each row, values moved into low..high, [N]; 0 for rows that are all zero."""
+    inside = np.clip(samples, low, high)
+    power = np.array([np.square(row, dtype=np.float64).mean() for row in inside])
     weights: Reals = np.divide(1.0, power, out=np.zeros_like(power), where=power > 0)
     return weights
 

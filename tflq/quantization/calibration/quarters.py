@@ -1,0 +1,115 @@
+"""Calibration samples kept at hand, and quarters of them: three to fit to, one to judge by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from numpy.typing import NDArray
+
+from tflq.quantization.runner import Sample
+from tflq.quantization.store import Store
+
+Array = NDArray[Any]
+
+#: One of so many samples is held back; the turns in which another is.
+TURNS = 4
+#: So few samples that none are held back: they are judged by what they were fitted to.
+FEW = 8
+#: Bytes of samples that memory keeps; those beyond go to temporary files.
+MEMORY = 128 << 20
+
+
+class Kept(Sequence[Sample]):
+    """Samples by number, read once: decoding pictures and checking values is not done again."""
+
+    def __init__(self, samples: Iterable[Sample], memory: int = MEMORY) -> None:
+        self._first: list[Sample] = []
+        self._rest = Store(0)
+        self._count = size = 0
+        for sample in samples:
+            size += sum(array.nbytes for array in sample.values())
+            if size <= memory:
+                self._first.append(dict(sample))
+            else:
+                self._spill(sample)
+            self._count += 1
+
+    def _spill(self, sample: Sample) -> None:
+        for tensor, array in sample.items():
+            if tensor not in self._rest:
+                self._rest.begin(tensor, array.nbytes)
+            self._rest.append(tensor, array)
+        self._tensors = tuple(sample)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, number: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, number: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(self._count)[number]]
+        number = range(self._count)[number]
+        if number < len(self._first):
+            return self._first[number]
+        return {tensor: self._rest.get(tensor, number - len(self._first)) for tensor in self._tensors}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part(Sequence[Sample]):
+    """Some quarters of samples: sample k is in quarter 3 - k % 4, which is held back in the turn of that number."""
+
+    samples: Sequence[Sample]
+    quarters: tuple[int, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Which of the samples these are, in order."""
+        return [k for k in range(len(self.samples)) if TURNS - 1 - k % TURNS in self.quarters]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self.samples[k] for k in self.numbers)
+
+    @overload
+    def __getitem__(self, number: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, number: int | slice) -> Sample | Sequence[Sample]:
+        numbers = self.numbers[number]
+        return self.samples[numbers] if isinstance(numbers, int) else [self.samples[k] for k in numbers]
+
+
+def parted(samples: Sequence[Sample], turn: int = 0) -> tuple[Sequence[Sample], Sequence[Sample]]:
+    """Samples to fit to, and a quarter to judge by; both are all of them where there are few."""
+    if len(samples) < FEW:
+        return samples, samples
+    return Part(samples, tuple(q for q in range(TURNS) if q != turn)), Part(samples, (turn,))
+
+
+def parts_of(samples: Sequence[Sample]) -> tuple[Part, ...]:
+    """Return the quarters that samples consist of, one a part; few samples are one part."""
+    every = whole(samples)
+    if len(every) < FEW:
+        return (Part(every, tuple(range(TURNS))),)
+    return tuple(Part(every, (quarter,)) for quarter in quarters_of(samples))
+
+
+def quarters_of(samples: Sequence[Sample]) -> tuple[int, ...]:
+    """Return the numbers of the quarters that samples consist of."""
+    return samples.quarters if isinstance(samples, Part) else tuple(range(TURNS))
+
+
+def whole(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Return the samples that a part is of, held back or not; other samples as they are."""
+    return samples.samples if isinstance(samples, Part) else samples
