@@ -13,7 +13,7 @@ import tflq
 from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
 from tflq.quantization.calibration.quarters import FEW, parted
-from tflq.quantization.judge.selection import Ranked, Score, joined, ranked
+from tflq.quantization.judge.selection import Ranked, Score, is_far_behind, joined, ranked
 from tflq.quantization.pipeline import distinct
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
@@ -91,16 +91,16 @@ def test_modes_with_float_activations_try_no_ranges_of_them() -> None:
 
 
 def test_a_candidate_that_cannot_be_carried_out_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tflq.quantization.judge import selection
+    from tflq.quantization.judge import contest
 
-    real = selection.build
+    real = contest.build
 
     def build(task: Any) -> Any:
         if task.methods.equalize is None:
             raise TflqError("not this one")
         return real(task)
 
-    monkeypatch.setattr(selection, "build", build)
+    monkeypatch.setattr(contest, "build", build)
     model = random_graph(3)
     given = samples(model, 3)
     report = tflq.quantize(model, given, Recipe(candidates=(Methods(), Methods(0.5), Methods(0.25)))).report
@@ -108,3 +108,43 @@ def test_a_candidate_that_cannot_be_carried_out_is_told_of(monkeypatch: pytest.M
     assert report.ranking[-1].error == "not this one"
     with pytest.raises(TflqError, match="not this one"):
         tflq.quantize(model, given, Recipe(candidates=(Methods(), Methods(ranging=Ranging(Watch.PERCENTILE)))))
+
+
+def losing(factor: float, spread: float = 0.05) -> Score:
+    """Eight samples that lose about `factor` each, some more, some less."""
+    losses = factor * (1 + spread * np.array([1, -1, 2, -2, 1, -1, 0.5, -0.5]))
+    return Score(losses, 1.0, 0.1, 3, 8, losses)
+
+
+def test_only_who_is_surely_behind_leaves() -> None:
+    assert is_far_behind(losing(0.3), losing(0.1), 1.1)
+    assert not is_far_behind(losing(0.3), losing(0.1), 4.0)
+    assert not is_far_behind(losing(0.12, spread=0.5), losing(0.1), 1.1)  # ahead as often as behind
+    assert not is_far_behind(losing(0.1), losing(0.1), 1.1)
+    assert not is_far_behind(losing(5e-5), losing(1e-6), 1.1)  # nothing that anybody would notice
+
+
+def test_who_left_is_behind_who_stayed_and_says_why() -> None:
+    given = [Ranked(Methods(0.3), losing(0.01), left="lost"), candidate(0.2, CLEAR), Ranked(Methods(0.9), None, "no")]
+    assert order(*given) == [0.2, 0.3, 0.9]
+
+
+def test_hopeless_ranges_leave_in_the_heat_with_all_that_refines_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tflq.quantization.judge import contest
+
+    ruined, calls = Ranging(Watch.PERCENTILE), []
+
+    def judged(task: Any, built: Any, judging: Any, which: slice = slice(None)) -> Score:
+        calls.append(len(judging[which]))
+        return losing(0.1 if len(calls) != 2 else 5)
+
+    monkeypatch.setattr(contest, "judged", judged)
+    model = random_graph(3)
+    fine, bare = Methods(), Methods(ranging=ruined)
+    refined = replace(bare, refining=Refining(Rounding.GPTQ))
+    report = tflq.quantize(model, samples(model, 3, 64), Recipe(candidates=(fine, refined, bare))).report
+    assert calls == [8, 8, 8]  # both in the heat, who stayed on the rest
+    assert [c.methods for c in report.ranking] == [fine, refined, bare]
+    assert report.ranking[1].score is None
+    assert report.ranking[1].left == "its ranges alone lost 50.0 times as much as the best in the heat of 8 samples"
+    assert report.ranking[2].left == "lost 50.0 times as much as the best in the heat of 8 samples"

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import tflq
 from tflq.errors import InputError
-from tflq.quantization.judge.comparison import Fidelity, compare_models, kl, wilson
+from tflq.quantization.judge.comparison import compare_models, kl, wilson
+from tflq.quantization.judge.fidelity import Fidelity
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))

@@ -19,7 +19,8 @@ from tflq.quantization.calibration.quarters import Kept, parted
 from tflq.quantization.judge.budget import within_budget
 from tflq.quantization.judge.check import Check, check
 from tflq.quantization.judge.comparison import Comparison, compare_models
-from tflq.quantization.judge.selection import Ranked, chosen
+from tflq.quantization.judge.contest import chosen
+from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying

@@ -27,10 +27,16 @@ class Runner:
     """A model's first subgraph, whose tensors `keep` (None: its outputs) are wanted for many samples.
 
     Samples are joined along axis 0 where all inputs have one row there, and where two of them joined give every kept
-    tensor the very bits that they give apart; else each runs alone.
+    tensor the very bits that they give apart; else each runs alone. `together` says how many may, where that is known.
     """
 
-    def __init__(self, model: Model, keep: Collection[int] | None = None, profile: str = "litert-ref") -> None:
+    def __init__(
+        self,
+        model: Model,
+        keep: Collection[int] | None = None,
+        profile: str = "litert-ref",
+        together: int | None = None,
+    ) -> None:
         graph = model.subgraphs[0]
         self.kept = tuple(dict.fromkeys(graph.outputs if keep is None else keep))
         computed = {t for operator in graph.operators for t in operator.outputs}
@@ -38,7 +44,7 @@ class Runner:
             graph, outputs=tuple(t for t in self.kept if t in computed), operators=needed_operators(model, self.kept)
         )
         self._model = replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None)
-        self._profile = by_name(profile)
+        self._profile, self._known = by_name(profile), together
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
 
     def run(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
@@ -94,6 +100,8 @@ class Runner:
 
     def _batch(self, head: list[Sample], batch: int) -> int:
         """Return how many samples run together: fewer where they would take more than BATCH_BYTES."""
+        if self._known is not None:
+            return min(batch, self._known)
         if len(head) < 2 or batch < 2 or any(x.shape[:1] != (1,) for sample in head for x in sample.values()):
             return 1
         if any(a.shape != head[1][t].shape for t, a in head[0].items()):

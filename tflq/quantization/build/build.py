@@ -115,7 +115,7 @@ def _refined(
     if methods.changes_nothing:
         return Refinements(weights)
     integer = rewritten(_assignment(task, plan, activations, Refinements(weights)))
-    subject = Subject(plan, activations, weights, integer, task.recipe.executor)
+    subject = Subject(plan, activations, weights, integer, task.recipe.executor, task.shared)
     return refined(subject, methods, task.samples, _float_sums(task, plan), task.progress)
 
 

@@ -6,25 +6,22 @@ output itself. The mean KL divergence between the float model's distribution and
 samples can tell: candidates that are behind by less than the standard error of the difference are even, and of those
 the one with the best signal-to-noise ratio is taken. Outputs that are no distribution are ranked by the ratio alone.
 
-A quarter of the samples is held back and judged by; with more turns, other quarters are, too, so that all samples
-count.
+`judge.contest` says which samples that are, and when candidates leave.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResultError, UnsupportedError
-from tflq.quantization.build.build import build, foreseen
+from tflq.errors import ModelError
+from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
-from tflq.quantization.calibration.quarters import Part, parted, parts_of
-from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.calibration.quarters import Part, parts_of
 from tflq.quantization.params import codes_of, real
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.runner import Runner, Sample, executor
@@ -34,8 +31,8 @@ Reals = NDArray[np.float64]
 
 #: Divergences that differ by less than this share, or by so many nats, count as even, however sure the difference.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
-#: How many candidates are judged in more than one turn.
-FINALISTS = 6
+#: Standard errors by which a candidate is behind that leaves.
+SURE = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,15 +44,26 @@ class Score:
     noise: float  # sum of squares of the differences
     same: int  # samples with the same greatest score
     samples: int
+    noises: Reals = field(default_factory=lambda: np.zeros(0))  # sum of squares of the differences by sample, [N]
+
+    @property
+    def losses(self) -> Reals:
+        """What each sample lost, [N]: its divergence, or its noise where there is no distribution."""
+        return self.noises if self.divergences is None else self.divergences
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A configuration and its score; `error` says why there is none."""
+    """A configuration and its score; `error` says why there is none.
+
+    `left` says why it left before all samples had judged it: its score is over those until then, None if it was not
+    carried out at all.
+    """
 
     methods: Methods
     score: Score | None
     error: str = ""
+    left: str = ""
 
     @property
     def divergence(self) -> float:
@@ -78,22 +86,26 @@ class Ranked:
         return self.score.same / self.score.samples
 
 
-def judged(task: Task, built: IntegerModel, samples: Sequence[Sample]) -> Score:
-    """Run the integer model on the samples and score it against the task's float model."""
+def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = slice(None)) -> Score:
+    """Run the integer model on `which` of the samples and score it against the task's float model."""
     tensor, beta = _scores(task.floats)
-    twin, profile = built.tensors[tensor], executor(built.model, task.recipe.executor)
-    graph, inputs = built.model.subgraphs[0], task.floats.graph.inputs
-    divergences, signal, noise, same = [], 0.0, 0.0, 0
-    codes = ({n: codes_of(graph.tensors[n], s[o]) for o, n in zip(inputs, graph.inputs, strict=True)} for s in samples)
-    references = (row for part in parts_of(samples) for row in _reference(task, tensor, part))
-    for reference, q in zip(references, Runner(built.model, [twin], profile).each(codes), strict=True):
+    model, twin = built.integer.model, built.integer.tensors[tensor]
+    profile, graph, inputs = executor(model, task.recipe.executor), model.subgraphs[0], task.floats.graph.inputs
+    pairs = list(zip(inputs, graph.inputs, strict=True))
+    codes = [{n: codes_of(graph.tensors[n], s[o]) for o, n in pairs} for s in judging[which]]
+    key = "judging together", profile, built.assignment.scheme.modes, twin
+    together = task.shared.once(key, lambda: Runner(model, [twin], profile).together(codes))
+    references = [row for part in parts_of(judging) for row in _reference(task, tensor, part)][which]
+    divergences, noises, same = [], [], 0
+    for reference, q in zip(references, Runner(model, [twin], profile, together).each(codes), strict=True):
         scores = real(graph.tensors[twin], q[twin]).reshape(-1)
-        signal += float(reference @ reference)
-        noise += float(np.square(reference - scores).sum())
+        noises.append(float(np.square(reference - scores).sum()))
         if beta is not None:
             divergences.append(_divergence(beta * reference, beta * scores))
             same += int(reference.argmax() == scores.argmax())
-    return Score(np.array(divergences) if beta is not None else None, signal, noise, same, len(samples))
+    signal = sum(float(reference @ reference) for reference in references)
+    known = np.array(divergences) if beta is not None else None
+    return Score(known, signal, sum(noises), same, len(codes), np.array(noises))
 
 
 def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
@@ -115,6 +127,7 @@ def joined(scores: Sequence[Score]) -> Score:
         sum(s.noise for s in scores),
         sum(s.same for s in scores),
         sum(s.samples for s in scores),
+        np.concatenate([s.noises for s in scores]),
     )
 
 
@@ -140,15 +153,26 @@ def _divergence(reference: Reals, scores: Reals) -> float:
 
 
 def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """The candidates, the best first; those without a model are last."""
-    known = [c for c in candidates if c.score is not None]
-    failed = [c for c in candidates if c.score is None]
+    """The candidates, the best first; then those that left, at last those without a model."""
+    known = [c for c in candidates if c.score is not None and not c.left]
+    gone = [*(c for c in candidates if c.left), *(c for c in candidates if c.score is None and not c.left)]
     if not known or any(math.isnan(c.divergence) for c in known):
-        return (*sorted(known, key=lambda c: -c.sqnr), *failed)
+        return (*sorted(known, key=lambda c: -c.sqnr), *gone)
     best = min(known, key=lambda c: c.divergence)
     even = [c for c in known if _even(c, best)]
     behind = [c for c in known if not _even(c, best)]
-    return (*sorted(even, key=lambda c: -c.sqnr), *sorted(behind, key=lambda c: c.divergence), *failed)
+    return (*sorted(even, key=lambda c: -c.sqnr), *sorted(behind, key=lambda c: c.divergence), *gone)
+
+
+def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
+    """Whether a candidate surely lost more than `times` what the best lost, over the same samples.
+
+    Surely: by more than SURE standard errors of the mean of the paired differences.
+    """
+    behind = candidate.losses - times * best.losses
+    error = float(behind.std() / math.sqrt(len(behind)))
+    negligible = 0.0 if candidate.divergences is None else NEGLIGIBLE
+    return float(behind.mean()) > max(SURE * error, negligible)
 
 
 def _even(candidate: Ranked, best: Ranked) -> bool:
@@ -160,55 +184,3 @@ def _even(candidate: Ranked, best: Ranked) -> bool:
     behind = candidate.score.divergences - best.score.divergences
     error = float(behind.std() / math.sqrt(len(behind)))
     return float(behind.mean()) <= max(error, EVEN * best.divergence, NEGLIGIBLE)
-
-
-def chosen(task: Task) -> tuple[Ranked, ...]:
-    """Return all candidates of the task's recipe, the best first.
-
-    All are judged in the first turn, the best FINALISTS of them in the others. A single candidate is not judged.
-
-    Raises:
-        TflqError: All candidates failed; this is the last one's error.
-    """
-    recipe = task.recipe
-    if len(recipe.candidates) == 1:
-        return (Ranked(recipe.candidates[0], None),)
-    contest = _Contest(task)
-    first = ranked([contest.judged(methods, range(1)) for methods in recipe.candidates])
-    if first[0].score is None and contest.failure is not None:
-        raise contest.failure
-    if recipe.turns == 1:
-        return first
-    finalists = [contest.judged(c.methods, range(1, recipe.turns), c.score) for c in first[:FINALISTS]]
-    return (*ranked(finalists), *first[FINALISTS:])
-
-
-class _Contest:
-    """Candidates carried out and judged, one after another."""
-
-    def __init__(self, task: Task) -> None:
-        self._task, recipe = task, task.recipe
-        self._parts = [parted(task.samples, turn) for turn in range(recipe.turns)]
-        self._work = len(recipe.candidates) + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
-        self._done = 0
-        self.failure: TflqError | None = None
-        for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # which run the float model
-            with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
-                foreseen(replace(task, methods=methods, samples=self._parts[0][0]))
-
-    def judged(self, methods: Methods, turns: range, before: Score | None = None) -> Ranked:
-        """Return a candidate with its score over these turns, and those before."""
-        task = self._task
-        scores = [] if before is None else [before]
-        for fitting, judging in (self._parts[turn] for turn in turns):
-            task.tell("configurations", self._done, self._work)
-            self._done += 1
-            try:
-                built = build(replace(task, samples=fitting, methods=methods, progress=None))
-            except CalibrationError:
-                raise
-            except TflqError as error:
-                self.failure = error
-                return Ranked(methods, None, str(error))
-            scores.append(judged(task, built.integer, judging))
-        return Ranked(methods, joined(scores))

@@ -70,11 +70,16 @@ class Observations:
 
 
 def observe(
-    model: Model, samples: Iterable[Sample], begun: Observations, progress: Progress | None = None
+    model: Model,
+    samples: Iterable[Sample],
+    begun: Observations,
+    progress: Progress | None = None,
+    together: int | None = None,
 ) -> Observations:
     """Go on from `begun`: its observers see its tensors for all samples but the first `begun.count`.
 
-    Memory holds one batch and the observers. Samples are numbered as they come.
+    Memory holds one batch and the observers. Samples are numbered as they come; `together` says how many may run at a
+    time, where that is known.
 
     Raises:
         CalibrationError: A tensor holds NaN or infinite values, named with its sample; an input is 0 in all samples;
@@ -84,7 +89,7 @@ def observe(
     name = {t: graph.tensors[t].name or f"#{t}" for t in begun.of}
     peaks = {t: list(begun.peaks.get(t, ())) for t in graph.inputs if t in begun.of}
     of, count = dict(begun.of), begun.count
-    for values, rows in batches(model, begun.of, islice(samples, count, None)):
+    for values, rows in batches(model, begun.of, islice(samples, count, None), together):
         for tensor, value in values.items():
             if value.size:
                 check_finite(value, name[tensor], count)
@@ -103,7 +108,7 @@ def observe(
 
 
 def batches(
-    model: Model, tensors: Collection[int], samples: Iterable[Sample]
+    model: Model, tensors: Collection[int], samples: Iterable[Sample], together: int | None = None
 ) -> Iterator[tuple[dict[int, Array], int]]:
     """Values of tensors for all samples, one or more samples at a time along axis 0, and how many those are."""
     stream = iter(samples)
@@ -112,7 +117,7 @@ def batches(
         return
     inputs = model.subgraphs[0].inputs
     joinable = bool(inputs) and all(first[t].shape[:1] == (1,) for t in inputs)
-    runner = Runner(model, (*tensors, *(t for t in inputs if t not in tensors)))
+    runner = Runner(model, (*tensors, *(t for t in inputs if t not in tensors)), together=together)
     for values in runner.run(chain([first], stream)):
         rows = len(values[inputs[0]]) if joinable else 1
         yield {t: values[t] if rows > 1 else values[t][None] for t in tensors}, rows

@@ -12,11 +12,11 @@ from functools import reduce
 from typing import TypeAlias
 
 from tflq.errors import CalibrationError
-from tflq.quantization.calibration.quarters import Part, parts_of
+from tflq.quantization.calibration.quarters import Part, parts_of, whole
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe
 from tflq.quantization.ranges.observers import Observer
-from tflq.quantization.runner import Sample
+from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.shared import Shared
 
@@ -70,8 +70,11 @@ class Watching:
         for wish in missing:
             of.setdefault(wish[0], []).append(wish)
         begun = Observations({t: tuple(missing[w] for w in ws) for t, ws in of.items()})
+        wanted = (*of, *(t for t in floats.graph.inputs if t not in of))
+        runner, every = Runner(floats.model, wanted), whole(part)
+        together = self._shared.once(("together", wanted), lambda: runner.together(every))
         try:
-            after = observe(floats.model, part, begun, progress)
+            after = observe(floats.model, part, begun, progress, together)
         except CalibrationError as error:
             if error.sample is None:
                 raise

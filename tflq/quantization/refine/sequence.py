@@ -31,6 +31,7 @@ from tflq.quantization.refine.products import MatrixProduct, matrix_product
 from tflq.quantization.refine.statistics import bias_correction, variance_ratio
 from tflq.quantization.runner import Sample, executor
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+from tflq.quantization.shared import Shared
 from tflq.quantization.store import Store
 
 Reals = NDArray[np.float64]
@@ -70,7 +71,7 @@ class Refinements:
 class Subject:
     """What is refined: a scheme with parameters for all activations and weights, and the integer model they give.
 
-    The integer model runs under `profile`.
+    The integer model runs under `profile`. Models of the same scheme may run as many samples together: `shared` knows.
     """
 
     scheme: Scheme
@@ -78,6 +79,7 @@ class Subject:
     weights: Mapping[Slot, Params]
     integer: IntegerModel
     profile: str
+    shared: Shared = field(default_factory=Shared)
 
 
 def refinable(scheme: Scheme) -> list[MatrixProduct]:
@@ -130,10 +132,13 @@ class _Walk:
         codes = [{n: codes_of(self._integer_graph.tensors[n], s[o]) for o, n in pairs} for s in samples]
         float_stops = [product.multiplied.operator for product in products]
         stops = [self._operators[stop] for stop in float_stops]
-        size = together(integer.model, codes, stops, profile)
+        key = "refining together", profile, scheme.modes, tuple(stops)
+        size = subject.shared.once(key, lambda: together(integer.model, codes, stops, profile))
         self._floats: Frontier | None = None
         if floats:
-            size = min(size, together(scheme.model.model, samples, float_stops, "litert-ref"))
+            floating = "refining together", tuple(float_stops)
+            model = scheme.model.model
+            size = min(size, subject.shared.once(floating, lambda: together(model, samples, float_stops, "litert-ref")))
             self._floats = Frontier(scheme.model.model, samples, float_stops, "litert-ref", size, store)
         self._integer = Frontier(integer.model, codes, stops, profile, size, store)
 

@@ -45,6 +45,7 @@ def _ranked(candidate: Ranked) -> dict[str, Any]:
         "divergence": _known(candidate.divergence),
         "agreement": _known(candidate.agreement),
         "error": candidate.error or None,
+        "left": candidate.left or None,
     }
 
 

@@ -127,13 +127,14 @@ def fit_text(report: Report) -> str:
 
 def ranking_row(candidate: Ranked) -> list[str]:
     """Figures of a configuration on the samples that judge it, and what it is."""
+    what = methods_text(candidate.methods) + (f": left, {candidate.left}" if candidate.left else "")
     if candidate.score is None and not candidate.error:
-        return ["", "", "", methods_text(candidate.methods)]
+        return ["", "", "", what]
     if candidate.score is None:
         return ["failed", "", "", f"{methods_text(candidate.methods)}: {candidate.error}"]
     same = "" if math.isnan(candidate.agreement) else f"{candidate.agreement:.1%}"
     divergence = "" if math.isnan(candidate.divergence) else f"{candidate.divergence:.2g}"
-    return [decibels(candidate.sqnr).removesuffix(" dB"), divergence, same, methods_text(candidate.methods)]
+    return [decibels(candidate.sqnr).removesuffix(" dB"), divergence, same, what]
 
 
 def sensitivity_row(found: Sensitivity) -> list[str]:
