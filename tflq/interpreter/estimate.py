@@ -24,7 +24,8 @@ class Estimate:
     def __init__(self, limits: Limits, derived_before: int) -> None:
         self.is_settled = True
         self._limits = limits
-        self._budget, self._meter, self._derived = Budget(limits.memory), Meter(limits.work), Footprint()
+        self._budget, self._derived = Budget(limits.memory), Footprint()
+        self._meter, self._least = Meter(limits.work), Meter(limits.work)
         self._derived_before = derived_before
 
     @property
@@ -54,8 +55,13 @@ class Estimate:
 
     @property
     def work(self) -> int:
-        """Passes of innermost loops."""
+        """Passes of innermost loops, without those of subgraphs that are called."""
         return self._meter.spent
+
+    @property
+    def least_work(self) -> int:
+        """The same with the least that such subgraphs can take."""
+        return self._least.spent
 
     def derive(self, values: Iterable[Array | None], place: str = "") -> None:
         """Count what was made of the file's constants: what they became, or what a step was prepared with."""
@@ -75,6 +81,7 @@ class Estimate:
             self.is_settled = False
             return
         self._meter.spend(step.prepared.work or 0, step.place)
+        self._least.spend((step.prepared.work or 0) + around.least_work, step.place)
         self.derive([step.prepared.data], step.place)
         self.is_settled &= (
             around.is_settled and None not in step.prepared.shapes and isinstance(step.prepared.scratch, int)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tflq.interpreter.evaluation import bound, evaluate, updates_of
 from tflq.interpreter.footprint import Footprint
-from tflq.interpreter.limits import CALL_WORK, STEP_WORK, Meter
+from tflq.interpreter.limits import PREPARE_STEP_WORK, Meter, call_work
 from tflq.interpreter.memory import Budget, beyond, sizes_of
 from tflq.interpreter.plan import Plan, Shapes, Step
 from tflq.interpreter.state import State, variable
@@ -79,9 +79,11 @@ class Execution:
 
     def _prepare(self, step: Step, arguments: Sequence[Array | None], budget: Budget) -> Prepared:
         """The step's prepared form, with its memory and work held against the limits."""
+        before = self.state.bound.get(step.index)
         prepared = bound(self.plan, step, self.state, arguments, budget.room)
         if step.prepared is None:
-            self.meter.spend(prepared.work or 0, step.place)
+            is_new = self.state.bound[step.index] is not before
+            self.meter.spend((prepared.work or 0) + PREPARE_STEP_WORK * is_new, step.place)
         scratch = prepared.scratch
         size = scratch if isinstance(scratch, int) else scratch(prepared.data, *arguments)
         budget.check(sizes_of(step.node.outputs, prepared.shapes) + size, step.place, "what it makes and works with")
@@ -162,7 +164,7 @@ class _Call:
             self._planned = tuple(p if p == s else None for p, s in zip(self._planned, shapes, strict=True))
         self._shapes = shapes
         self._plan, bindings = self._caller.plan.program.plan(self._subgraph, self._planned)
-        self._work = self._plan.work + CALL_WORK + STEP_WORK * len(self._plan.steps)
+        self._work = self._plan.work + call_work(len(self._plan.steps))
         self._state = State(bound=bindings, resources=self._caller.state.resources)
 
 

@@ -18,6 +18,11 @@ CALL_WORK, STEP_WORK = 20_000_000, 8_000_000
 PREPARE_WORK, PREPARE_STEP_WORK = 1_000_000_000, 100_000_000
 
 
+def call_work(steps: int) -> int:
+    """What it counts to call a subgraph of that many operators, besides the operators' own work."""
+    return CALL_WORK + STEP_WORK * steps
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a run may take. Beyond that it is a LimitError, before the operator that would go beyond has begun.

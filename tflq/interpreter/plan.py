@@ -45,6 +45,9 @@ class Step:
 class Subgraphs(Protocol):
     """The plans of the subgraphs that a plan's operators call."""
 
+    def begin(self) -> None:
+        """A run begins, which may prepare as much as any other did."""
+
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
         """The subgraph's plan for inputs of those shapes, and its late bindings."""
 
@@ -69,6 +72,7 @@ class Plan:
     kept_memory: int  # the same where nothing is released
     derived_memory: int  # bytes of what was derived from constants
     work: int  # of one run, as far as it is known before, without what it calls
+    least_work: int  # of one run at least, with what it calls: of several subgraphs the one with the least
     is_settled: bool  # all shapes are known, those of called subgraphs too
     program: Subgraphs  # the other subgraphs, bound as far as they are called
 

@@ -93,6 +93,7 @@ def make_plan(
         kept_memory=estimate.kept_memory,
         derived_memory=estimate.derived_memory,
         work=estimate.work,
+        least_work=estimate.least_work,
         is_settled=estimate.is_settled,
         program=program,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tflq.errors import LimitError, ModelError
-from tflq.interpreter.limits import DEFAULT_WORK, PREPARE_STEP_WORK, PREPARE_WORK, Limits, Meter
+from tflq.interpreter.limits import DEFAULT_WORK, PREPARE_STEP_WORK, PREPARE_WORK, Limits, Meter, call_work
 from tflq.interpreter.plan import Bindings, Plan, Shapes
 from tflq.ir import Model
 from tflq.kernels.exactness import Exactness
@@ -26,8 +26,12 @@ class Program:
         self._planner = planner
         self._plans: dict[int, dict[Shapes, tuple[Plan, Bindings]]] = {}
         self._planning: list[int] = []
-        self._planned = Meter(max(limits.work, DEFAULT_WORK))
         self._handles: dict[tuple[str, str], int] | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """A run begins, which may prepare as much as any other did."""
+        self._planned = Meter(max(self.limits.work, DEFAULT_WORK))
 
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
         """The subgraph's plan for inputs of those shapes, and its late bindings."""
@@ -88,6 +92,12 @@ class Surroundings:
         self.peak_memory = 0  # bytes, of the largest subgraph that was asked for
         self.is_settled = True  # whether the plans of those subgraphs are
         self.promises: list[Exactness] = []  # of what those subgraphs make
+        self._least_works: list[int] = []  # of each
+
+    @property
+    def least_work(self) -> int:
+        """What the operator's calls take at least: one of the subgraphs that it has asked for is run once."""
+        return min(self._least_works, default=0)
 
     def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
         """Bind a subgraph to the shapes of its inputs; whatever it cannot run is refused here."""
@@ -121,4 +131,5 @@ class Surroundings:
         self.peak_memory = max(self.peak_memory, plan.peak_memory)
         self.is_settled &= plan.is_settled
         self.promises.extend(plan.promises.values())
+        self._least_works.append(call_work(len(plan.steps)) + plan.least_work)
         return plan

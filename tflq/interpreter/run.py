@@ -27,6 +27,7 @@ def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, 
     check_inputs(plan, inputs)
     state, meter = State() if state is None else state, Meter(plan.limits.work)
     meter.spent = plan.work
+    plan.program.begin()
     check_resources(plan, state, plan.peak_memory)
     with np.errstate(all="ignore"):
         values = Execution(plan, state, meter, 0, keep_all).run(inputs)
