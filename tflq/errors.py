@@ -27,7 +27,8 @@ that LiteRT raises at the same calls, so that clauses written for LiteRT catch w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from tflq.escaping import printable, quoted, shown
@@ -76,7 +77,21 @@ class FormatError(TflqError, ValueError):
 
 
 class LimitError(FormatError, RuntimeError):
-    """A count or a size goes beyond an explicit limit of the reader, the writer or a plan."""
+    """A count or a size goes beyond an explicit limit of the reader, the writer or a plan, or what the machine has."""
+
+
+def out_of_memory(what: str, error: MemoryError) -> LimitError:
+    """What a MemoryError becomes that `what` has met."""
+    return LimitError(f"{what} takes more memory than this machine gives ({error or 'no details'})")
+
+
+@contextmanager
+def memory_named(what: str) -> Iterator[None]:
+    """Raise a LimitError that names `what` where the block meets a MemoryError."""
+    try:
+        yield
+    except MemoryError as error:
+        raise out_of_memory(what, error) from error
 
 
 class ModelError(TflqError, ValueError, RuntimeError):

@@ -10,6 +10,7 @@ import pytest
 from support.toys import PROFILE, graph, ints, tensor
 from tflq.errors import LimitError, ModelError, UnsupportedError
 from tflq.interpreter import State, binding, make_plan, planning, run
+from tflq.interpreter.limits import Limits
 from tflq.interpreter.operands import NO_OPTIONS
 from tflq.ir import Model
 from tflq.kernels.families.subgraph_calls import prepare_call
@@ -93,9 +94,9 @@ def test_a_called_subgraph_counts_towards_the_limit() -> None:
     )
     peak = make_plan(model, CALLING).peak_memory
     assert peak == 3 * 4000  # the caller's input, and two tensors inside
-    make_plan(model, CALLING, memory_limit=peak)
+    make_plan(model, CALLING, limits=Limits(memory=peak))
     with pytest.raises(LimitError, match="with what it calls"):
-        make_plan(model, CALLING, memory_limit=peak - 1)
+        make_plan(model, CALLING, limits=Limits(memory=peak - 1))
 
 
 def test_refusals_come_before_the_run() -> None:

@@ -8,6 +8,7 @@ import pytest
 from support.toys import PROFILE, graph, ints, tensor
 from tflq.errors import LimitError, ModelError, OperatorFailed, UnsupportedError
 from tflq.interpreter import make_plan
+from tflq.interpreter.limits import Limits
 from tflq.ir import Model, TensorType
 
 CHAIN = graph([tensor(), tensor(), tensor()], [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2])], [0], [2])
@@ -115,9 +116,9 @@ def test_an_output_beyond_the_limit_is_refused_before_it_is_made() -> None:
 def test_the_limit_counts_what_is_alive_together() -> None:
     """Two tensors of 400 bytes are alive at every step of the chain, never three."""
     shapes = {0: (100,)}
-    assert make_plan(CHAIN, PROFILE, input_shapes=shapes, memory_limit=800).peak_memory == 800
+    assert make_plan(CHAIN, PROFILE, input_shapes=shapes, limits=Limits(memory=800)).peak_memory == 800
     with pytest.raises(LimitError):
-        make_plan(CHAIN, PROFILE, input_shapes=shapes, memory_limit=799)
+        make_plan(CHAIN, PROFILE, input_shapes=shapes, limits=Limits(memory=799))
 
 
 @pytest.mark.parametrize(

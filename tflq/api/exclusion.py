@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from tflq.errors import StateError
+from tflq.errors import StateError, out_of_memory
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,11 +42,17 @@ S = TypeVar("S", bound=Exclusive)
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method during which no other thread can call an exclusive method of the same object."""
+    """A method during which no other thread can call an exclusive method of the same object.
+
+    Where memory runs out it raises a LimitError.
+    """
 
     @functools.wraps(method)
     def alone(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._exclusion:
-            return method(self, *args, **kwargs)
+            try:
+                return method(self, *args, **kwargs)
+            except MemoryError as error:
+                raise out_of_memory(method.__name__, error) from error
 
     return alone

@@ -103,7 +103,7 @@ class Session:
         """Plan for the present input shapes, and give inputs and variables memory; nothing to do if that is done."""
         if self.plan is not None:
             return
-        plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits.memory, self.limits.work)
+        plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
         self._state = State(resources=self._resources)
         self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}

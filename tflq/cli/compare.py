@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, python_option, scaling_options
+from tflq.cli.options import html_option, json_option, limit_options, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.sources import float_subject
 
@@ -31,6 +31,7 @@ from tflq.cli.sources import float_subject
 @click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
 @html_option
 @force_option
+@limit_options
 @json_option
 def compare_command(
     reference: str,

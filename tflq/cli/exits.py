@@ -32,7 +32,7 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
     (TflqError, Exit.MISUSE),
     (click.ClickException, Exit.MISUSE),
     (OSError, Exit.MISUSE),  # of the system: a full disk, too many files
-    (MemoryError, Exit.UNSUPPORTED),
+    (MemoryError, Exit.MISUSE),  # as a LimitError
     (KeyboardInterrupt, Exit.INTERRUPTED),
 )
 

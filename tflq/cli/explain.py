@@ -8,7 +8,15 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_arrays, write_text
-from tflq.cli.options import DUMP_HELP, html_option, json_option, model_argument, profile_option, sample_option
+from tflq.cli.options import (
+    DUMP_HELP,
+    html_option,
+    json_option,
+    limit_options,
+    model_argument,
+    profile_option,
+    sample_option,
+)
 from tflq.cli.output import say, say_document
 
 
@@ -40,6 +48,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 @html_option
 @force_option
 @profile_option
+@limit_options
 @json_option
 def explain_command(
     model: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import dump_inputs_option, dump_option, json_option, model_argument, sample_option
+from tflq.cli.options import dump_inputs_option, dump_option, json_option, limit_options, model_argument, sample_option
 from tflq.cli.output import say, say_document
 
 
@@ -14,6 +14,7 @@ from tflq.cli.output import say, say_document
 @dump_option
 @dump_inputs_option
 @sample_option
+@limit_options
 @json_option
 def fit_command(model: str, dump: str, inputs: str | None, sample: int | None, as_json: bool) -> int:
     """Hold every operator of MODEL under every profile against the dump, and name the best profile."""

@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, model_argument, profile_option
+from tflq.cli.options import html_option, json_option, limit_options, model_argument, profile_option
 from tflq.cli.output import say, say_document
 
 
@@ -18,6 +18,7 @@ from tflq.cli.output import say, say_document
 @click.option("--accumulator-bits", metavar="N", type=click.IntRange(1, 64), help="Their width. [default: 32]")
 @html_option
 @force_option
+@limit_options
 @json_option
 def inspect_command(
     model: str,

@@ -17,7 +17,7 @@ import click
 
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
-from tflq.errors import FileAccessError
+from tflq.errors import FileAccessError, out_of_memory
 from tflq.escaping import printable
 
 #: verb -> (module, command); loaded when the verb is used
@@ -103,6 +103,8 @@ def _message(error: BaseException, code: Exit) -> str:
     """The error's text; for one that nobody foresaw also where it arose, and what to do about it."""
     if isinstance(error, click.ClickException):
         return printable(error.format_message())
+    if isinstance(error, MemoryError):
+        return str(out_of_memory("this command", error))
     if code != Exit.UNFORESEEN:
         return printable(str(error) or type(error).__name__)
     frames = traceback.extract_tb(error.__traceback__)

@@ -97,24 +97,29 @@ def _numbers(text: str, option: str) -> list[float]:
 
 
 def limit_options(function: F) -> F:
-    """--memory-limit and --work-limit."""
-    for option in (
-        click.option(
-            "--work-limit",
-            type=click.IntRange(min=0),
-            metavar="N",
-            default=10**13,
-            show_default=True,
-            help="Multiply-accumulates, or other passes of innermost loops, that a run may take.",
-        ),
-        click.option(
-            "--memory-limit",
-            type=click.IntRange(min=0),
-            metavar="BYTES",
-            default=4 << 30,
-            show_default=True,
-            help="Bytes that may be held at the same time, constants left out.",
-        ),
-    ):
-        function = option(function)
-    return function
+    """--memory-limit and --work-limit, which hold for every plan that the verb makes."""
+
+    @functools.wraps(function)
+    def limited(*words: Any, memory_limit: int, work_limit: int, **options: Any) -> Any:
+        from tflq.interpreter.limits import Limits, limits_within
+
+        with limits_within(Limits(memory_limit, work_limit)):
+            return function(*words, **options)
+
+    limited = click.option(
+        "--work-limit",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=10**13,
+        show_default=True,
+        help="Multiply-accumulates, or other passes of innermost loops, that a run may take.",
+    )(limited)
+    limited = click.option(
+        "--memory-limit",
+        type=click.IntRange(min=0),
+        metavar="BYTES",
+        default=4 << 30,
+        show_default=True,
+        help="Bytes that a run may hold at the same time, constants left out.",
+    )(limited)
+    return cast(F, limited)

@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_arrays
-from tflq.cli.options import json_option, model_argument
+from tflq.cli.options import json_option, limit_options, model_argument
 from tflq.cli.output import say, say_document
 
 
@@ -18,6 +18,7 @@ from tflq.cli.output import say, say_document
 @click.option("--and", "more", multiple=True, metavar="PROFILE", help="A further profile; every pair is compared.")
 @click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that tell profiles apart (.npz).")
 @force_option
+@limit_options
 @json_option
 def prove_command(
     model: str, between: tuple[str, str], more: tuple[str, ...], witnesses: str | None, force: bool, as_json: bool

@@ -9,7 +9,7 @@ import click
 
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, model_argument, python_option, scaling_options
+from tflq.cli.options import html_option, json_option, limit_options, model_argument, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.sources import float_subject
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 @scaling_options
 @python_option
 @html_option
+@limit_options
 @json_option
 def quantize_command(
     model: str,

@@ -11,7 +11,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_arrays
-from tflq.cli.options import json_option, model_argument, profile_option, sample_option
+from tflq.cli.options import json_option, limit_options, model_argument, profile_option, sample_option
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _WRITTEN = (".tflite", ".npz", ".expected.npz")
 @click.option("--inputs", metavar="SOURCE", help="What the model was fed; with --check as for `tflq run`.")
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @profile_option
+@limit_options
 @json_option
 def reduce_command(
     model: str,

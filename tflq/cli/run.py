@@ -44,8 +44,6 @@ def run_command(
     all_tensors: bool,
     force: bool,
     profile: str,
-    memory_limit: int,
-    work_limit: int,
     as_json: bool,
 ) -> int:
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
@@ -72,7 +70,7 @@ def run_command(
     promises: dict[str, Exactness] = {}
     for k, sample in enumerate(made.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
-        plan = make_plan(target.model, chosen, input_shapes=shapes, memory_limit=memory_limit, work_limit=work_limit)
+        plan = make_plan(target.model, chosen, input_shapes=shapes)
         trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors)
         prefix = f"s{k}_" if len(made.samples) > 1 else ""
         tensors = _named(target.model, trace, all_tensors)

@@ -8,7 +8,15 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, input_options, json_option, model_argument, profile_option, python_option
+from tflq.cli.options import (
+    html_option,
+    input_options,
+    json_option,
+    limit_options,
+    model_argument,
+    profile_option,
+    python_option,
+)
 from tflq.cli.output import say, say_document
 
 
@@ -24,6 +32,7 @@ from tflq.cli.output import say, say_document
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
 @html_option
 @force_option
+@limit_options
 @json_option
 def verify_command(
     model: str,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tflq.errors import LimitError
@@ -37,6 +40,28 @@ class Limits:
     work: int = DEFAULT_WORK
 
 
+_GENEROUS = Limits()
+_CURRENT: ContextVar[Limits] = ContextVar("limits", default=_GENEROUS)
+
+
+def current_limits() -> Limits:
+    """What plans keep to that are made here without limits of their own."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def limits_within(limits: Limits) -> Iterator[None]:
+    """Let these be the current limits of the block, in this thread, as numpy.errstate does with errors.
+
+    No result depends on them, only whether there is one.
+    """
+    token = _CURRENT.set(limits)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
 class Meter:
     """Work that has been spent, against a limit."""
 
@@ -50,5 +75,5 @@ class Meter:
         if self.spent > self.limit:
             raise LimitError(
                 f"{place}work of {self.spent} passes of innermost loops, {work} of them here, more than the limit of "
-                f"{self.limit} passes; raise work_limit (run --work-limit) if that is meant"
+                f"{self.limit} passes; raise work_limit (--work-limit) if that is meant"
             )

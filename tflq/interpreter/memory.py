@@ -64,7 +64,7 @@ def beyond(place: str, needed: int, limit: int, what: str) -> LimitError:
     """The error for memory beyond the limit, which `what` would need."""
     return LimitError(
         f"{place}memory of {needed} bytes, more than the limit of {limit} bytes, would be taken with {what}; "
-        "raise memory_limit (run --memory-limit) if that is meant"
+        "raise memory_limit (--memory-limit) if that is meant"
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.errors import ModelError, UnsupportedError
 from tflq.interpreter.binding import prepare
 from tflq.interpreter.estimate import Estimate
-from tflq.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
+from tflq.interpreter.limits import Limits, current_limits
 from tflq.interpreter.operands import node_of, operand_of
 from tflq.interpreter.order import check_order, known_at_start, last_uses
 from tflq.interpreter.plan import Plan, Step
@@ -32,11 +32,10 @@ def make_plan(
     profile: Profile,
     subgraph: int = 0,
     input_shapes: Mapping[int, Shape | None] | None = None,
-    memory_limit: int = DEFAULT_MEMORY,
-    work_limit: int = DEFAULT_WORK,
+    limits: Limits | None = None,
     program: Program | None = None,
 ) -> Plan:
-    """Bind `model`'s subgraph under `profile`, within the limits.
+    """Bind `model`'s subgraph under `profile`, within the limits: by default the current ones.
 
     `input_shapes` replaces shapes of graph inputs, by tensor index; None stands for a shape that only the run can tell.
     `program` holds what else of the model is bound; a subgraph's plan is part of its caller's program.
@@ -55,7 +54,7 @@ def make_plan(
     for tensor in graph.inputs:
         known[tensor] = tensor not in shapes or shapes[tensor] is not None
     expected = {tensor: operands[tensor].shape if known[tensor] else None for tensor in graph.inputs}
-    limits = Limits(memory_limit, work_limit)
+    limits = limits or current_limits()
     program = program or Program(model, profile, limits, make_plan)
     estimate = Estimate(limits, program.derived_memory)
     estimate.derive(operand.value for operand in operands)

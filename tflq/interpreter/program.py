@@ -77,9 +77,7 @@ class Program:
         self._planning.append(subgraph)
         try:
             shape_of = dict(zip(inputs, shapes, strict=True))
-            return self._planner(
-                self.model, self.profile, subgraph, shape_of, self.limits.memory, self.limits.work, self
-            )
+            return self._planner(self.model, self.profile, subgraph, shape_of, self.limits, self)
         finally:
             self._planning.pop()
 

@@ -166,7 +166,7 @@ class Node:
         if self.room is not None and size > self.room:
             raise LimitError(
                 f"operator {self.index} {self.op}: {what} would take {size} bytes, where the memory limit leaves "
-                f"{max(self.room, 0)}; raise memory_limit (run --memory-limit) if that is meant"
+                f"{max(self.room, 0)}; raise memory_limit (--memory-limit) if that is meant"
             )
 
     def check(

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import FileAccessError, InputError
+from tflq.errors import FileAccessError, InputError, memory_named
 from tflq.storage.output import PathLike
 
 Array = NDArray[Any]
@@ -98,7 +98,8 @@ def read_elements(file: IO[bytes], header: Header) -> Array:
     Raises:
         EOFError: It does not.
     """
-    flat = np.empty(math.prod(header.shape), header.dtype)
+    with memory_named(f"an array of shape {list(header.shape)}"):
+        flat = np.empty(math.prod(header.shape), header.dtype)
     _fill(file, flat)
     return flat.reshape(header.shape[::-1]).T if header.by_columns else flat.reshape(header.shape)
 

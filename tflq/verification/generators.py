@@ -6,7 +6,7 @@ Every generator is a function of (shape, range, random stream), so that equal se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import UnsupportedError
+from tflq.errors import LimitError, UnsupportedError
+from tflq.interpreter.limits import current_limits
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 
 Array = NDArray[Any]
@@ -37,6 +38,8 @@ _INDEXED: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"GATHER": (1, 0), "GATHER_ND": (1, 0), "EMBEDDING_LOOKUP": (0, 1)}
 )
 _INTEGERS = frozenset({TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64})
+#: Bytes for each element of the largest input that are taken while it is made: a few arrays of float64.
+_SCRATCH = 32
 _FLOATS = frozenset({TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64})
 
 
@@ -87,11 +90,28 @@ GENERATORS: Mapping[str, Generator] = MappingProxyType({"random": random, "smoot
 def generate(model: Model, generator: Generator, samples: int, seed: int) -> tuple[tuple[Array, ...], ...]:
     """`samples` times one value for each input of the first subgraph."""
     graph = model.subgraphs[0]
+    _check_size([graph.tensors[tensor] for tensor in graph.inputs], samples)
     stream = np.random.default_rng(seed)
     return tuple(
         tuple(_value(model, tensor, graph.tensors[tensor], generator, stream) for tensor in graph.inputs)
         for _ in range(samples)
     )
+
+
+def _check_size(specs: Sequence[TensorSpec], samples: int) -> None:
+    """Refuse inputs that take more than the current memory limit, or whose making does."""
+    sizes = [math.prod(spec.shape) for spec in specs]
+    carried = sum(size * _item_size(spec) for size, spec in zip(sizes, specs, strict=True))
+    need, limit = samples * carried + _SCRATCH * max(sizes, default=0), current_limits().memory
+    if need > limit:
+        raise LimitError(
+            f"to generate {samples} samples of the inputs takes {need} bytes, more than the limit of {limit} bytes; "
+            "raise --memory-limit if that is meant"
+        )
+
+
+def _item_size(spec: TensorSpec) -> int:
+    return CARRIER[spec.type].itemsize if isinstance(spec.type, TensorType) else 0
 
 
 def _value(model: Model, tensor: int, spec: TensorSpec, generator: Generator, stream: np.random.Generator) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.errors import FileAccessError, InputError, UnknownNameError, UnsupportedError
+from tflq.errors import FileAccessError, InputError, UnknownNameError, UnsupportedError, memory_named
 from tflq.interpreter.arrays import admit, fits, open_shape
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.runtimes import Sample
@@ -45,6 +45,11 @@ def make_inputs(model: Model, source: InputSource = None, samples: int = 1, seed
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
+    with memory_named("the inputs"):
+        return _made(model, source, samples, seed)
+
+
+def _made(model: Model, source: InputSource, samples: int, seed: int) -> Inputs:
     if source is None or (isinstance(source, str) and source in GENERATORS):
         name = source or "random"
         made = generate(model, GENERATORS[name], samples, seed)
