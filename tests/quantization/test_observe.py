@@ -141,7 +141,7 @@ def test_progress_counts_samples() -> None:
     told: list[tuple[str, int, int]] = []
     model = digits()
     observe(model, samples(model, 40), Observations.begin([0], MinMax()), lambda *facts: told.append(facts))
-    assert told[-1] == ("observing", 40, 0)
+    assert told[-1] == ("observing sample", 40, 0)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
 
 

@@ -15,7 +15,7 @@ from support import suites
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FormatError, UnknownNameError
 from tflq.ir import Model, SignatureDef
-from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.progress import STEPS
 from tflq.quantization.recipe.recipe import Methods
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_autoencoder_float.tflite"
@@ -107,9 +107,13 @@ def test_a_result_has_a_model_a_report_and_is_saved(tmp_path: Path) -> None:
 def test_progress_is_told() -> None:
     told: list[tuple[str, int, int]] = []
     tflq.quantize(GOLDEN, list(rows()), "fast", lambda *words: told.append(words))
-    configurations = [(done, total) for what, done, total in told if what == "configurations"]
-    count = len(PRESETS["fast"].candidates)
-    assert configurations == [(k, count) for k in range(count)]
+    begun, _, work = next(words for words in told if words[0].startswith("configuration"))
+    race = [(what, done) for what, done, total in told if total == work]
+    assert begun == f"configuration 1 of at most {work // STEPS}"
+    assert [done for _, done in race] == sorted(done for _, done in race)
+    assert any(": observing sample " in what for what, _ in race)
+    assert any(": refining operator 2 of " in what for what, _ in race)
+    assert told[-1] == ("comparing sample", len(list(rows())), len(list(rows())))
 
 
 def test_what_cannot_be_a_model_or_a_recipe_is_refused() -> None:

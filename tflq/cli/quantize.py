@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 @python_option
 @html_option
 @limit_options
+@click.option("--quiet", is_flag=True, help="Tell nothing of how far it is.")
 @json_option
 def quantize_command(
     model: str,
@@ -68,6 +69,7 @@ def quantize_command(
     scaling: Any,
     python: str | None,
     html: str | None,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
@@ -87,7 +89,7 @@ def quantize_command(
     check_files([output, html], [model, calibration, recipe], force=force)
     wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
     source = float_subject(model, python)
-    with progress_bar() as progress:
+    with progress_bar(lines=True, quiet=quiet) as progress:
         samples = Calibration(source.model, calibration, scaling)
         result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity)
     made = subject(result.save(output)).facts

@@ -121,7 +121,7 @@ def quantize(
     else:
         built = build(task)
     result = stamped(built.integer.model, recipe)
-    comparison = _compared(source, built, result, judging)
+    comparison = _compared(source, built, result, judging, progress)
     floats = task.floats
     report = Report(
         recipe,
@@ -162,15 +162,17 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
     return model
 
 
-def _compared(source: Model, built: Built, result: Model, samples: Iterable[Sample]) -> Comparison:
+def _compared(
+    source: Model, built: Built, result: Model, samples: Iterable[Sample], progress: Progress | None
+) -> Comparison:
     """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized.
 
     Equalizing changes no bit of the outputs, so one run tells all unless operators of the float model were dissolved.
     """
     floats = built.assignment.scheme.model
     if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
-        return compare_models(source, result, samples)
-    inside = compare_models(floats.model, result, samples)
+        return compare_models(source, result, samples, progress=progress)
+    inside = compare_models(floats.model, result, samples, progress=progress)
     tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
     if not floats.ranges:
         return replace(inside, tensors=tensors)

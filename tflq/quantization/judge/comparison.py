@@ -6,7 +6,7 @@ For any two models with the same inputs and outputs: usually a float model and w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import tee
 
@@ -20,6 +20,7 @@ from tflq.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
+from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample
 
 Reals = NDArray[np.float64]
@@ -158,7 +159,11 @@ def compare(
 
 
 def compare_models(
-    reference: Model, other: Model, samples: Iterable[Sample], labels: Iterable[int] | None = None
+    reference: Model,
+    other: Model,
+    samples: Iterable[Sample],
+    labels: Iterable[int] | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Run both on `samples` (arrays by the reference's input tensor index) and sum up the differences.
 
@@ -172,7 +177,7 @@ def compare_models(
     outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
     tensors = {t: _fidelity(reference, t) for t in pairs}
     agreement: Agreement | None = None
-    count = 0
+    count, total = 0, len(samples) if isinstance(samples, Sized) else 0
     known = None if labels is None else [int(label) for label in labels]
     stream, copies = tee(samples)
     for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
@@ -187,6 +192,8 @@ def compare_models(
             predicted = real(theirs.tensors[theirs.outputs[0]], q[theirs.outputs[0]])
             agreement.add(scores[0], predicted[0], None if known is None else _label(known, count))
         count += 1
+        if progress is not None:
+            progress("comparing sample", count, total)
     if known is not None and len(known) != count:
         raise InputError("number of labels", expected=count, got=len(known))
     unmatched = len(_results(reference)) - len(pairs)

@@ -23,6 +23,7 @@ from tflq.quantization.build.build import Built, build, foreseen
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.selection import Ranked, Score, is_far_behind, joined, judged, ranked
+from tflq.quantization.progress import STEPS, part_of
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.recipe.refining import Refining
 
@@ -83,7 +84,9 @@ class _Contest:
     def __init__(self, task: Task) -> None:
         self._task, recipe = task, task.recipe
         self._parts = [parted(task.samples, turn) for turn in range(recipe.turns)]
-        self._work = 2 * len(recipe.candidates) + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
+        bases = len({replace(methods, refining=Refining()) for methods in recipe.candidates})
+        refined = sum(not methods.refining.changes_nothing for methods in recipe.candidates)
+        self._work = bases + refined + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
         self._done = 0
         self.failure: TflqError | None = None
         for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # which run the float model
@@ -138,10 +141,12 @@ class _Contest:
 
     def _built(self, methods: Methods, turn: int) -> Built | TflqError:
         """Carry out a candidate on what is not held back in a turn; the error where it fails."""
-        self._task.tell("configurations", self._done, self._work)
+        part = f"configuration {self._done + 1} of at most {self._work}"
+        inner = part_of(self._task.progress, part, self._done, self._work)
+        self._task.tell(part, STEPS * self._done, STEPS * self._work)
         self._done += 1
         try:
-            return build(replace(self._task, samples=self._parts[turn][0], methods=methods, progress=None))
+            return build(replace(self._task, samples=self._parts[turn][0], methods=methods, progress=inner))
         except CalibrationError:
             raise
         except TflqError as error:

@@ -98,7 +98,7 @@ def observe(
                 peaks[tensor].extend(np.abs(value).reshape(rows, -1).max(axis=1, initial=0.0).tolist())
         count += rows
         if progress is not None:
-            progress("observing", count, 0)
+            progress("observing sample", count, 0)
     if not count:
         raise CalibrationError("there are no samples")
     for tensor, magnitudes in peaks.items():

@@ -35,7 +35,7 @@ def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progre
         ranges.update(dict.fromkeys(tensors, chosen))
         decided.update(dict.fromkeys(tensors, _quantizing(chooser, group, chosen)))
         if progress is not None:
-            progress("ranging", done + 1, len(groups))
+            progress("ranging group", done + 1, len(groups))
     return ranges
 
 
@@ -54,7 +54,7 @@ def online(chooser: Chooser, samples: Iterable[Sample], progress: Progress | Non
     for number, sample in enumerate(samples):
         walker.walk(sample, watching.tap(number, quantized), group_of)
         if progress is not None:
-            progress("observing", number + 1, 0)
+            progress("observing sample", number + 1, 0)
     chosen = {group: chooser.range(group, watching.seen) for group in chooser.groups}
     return {t: chosen[group] for t, group in group_of.items()}
 

@@ -108,7 +108,7 @@ def refined(
             refinements = _with(subject.scheme, refinements, product, seen, methods)
             walk.replace(product, refinements)
             if progress is not None:
-                progress("refining", done + 1, len(products))
+                progress("refining operator", done + 1, len(products))
     return refinements
 
 
