@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import json_option, profile_option
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import html_option, json_option, profile_option
 from tflq.cli.output import say, say_document
 
 
@@ -13,8 +14,10 @@ from tflq.cli.output import say, say_document
 @click.argument("first", type=click.Path())
 @click.argument("second", type=click.Path())
 @profile_option
+@html_option
+@force_option
 @json_option
-def diff_command(first: str, second: str, profile: str, as_json: bool) -> int:
+def diff_command(first: str, second: str, profile: str, html: str | None, force: bool, as_json: bool) -> int:
     """Say how model SECOND differs from model FIRST: operators, options, weights in LSB, scales, derived multipliers.
 
     Nothing is run. Exit code 1 if anything differs.
@@ -23,7 +26,13 @@ def diff_command(first: str, second: str, profile: str, as_json: bool) -> int:
     from tflq.report.diff.document import diff_document
     from tflq.report.diff.lines import diff_lines
 
+    check_files([html], [first, second], force=force)
     found = diff(first, second, profile)
+    if html is not None:
+        from tflq.report.diff.page import diff_page
+        from tflq.report.graph.standard import view_of
+
+        write_text(html, diff_page(view_of(first, profile), found))
     if as_json:
         say_document(diff_document(found))
     else:

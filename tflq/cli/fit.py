@@ -5,7 +5,16 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import dump_inputs_option, dump_option, json_option, limit_options, model_argument, sample_option
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import (
+    dump_inputs_option,
+    dump_option,
+    html_option,
+    json_option,
+    limit_options,
+    model_argument,
+    sample_option,
+)
 from tflq.cli.output import say, say_document
 
 
@@ -15,8 +24,12 @@ from tflq.cli.output import say, say_document
 @dump_inputs_option
 @sample_option
 @limit_options
+@html_option
+@force_option
 @json_option
-def fit_command(model: str, dump: str, inputs: str | None, sample: int | None, as_json: bool) -> int:
+def fit_command(
+    model: str, dump: str, inputs: str | None, sample: int | None, html: str | None, force: bool, as_json: bool
+) -> int:
     """Hold every operator of MODEL under every profile against the dump, and name the best profile."""
     from tflq.api.subject import subject
     from tflq.diagnosis.dump import load_dumps
@@ -25,10 +38,16 @@ def fit_command(model: str, dump: str, inputs: str | None, sample: int | None, a
     from tflq.report.fit.lines import fit_lines
     from tflq.verification.comparison import operator_name
 
+    check_files([html], [model, dump, inputs], force=force)
     target = subject(model).model
     matrix = fit(target, load_dumps(target, dump, sample, inputs))
     ops = [operator_name(target, i) for i in range(len(target.subgraphs[0].operators))]
     document = fit_document(ops, matrix)
+    if html is not None:
+        from tflq.report.fit.page import fit_page
+        from tflq.report.graph.standard import view_of
+
+        write_text(html, fit_page(view_of(model), model, dump, ops, matrix))
     if as_json:
         say_document(document)
     else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option
-from tflq.cli.options import json_option, model_argument
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import html_option, json_option, model_argument
 from tflq.cli.output import say, say_document
 
 
@@ -16,9 +16,10 @@ from tflq.cli.output import say, say_document
     "--target", type=click.Choice(["litert", "tflm", "cmsis-nn"]), help="Also what this runtime's kernels refuse."
 )
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
+@html_option
 @force_option
 @json_option
-def lint_command(model: str, target: str | None, fix: str | None, force: bool, as_json: bool) -> int:
+def lint_command(model: str, target: str | None, fix: str | None, html: str | None, force: bool, as_json: bool) -> int:
     """Hold MODEL against the 8-bit quantization spec and against what kernels require. Nothing is run.
 
     Exit code 1 if anything is found that --fix has not corrected. Corrections change no bit of any result.
@@ -27,7 +28,7 @@ def lint_command(model: str, target: str | None, fix: str | None, force: bool, a
     from tflq.report.lint.document import lint_document
     from tflq.report.lint.lines import lint_lines
 
-    check_files([fix], [model], force=force)
+    check_files([fix, html], [model], force=force)
     found = lint(model, target or "")
     corrected: tuple[object, ...] = ()
     if fix is not None:
@@ -36,6 +37,11 @@ def lint_command(model: str, target: str | None, fix: str | None, force: bool, a
 
         better, corrected = fixed(found.model, found.findings)
         save(better, fix)
+    if html is not None:
+        from tflq.report.graph.standard import view_of
+        from tflq.report.lint.page import lint_page
+
+        write_text(html, lint_page(view_of(found.model), found))
     if as_json:
         say_document(lint_document(found, fix, len(corrected)))
     else:

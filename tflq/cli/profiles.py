@@ -5,15 +5,18 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.options import json_option
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import html_option, json_option
 from tflq.cli.output import say, say_document
 
 
 @click.command("profiles")
 @click.argument("names", nargs=-1, metavar="[PROFILE]...")
 @click.option("--model", metavar="MODEL", type=click.Path(), help="Which of this model's operators differ, and where.")
+@html_option
+@force_option
 @json_option
-def profiles_command(names: tuple[str, ...], model: str | None, as_json: bool) -> int:
+def profiles_command(names: tuple[str, ...], model: str | None, html: str | None, force: bool, as_json: bool) -> int:
     """List the profiles; or say how two of them differ.
 
     With two PROFILEs: the operators and types whose arithmetic differs, and the primitive that does.
@@ -28,12 +31,18 @@ def profiles_command(names: tuple[str, ...], model: str | None, as_json: bool) -
     from tflq.report.profiles.document import effects_document, list_document, pair_document
     from tflq.report.profiles.lines import effects_lines, list_lines, pair_lines
 
+    check_files([html], [model], force=force)
     if model is not None:
         from tflq.inspection.profile_effects import profile_effects
 
         base, *others = [by_name(name) for name in names or ("litert-ref",)]
         chosen = others or [profile for name, profile in PROFILES.items() if name != base.name]
         effects = profile_effects(model, base, chosen)
+        if html is not None:
+            from tflq.report.graph.standard import view_of
+            from tflq.report.profiles.page import effects_page
+
+            write_text(html, effects_page(view_of(model, base), effects))
         if as_json:
             say_document(effects_document(effects))
         else:
@@ -41,6 +50,10 @@ def profiles_command(names: tuple[str, ...], model: str | None, as_json: bool) -
         return Exit.SAME
     if not names:
         listed = list(PROFILES.values())
+        if html is not None:
+            from tflq.report.profiles.page import list_page
+
+            write_text(html, list_page(listed))
         if as_json:
             say_document(list_document(listed))
         else:
@@ -52,6 +65,10 @@ def profiles_command(names: tuple[str, ...], model: str | None, as_json: bool) -
 
     first, second = map(by_name, names)
     found = compare_profiles(first, second)
+    if html is not None:
+        from tflq.report.profiles.page import pair_page
+
+        write_text(html, pair_page(first.name, second.name, found))
     if as_json:
         say_document(pair_document(first.name, second.name, found))
     else:

@@ -8,8 +8,8 @@ from shlex import quote
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option
-from tflq.cli.options import input_options, json_option, model_argument, python_option
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import html_option, input_options, json_option, model_argument, python_option
 from tflq.cli.output import say, say_document
 
 
@@ -23,6 +23,7 @@ from tflq.cli.output import say, say_document
 @click.option("--all-tensors", is_flag=True, help="Record every operator's results, as isolated mode needs them.")
 @input_options
 @python_option
+@html_option
 @json_option
 def record_command(
     model: str,
@@ -34,6 +35,7 @@ def record_command(
     samples: int,
     seed: int,
     python: str | None,
+    html: str | None,
     as_json: bool,
 ) -> int:
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
@@ -42,8 +44,14 @@ def record_command(
     """
     from tflq.verification import record
 
-    check_files([output], [model, inputs], force=force or _is_golden_of(output, model))
+    check_files([output, html], [model, inputs], force=force or _is_golden_of(output, model))
+    check_files([html], [], force=force)
     golden = record(model, against, inputs, all_tensors, output, samples, seed, python)
+    if html is not None:
+        from tflq.report.graph.standard import view_of
+        from tflq.report.record.page import record_page
+
+        write_text(html, record_page(view_of(model), golden, output))
     if as_json:
         from tflq.api.subject import subject
         from tflq.report.record.document import record_document

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_arrays
-from tflq.cli.options import input_options, json_option, limit_options, model_argument, profile_option
+from tflq.cli.files import check_files, force_option, write_arrays, write_text
+from tflq.cli.options import html_option, input_options, json_option, limit_options, model_argument, profile_option
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
     from tflq.interpreter import Trace
     from tflq.ir import Model
     from tflq.kernels.exactness import Exactness
+    from tflq.profiles import Profile
     from tflq.verification.inputs import Inputs
 
 #: Arrays up to this many elements are printed.
@@ -30,6 +32,7 @@ SHOWN = 10
 @input_options
 @click.option("-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs.")
 @click.option("--all-tensors", is_flag=True, help="Write every tensor, as t<index>, beside the outputs.")
+@html_option
 @force_option
 @profile_option
 @limit_options
@@ -42,6 +45,7 @@ def run_command(
     seed: int,
     output: str | None,
     all_tensors: bool,
+    html: str | None,
     force: bool,
     profile: str,
     as_json: bool,
@@ -58,7 +62,7 @@ def run_command(
 
     if given and inputs:
         raise OptionError("give either --input or --inputs")
-    check_files([output], [model, inputs, *(word.rpartition("=")[2] for word in given)], force=force)
+    check_files([output, html], [model, inputs, *(word.rpartition("=")[2] for word in given)], force=force)
     target = subject(model)
     if given:
         made = from_files(target.model, dict(_pair(word, target.model) for word in given))
@@ -66,20 +70,37 @@ def run_command(
         made = make_inputs(target.model, inputs, samples, seed)
     chosen = by_name(profile)
     graph = target.model.subgraphs[0]
+    page = ""
     arrays: dict[str, Any] = {}
     promises: dict[str, Exactness] = {}
     for k, sample in enumerate(made.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
+        drawn = html is not None and k == 0
         plan = make_plan(target.model, chosen, input_shapes=shapes)
-        trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors)
+        trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or drawn)
+        if drawn:
+            page = _page(model, chosen, made, sample, trace)
         prefix = f"s{k}_" if len(made.samples) > 1 else ""
         tensors = _named(target.model, trace, all_tensors)
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
+    if html is not None:
+        write_text(html, page)
     if output:
         write_arrays(output, arrays)
     _show(target.facts, chosen.name, output or "", arrays, promises, made, as_json=as_json)
     return Exit.SAME
+
+
+def _page(model: str, profile: Profile, made: Inputs, sample: Sequence[Any], trace: Trace) -> str:
+    from tflq.report.graph.standard import view_of
+    from tflq.report.run.page import run_page
+
+    view = view_of(model, profile)
+    graph = view.model.subgraphs[0]
+    values = {**dict(zip(graph.inputs, sample, strict=True)), **trace.values}
+    promises = {tensor: trace.promise(tensor) for tensor in graph.outputs}
+    return run_page(view, profile.name, made.facts, values, promises)
 
 
 def _pair(word: str, model: Model) -> tuple[str, str]:

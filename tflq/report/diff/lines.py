@@ -18,10 +18,11 @@ def diff_lines(found: ModelDiff) -> Iterator[Line]:
     edges = "; so does what the models take and give" if any(not c.op for c in found.changes) else ""
     yield Line(f"{names[0]} and {names[1]}: {touched} operator(s) differ{edges}", "bad")
     columns = [("operator", "<"), ("differs in", "<"), (names[0], "<"), (names[1], "<")]
-    yield from table(columns, [_row(c) for c in found.changes])
+    yield from table(columns, [change_row(c) for c in found.changes])
 
 
-def _row(c: Change) -> tuple[str, str, str, str]:
+def change_row(c: Change) -> tuple[str, str, str, str]:
+    """The operator in both models, what differs, and how it is in each."""
     if not c.op:
         return "model", c.what, c.before, c.after
     numbers = dict.fromkeys("-" if n is None else str(n) for n in (c.first, c.second))

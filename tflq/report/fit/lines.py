@@ -16,7 +16,7 @@ def fit_lines(ops: Sequence[str], matrix: Mapping[str, tuple[tuple[int, int] | N
     left = unexplained(matrix[best])
     whole = "every operator compared" if not left else f"all but {_listed(ops, matrix[best])}"
     yield Line(f"Best: {best} explains {whole}", "good" if not left else "warning")
-    equal = [name for name in matrix if name != best and _exact(matrix[name]) == _exact(matrix[best])]
+    equal = equal_profiles(matrix)
     if equal:
         yield Line(f"As good on this dump: {', '.join(equal)}")
     columns = (("profile", "<"), ("exact", ">"), ("compared", ">"), ("operators that differ", "<"))
@@ -27,6 +27,12 @@ def fit_lines(ops: Sequence[str], matrix: Mapping[str, tuple[tuple[int, int] | N
 def best_of(matrix: Mapping[str, tuple[tuple[int, int] | None, ...]]) -> str:
     """The profile with most exact operators; the first of equals."""
     return max(matrix, key=lambda name: _exact(matrix[name]))
+
+
+def equal_profiles(matrix: Mapping[str, tuple[tuple[int, int] | None, ...]]) -> list[str]:
+    """The other profiles with as many exact operators as the best one."""
+    best = best_of(matrix)
+    return [name for name in matrix if name != best and _exact(matrix[name]) == _exact(matrix[best])]
 
 
 def _exact(row: Sequence[tuple[int, int] | None]) -> int:

@@ -81,11 +81,20 @@ def columns(classes: Sequence[tuple[str, int, str]], title: str) -> Markup:
 
 
 def distribution(
-    values: Array, title: str, unit: str, limits: tuple[float, float] | None = None, *, most: int = CLASSES
+    values: Array,
+    title: str,
+    unit: str,
+    limits: tuple[float, float] | None = None,
+    clipped: tuple[bool, bool] = (True, True),
 ) -> Markup:
-    """Numbers by size in at most `most` classes; those at either of `limits` (where numbers are clipped) stand out.
+    """Numbers by size in at most CLASSES classes; those that are clipped stand out.
 
-    The axis runs from limit to limit, or from the smallest to the largest number.
+    Args:
+        values: The numbers, of any shape.
+        title: What they are.
+        unit: What the axis is in.
+        limits: The ends of the axis; the smallest and the largest number where there are none.
+        clipped: Whether a number at the lower limit, and one at the upper, has been clipped.
     """
     numbers = values.reshape(-1)
     if numbers.dtype.kind == "f":
@@ -94,8 +103,8 @@ def distribution(
         return Markup("")
     low, high = limits or (float(numbers.min()), float(numbers.max()))
     span = (high - low) or 1.0
-    whole = numbers.dtype.kind in "iu" and span < most
-    bins = int(span) + 1 if whole else most
+    whole = numbers.dtype.kind in "iu" and span < CLASSES
+    bins = int(span) + 1 if whole else CLASSES
     edges = (low - 0.5, high + 0.5) if whole else (low, low + span)
     counts, _ = np.histogram(numbers, bins=bins, range=edges)
     tallest = counts.max() or 1
@@ -105,12 +114,12 @@ def distribution(
     drawing = Markup('<path class="cool5" d="{}"/>').format(bodies)
     said = f"{title}: {numbers.size:,} numbers from {short(float(numbers.min()))} to {short(float(numbers.max()))}"
     if limits is not None:
-        clipped = [int(np.count_nonzero(numbers <= low)), int(np.count_nonzero(numbers >= high))]
-        for count, at in zip(clipped, (0, bins - 1), strict=True):
-            height = max(100 * counts[at] / tallest, 0.8)
-            if count:
+        at_ends = int(np.count_nonzero(numbers <= low)), int(np.count_nonzero(numbers >= high))
+        for count, at, is_clip in zip(at_ends, (0, bins - 1), clipped, strict=True):
+            if count and is_clip:
+                height = max(100 * count / tallest, 0.8)
                 drawing += Markup('<path class="bad" d="M{} 100v{:.1f}h.92V100z"/>').format(at, -height)
-        said += f"; {clipped[0]:,} at the low end, {clipped[1]:,} at the high end"
+        said += f"; {at_ends[0]:,} at the low end, {at_ends[1]:,} at the high end"
     ends = [short(low), *([short(0.0)] if low < 0 < high and abs(low + high) < 0.2 * span else []), short(high)]
     return plot(drawing, (bins, 100), said, (f"{tallest:,}", "0"), ends, f"{unit}, n = {numbers.size:,}")
 

@@ -9,6 +9,8 @@ from tflq.escaping import shown
 from tflq.lint import Finding, Level, Lint
 from tflq.report.layout import Line, table
 
+COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))
+
 
 def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -> Iterator[Line]:
     """The verdict, one row a finding, and the next command."""
@@ -19,8 +21,7 @@ def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -
     errors = sum(f.level is Level.ERROR for f in found.findings)
     warnings = len(found.findings) - errors
     yield Line(f"{path}: {errors} error(s), {warnings} warning(s)", "bad" if errors else "warning")
-    columns = [("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<")]
-    yield from table(columns, [_row(f) for f in found.findings])
+    yield from table(COLUMNS, map(finding_row, found.findings))
     for rule, summary in dict.fromkeys((f.rule, f.summary) for f in found.findings):
         yield Line(f"{rule}: {summary}", "faint")
     if fixed_file is not None:
@@ -29,7 +30,8 @@ def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -
         yield Line(f"Next: tflq lint {quote(path)} --fix fixed.tflite", "strong")
 
 
-def _row(f: Finding) -> tuple[str, ...]:
+def finding_row(f: Finding) -> tuple[str, ...]:
+    """Rule, level, operator, what is required and what was found, tensor."""
     place = f"{f.operator} {f.op}" if not f.subgraph else f"{f.subgraph}:{f.operator} {f.op}"
     tensor = "" if f.tensor is None else f"{f.tensor} {shown(f.name)}".rstrip()
     return f.rule, f.level.value, place, f.required, f.found, tensor

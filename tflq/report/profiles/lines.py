@@ -13,12 +13,18 @@ from tflq.report.layout import Line, table
 SHOWN_OPERANDS = 5
 
 
+LIST_COLUMNS = (("profile", "<"), ("package", "<"), ("version", "<"), ("resolver", "<"), ("CPU", "<"))
+
+
 def list_lines(profiles: Sequence[Profile]) -> Iterator[Line]:
     """One line a profile."""
-    columns = [("profile", "<"), ("package", "<"), ("version", "<"), ("resolver", "<"), ("CPU", "<")]
-    rows = [(p.name, p.source.package, p.source.version, p.source.resolver, p.source.cpu) for p in profiles]
-    yield from table(columns, rows)
+    yield from table(LIST_COLUMNS, map(profile_row, profiles))
     yield Line("Each also as NAME+single-rounding: every fixed-point rounding made once.", "faint")
+
+
+def profile_row(p: Profile) -> tuple[str, ...]:
+    """Name, package, version, resolver, CPU."""
+    return p.name, p.source.package, p.source.version, p.source.resolver, p.source.cpu
 
 
 def pair_lines(first: str, second: str, differences: Sequence[PairDifference]) -> Iterator[Line]:
@@ -27,13 +33,14 @@ def pair_lines(first: str, second: str, differences: Sequence[PairDifference]) -
         yield Line(f"{first} and {second}: no difference", "good")
         return
     columns = [("operator", "<"), ("types", "<"), ("differs in", "<"), (first, "<"), (second, "<")]
-    yield from table(columns, [_pair_row(d) for d in differences])
+    yield from table(columns, [pair_row(d) for d in differences])
     notes = dict.fromkeys(note for d in differences for note in d.notes)
     for note in notes:
         yield Line(note, "faint")
 
 
-def _pair_row(d: PairDifference) -> tuple[str, str, str, str, str]:
+def pair_row(d: PairDifference) -> tuple[str, str, str, str, str]:
+    """Operator, operand types, what differs, and how it is under each of the two."""
     types = "\n".join(dict.fromkeys(map(_short, d.types)))
     names, first, second = zip(*((p.name, p.first, p.second) for p in d.primitives), strict=True)
     return d.op, types, "\n".join(names), "\n".join(first), "\n".join(second)

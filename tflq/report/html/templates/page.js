@@ -168,7 +168,7 @@
   $("farther").addEventListener("click", () => setZoom(zoom / 1.25));
   $("whole").addEventListener("click", () =>
     setZoom(Math.min((view.clientWidth - 4) / size.width, (view.clientHeight - 4) / size.height)));
-  if (size.width > view.clientWidth) setZoom(Math.max(0.55, view.clientWidth / size.width));
+  if (size.width > view.clientWidth) setZoom(Math.max(0.8, view.clientWidth / size.width));
   drawMap();
   if (!fromAddress()) choose(graph.dataset.focus || operators[0].dataset.op, { look: true });
 })();

@@ -1,0 +1,101 @@
+"""What tensors held in one run: histograms with the ends of their types, and operators coloured by what is clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from tflq.escaping import shown
+from tflq.inspection.operators import Inspection, TensorFacts
+from tflq.report.graph.colouring import Colouring, scale
+from tflq.report.html.charts import distribution
+from tflq.report.html.parts import figure, together
+from tflq.report.names import short_name
+from tflq.report.numbers import short
+
+Array = NDArray[Any]
+#: Values by tensor index.
+Values = Mapping[int, Array]
+
+
+def activation_colourings(inspection: Inspection, values: Values) -> tuple[Colouring, ...]:
+    """Operators by the share of results at the end of their integer type, and by how much of it they leave unused."""
+    clipped: dict[int, float] = {}
+    unused: dict[int, float] = {}
+    for operator in inspection.operators:
+        for tensor in operator.outputs:
+            limits = _limits(inspection, tensor, values)
+            if limits is None:
+                continue
+            value = values[tensor]
+            share = 100 * sum(clipped_ends(inspection.tensors[tensor], value)) / value.size
+            spread = (float(value.max()) - float(value.min())) / (limits[1] - limits[0])
+            clipped[operator.index] = max(share, clipped.get(operator.index, 0.0))
+            unused[operator.index] = max(100 * (1 - spread), unused.get(operator.index, 0.0))
+    texts = {op: f"{share:.3g} % clipped" if share else "none clipped" for op, share in clipped.items()}
+    rest = {op: f"{share:.3g} % of range unused" for op, share in unused.items()}
+    return (
+        scale("results at the end of their type", clipped, "%", texts=texts),
+        scale("unused part of the type's range", unused, "%", hue="cool", texts=rest),
+    )
+
+
+def _limits(inspection: Inspection, tensor: int, values: Values) -> tuple[float, float] | None:
+    """Smallest and largest code of a quantized activation that is known and not empty."""
+    if not (0 <= tensor < len(inspection.tensors) and inspection.tensors[tensor].scale and tensor in values):
+        return None
+    value = values[tensor]
+    if value.dtype.kind not in "iu" or value.dtype.itemsize > 2 or not value.size:
+        return None
+    info = np.iinfo(value.dtype)
+    return float(info.min), float(info.max)
+
+
+def clipped_ends(tensor: TensorFacts, value: Array) -> tuple[int, int]:
+    """Elements at the lowest and the highest code. The lowest is none where it is the zero point: it stands for 0."""
+    info = np.iinfo(value.dtype)
+    zero = tensor.zero_point[0] if tensor.zero_point else 0
+    low = 0 if zero == info.min else int(np.count_nonzero(value == info.min))
+    return low, int(np.count_nonzero(value == info.max))
+
+
+def activation_figures(inspection: Inspection, operator: int, values: Values) -> Markup:
+    """A histogram of every result of an operator, with what its range stands for."""
+    return together(*_figures(inspection, inspection.operators[operator].outputs, values))
+
+
+def tensor_figures(inspection: Inspection, tensors: tuple[int, ...], values: Values) -> list[Markup]:
+    """A histogram of each of these tensors."""
+    return list(_figures(inspection, tensors, values))
+
+
+def _figures(inspection: Inspection, tensors: tuple[int, ...], values: Values) -> Iterator[Markup]:
+    for tensor in tensors:
+        value = values.get(tensor)
+        if value is None or value.dtype.kind not in "iuf" or not 0 <= tensor < len(inspection.tensors):
+            continue
+        facts = inspection.tensors[tensor]
+        limits = _limits(inspection, tensor, values)
+        name = f"{tensor} {shown(short_name(facts.name))}"
+        unit = f"{facts.type} codes" if limits is not None else f"{facts.type} values"
+        low_is_zero = limits is not None and bool(facts.zero_point) and facts.zero_point[0] == limits[0]
+        chart = distribution(value, f"tensor {name}", unit, limits, (not low_is_zero, True))
+        yield figure(chart, f"tensor {name}{_range_text(facts, value)}")
+
+
+def _range_text(facts: TensorFacts, value: Array) -> str:
+    numbers = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+    if not numbers.size:
+        return ""
+    low, high = float(numbers.min()), float(numbers.max())
+    lost = f", {value.size - numbers.size:,} not finite" if numbers.size < value.size else ""
+    if len(facts.scale) != 1 or value.dtype.kind == "f":
+        return f": {short(low)} to {short(high)}{lost}"
+    zero = facts.zero_point[0] if facts.zero_point else 0
+    real = [short(facts.scale[0] * (code - zero)) for code in (low, high)]
+    ends = clipped_ends(facts, value) if value.dtype.itemsize <= 2 else (0, 0)
+    return f": real values {real[0]} to {real[1]}, {sum(ends):,} of {value.size:,} clipped"

@@ -1,0 +1,69 @@
+"""`tflq lint` as a page: findings by rule, and where in the model they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from shlex import quote
+
+from markupsafe import Markup
+
+from tflq.lint import Finding, Level, Lint
+from tflq.report.graph.colouring import states
+from tflq.report.graph.standard import ModelView, graph_section
+from tflq.report.html.page import page
+from tflq.report.html.parts import Bar, bars, code, facts, next_section, note, section, table, together
+from tflq.report.layout import counted
+from tflq.report.lint.lines import COLUMNS, finding_row
+
+_STYLES = {Level.ERROR: "bad", Level.WARNING: "warning"}
+
+
+def lint_page(view: ModelView, found: Lint) -> str:
+    """The page of the findings about a model."""
+    path = found.facts.path or "model"
+    errors = sum(f.level is Level.ERROR for f in found.findings)
+    warnings = len(found.findings) - errors
+    here: dict[int, list[Finding]] = {}
+    for finding in found.findings:
+        if not finding.subgraph:
+            here.setdefault(finding.operator, []).append(finding)
+    statuses = {o.index: _status(here.get(o.index, [])) for o in view.inspection.operators}
+    fixable = [f"tflq lint {quote(path)} --fix fixed.tflite"] if any(f.fixable for f in found.findings) else []
+    return page(
+        "lint",
+        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if found.findings else "nothing found",
+        _rules(found),
+        next_section(fixable),
+        graph_section(view, [states("findings", statuses)], lambda i: _panel(here.get(i, [])), min(here, default=None)),
+        section("findings", "Findings", table(COLUMNS, map(finding_row, found.findings)) if found.findings else ""),
+        title=f"{path}: tflq lint",
+        facts=[code(path)],
+    )
+
+
+def _rules(found: Lint) -> Markup:
+    counts = Counter((f.rule, f.summary, f.level) for f in found.findings)
+    drawn = [
+        Bar(f"{rule}: {summary}", count, f"{count:,}", _STYLES[level])
+        for (rule, summary, level), count in counts.most_common()
+    ]
+    return section("rules", "Rules", bars("rule", "findings", drawn))
+
+
+def _status(findings: list[Finding]) -> tuple[str, str]:
+    if not findings:
+        return "good", "nothing found"
+    worst = Level.ERROR if any(f.level is Level.ERROR for f in findings) else Level.WARNING
+    return _STYLES[worst], worst.value
+
+
+def _panel(findings: list[Finding]) -> Markup:
+    return together(
+        *(
+            together(
+                note(f"{f.rule}: {f.summary}", _STYLES[f.level]),
+                facts([("required", f.required), ("found", f.found), ("tensor", "" if f.tensor is None else f.tensor)]),
+            )
+            for f in findings
+        )
+    )
