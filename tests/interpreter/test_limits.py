@@ -108,7 +108,7 @@ def growing() -> bytes:
 
 
 def test_operators_bound_anew_in_each_round_count_as_work() -> None:
-    interpreter = tflq.Interpreter(model_content=growing(), work_limit=2 * 10**9)
+    interpreter = tflq.Interpreter(model_content=growing(), work_limit=2 * 10**10)
     interpreter.allocate_tensors()
     interpreter.set_tensor(1, np.array([5], np.int32))
     interpreter.invoke()

@@ -16,9 +16,9 @@ DEFAULT_WORK = 10**13
 
 #: What calling a subgraph counts, and besides each operator of it: about as much as BLAS does in the time that Python
 #: takes, many times over, so that an endless loop of small operators ends within seconds rather than days.
-CALL_WORK, STEP_WORK = 20_000_000, 8_000_000
+CALL_WORK, STEP_WORK = 60_000_000, 24_000_000
 #: The same for preparing a subgraph, for input shapes that it was not prepared for before.
-PREPARE_WORK, PREPARE_STEP_WORK = 1_000_000_000, 100_000_000
+PREPARE_WORK, PREPARE_STEP_WORK = 1_000_000_000, 200_000_000
 
 
 def call_work(steps: int) -> int:

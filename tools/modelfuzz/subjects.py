@@ -1,0 +1,73 @@
+"""What a variant is handed to: tflq, or LiteRT itself. Each gives one word for how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from modelfuzz.variants import Variant
+
+#: What tflq may take for one variant.
+MEMORY_BYTES, WORK = 64 << 20, 10**9
+#: Elements up to which an input is filled.
+_FILLED = 1 << 20
+
+Subject = Callable[[Variant, bytes], str]
+
+
+def tflq(variant: Variant, data: bytes) -> str:
+    """Load, allocate and run under one of the profiles, in turn; "!..." where it ends as it may not."""
+    from fuzz_bounds import is_outside
+
+    from tflq.api.interpreter import Interpreter
+    from tflq.errors import OperatorFailed, TflqError
+    from tflq.profiles import PROFILES
+
+    names = list(PROFILES)
+    profile = names[variant.number % len(names)] if variant.number % 2 else "litert-ref"
+    try:
+        interpreter = Interpreter(model_content=data, profile=profile, memory_limit=MEMORY_BYTES, work_limit=WORK)
+        _use(interpreter, variant.number)
+    except OperatorFailed as error:
+        return f"!outside of an array: {error}" if is_outside(error.__cause__) else "failed"
+    except TflqError as error:
+        return f"refused: {type(error).__name__}"
+    except Exception as error:
+        return f"!untyped: {type(error).__name__}: {error}"
+    return "ran"
+
+
+def litert(variant: Variant, data: bytes) -> str:
+    """Load, allocate and run with the reference kernels."""
+    from ai_edge_litert import interpreter as runtime
+
+    resolver = runtime.OpResolverType.BUILTIN_REF
+    try:
+        interpreter = runtime.Interpreter(model_content=data, num_threads=1, experimental_op_resolver_type=resolver)
+        _use(interpreter, variant.number)
+    except (ValueError, RuntimeError, TypeError, NotImplementedError) as error:
+        return f"refused: {type(error).__name__}"
+    except Exception as error:
+        return f"!untyped: {type(error).__name__}"
+    return "ran"
+
+
+def _use(interpreter: Any, seed: int) -> None:
+    """What a user does: allocate, feed, run twice, read."""
+    interpreter.allocate_tensors()
+    stream = np.random.default_rng(seed)
+    for detail in interpreter.get_input_details():
+        shape, dtype = tuple(map(int, detail["shape"])), np.dtype(detail["dtype"])
+        if math.prod(shape) <= _FILLED and dtype.kind in "biuf":
+            numbers = stream.integers(-3, 100, shape) if stream.random() < 0.5 else stream.integers(0, 3, shape)
+            interpreter.set_tensor(detail["index"], np.asarray(numbers.astype(dtype)))
+    for _ in range(2):
+        interpreter.invoke()
+    for detail in interpreter.get_output_details():
+        interpreter.get_tensor(detail["index"])
+
+
+SUBJECTS: dict[str, Subject] = {"tflq": tflq, "litert": litert}

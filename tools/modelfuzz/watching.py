@@ -1,0 +1,140 @@
+"""A child process that works through variants, watched for its time, its memory and its death.
+
+The child is forked where everything is imported already. Before a variant it writes its number to a pipe, after it how
+it ended; so the parent knows which variant a silent or dead child was at, and forks another for the rest.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from modelfuzz.subjects import Subject
+from modelfuzz.variants import Variant
+
+#: Address space of a child beyond what it has when it is forked: more is a MemoryError, or an abort.
+_ADDRESS_BYTES = 6 << 30
+#: Seconds between two looks at a child.
+_LOOK = 1.0
+
+
+def watch(
+    subject: Subject, variants: Iterable[Variant], seconds: float, most_bytes: int
+) -> Iterator[tuple[Variant, str]]:
+    """How each variant ended: what the subject says, or "!crash: ...", "!hang", "!memory: ..." beyond the bytes."""
+    waiting = list(variants)
+    while waiting:
+        process, pipe = _fork(subject, waiting, most_bytes)
+        done = 0
+        try:
+            for end in _ends(process, pipe, seconds):
+                yield waiting[done], end
+                done += 1
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            pipe.close()
+        waiting = waiting[done:]
+        if waiting and done == 0 and os.WIFEXITED(status):
+            raise RuntimeError(f"the child ended with status {os.WEXITSTATUS(status)} before its first variant")
+
+
+def _ends(process: int, pipe: IO[bytes], seconds: float) -> Iterator[str]:
+    """How the variants of one child ended; the last may be how the child itself did."""
+    since = time.monotonic()
+    begun = False
+    while True:
+        ready, _, _ = select.select([pipe], [], [], _LOOK)
+        line = pipe.readline() if ready else b""
+        if line.strip() == b"begin":
+            begun, since = True, time.monotonic()
+        elif line:
+            begun = False
+            yield json.loads(line)
+        elif ready:  # the end of the pipe: it has exited, or died
+            if begun:
+                yield f"!crash: {_cause(_status(process))}"
+            return
+        elif begun and time.monotonic() - since > seconds:
+            yield "!hang"
+            return
+
+
+def _status(process: int) -> int:
+    """The status of a process that has ended or is about to, left for another to collect."""
+    info = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    return 0 if info is None else info.si_status
+
+
+def _cause(status: int) -> str:
+    try:
+        return signal.Signals(status).name
+    except ValueError:
+        return f"exit code {status}"
+
+
+def _fork(subject: Subject, variants: list[Variant], most_bytes: int) -> tuple[int, IO[bytes]]:
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writing)
+        return process, os.fdopen(reading, "rb", buffering=0)
+    os.close(reading)
+    code = 1
+    try:
+        _work(subject, variants, writing, most_bytes)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _work(subject: Subject, variants: list[Variant], writing: int, most_bytes: int) -> None:
+    """The child's life."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit = _pages() * resource.getpagesize() + _ADDRESS_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    for variant in variants:
+        data = variant.data()
+        os.write(writing, b"begin\n")
+        before = _begin_peak()
+        end = subject(variant, data)
+        grown = _peak() - before
+        if grown > most_bytes and not end.startswith("!"):
+            end = f"!memory: {grown >> 20} MiB ({end})"
+        os.write(writing, json.dumps(end[:300]).encode() + b"\n")
+
+
+def _pages() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0])
+
+
+def _begin_peak() -> int:
+    """Forget the highest amount of memory so far; gives the present one, in bytes."""
+    gc.collect()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _field("VmRSS")
+
+
+def _peak() -> int:
+    return _field("VmHWM")
+
+
+def _field(name: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) << 10
+    return 0
