@@ -30,4 +30,4 @@ def test_single_operators_without_compiling() -> None:
         timeout=600,
     )
     assert done.returncode == 0, done.stdout[-4000:]
-    assert "209 passed" in done.stdout
+    assert f"{2 * 209} passed" in done.stdout  # each with calls whole and cut

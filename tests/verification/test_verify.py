@@ -194,7 +194,7 @@ def test_goldens_of_another_byte_order_or_layout_are_the_same() -> None:
     """Arrays are taken for what they say, however they lie in memory."""
     tensors = (TensorSpec("x", TensorType.FLOAT32, (2, 3)), TensorSpec("y", TensorType.FLOAT32, (2, 3)))
     model = Model(
-        3, (OperatorCode(0, "ABS"),), (Subgraph(tensors, (0,), (1,), (Operator(0, (0,), (1,)),)),), (Buffer(),)
+        3, (OperatorCode(101, "ABS"),), (Subgraph(tensors, (0,), (1,), (Operator(0, (0,), (1,)),)),), (Buffer(),)
     )
     x = np.array([[1, -2, 3], [-4, 5, -6]], ">f4")
     for given in (x, np.asfortranarray(x), x[::-1][::-1]):

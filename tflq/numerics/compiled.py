@@ -81,9 +81,9 @@ class Compiled(Generic[P, R]):
         return code
 
     def _globals(self) -> dict[str, Any]:
-        """The globals that it names: callees and plain constants."""
+        """The globals that it names: callees, plain constants and named tuples."""
         module = self.python.__globals__
-        kept = (Compiled, int, float, bool, str, tuple, np.ndarray)
+        kept = (Compiled, int, float, bool, str, tuple, np.ndarray, type)
         found = {name: module.get(name) for name in _names(self._code)}
         return {name: value for name, value in found.items() if isinstance(value, kept)}
 
@@ -126,6 +126,8 @@ def _content(value: Any) -> object:
         return value.digest()
     if isinstance(value, np.ndarray):  # its repr leaves most elements out
         return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, type):  # a named tuple
+        return value.__qualname__, getattr(value, "_fields", ())
     return value
 
 

@@ -105,11 +105,14 @@ def prepare_slope(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_slope(data: SlopeData, x: Array, slope: Array | None = None) -> Array:
-    """Rounding: once. Numbers that are not below zero, subnormals among them, are copied."""
+    """Rounding: once. Numbers without a sign bit, subnormals among them, are copied.
+
+    AVX-512 compares with zero instead of reading the sign: there negative zeros and subnormals are copied, too.
+    """
     read = subnormals_as_zeros(x)
     alpha = subnormals_as_zeros(np.asarray(data.alpha if slope is None else slope, np.float32))
     with np.errstate(all="ignore"):
-        return np.where(read < 0, to_normal_float32(read.astype(np.float64) * alpha), x)
+        return np.where(np.signbit(x), to_normal_float32(read.astype(np.float64) * alpha), x)
 
 
 def _subtracted_from_zero(x: Array) -> Array:
