@@ -10,6 +10,8 @@ import pytest
 
 from support import suites
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = suites.ROOT / "examples"
 PRINTED = {
     "run_under_two_profiles": r"^[1-9]\d* of 500 output codes differ, \d+ of 50 decisions$",

@@ -33,6 +33,8 @@ from tflq.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplie
 from tflq.numerics.stages import OutputStage
 from tflq.profiles import PROFILES
 
+pytestmark = pytest.mark.slow
+
 #: Zero points that nothing else is likely to be, by operand; two sets, so that what follows them is told from chance.
 MARKS: tuple[Mapping[str, list[int]], ...] = (
     {"int8": [101, -93, 87, -79, 103, -97, 89, -83] * 3, "uint8": [201, 163, 187, 139, 197, 167, 191, 149] * 3},

@@ -17,6 +17,8 @@ from tflq.quantization.recipe.recipe import Budget, Methods, Recipe, Spared
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import prepared, with_constants
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 PLAIN = prepared(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
 

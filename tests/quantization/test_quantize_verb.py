@@ -21,6 +21,8 @@ from tflq.cli.main import cli
 from tflq.ir.schema import data_text
 from tflq.quantization.recipe.presets import PRESETS
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))
 SHAPE = (8, 8, 1)
