@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TypeVar
 
 from tflq.escaping import printable, quoted, shown
@@ -183,7 +184,9 @@ class UnknownNameError(InputError):
         self.kind, self.known = kind, tuple(known)
         names = ", ".join(shown(str(k)) for k in self.known[:20])
         more = f", ... ({len(self.known)} in all)" if len(self.known) > 20 else ""
-        super().__init__(f"no {kind} {quoted(name)}" + (f"; there are: {names}{more}" if self.known else ""))
+        near = get_close_matches(str(name), [str(k) for k in self.known], 1)
+        meant = f"; did you mean {shown(near[0])}?" if near else ""
+        super().__init__(f"no {kind} {quoted(name)}{meant}" + (f"; there are: {names}{more}" if self.known else ""))
         self.name = str(name)
 
 

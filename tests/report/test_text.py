@@ -20,20 +20,21 @@ def test_the_first_screen_of_a_failure_is_in_order() -> None:
     text = text_of(REPORT)
     parts = [
         "DIFFERS m.tflite: 4 of 36 elements differ; 1 of 6 operators exact, 1 close, 2 differs, 2 not compared",
-        "Promised: 3 exact, 1 close, 4 ULP measured",
-        "1 tensor not the same bits, but within what was measured: by up to 3 ULP of the largest magnitude",
-        "First divergent operator: 1 CONV_2D",
+        "First divergent operator: 1 CONV_2D at [0, 1] of sample 1: expected nan (litert-xnnpack), "
+        "got -inf (profile litert-ref)",
+        "Next: tflq inspect m.tflite --op 1",
         "2 of 9 elements differ, by up to 3 LSB: 1 above, 1 below, -1.000 on average",
         "got - expected: -3: 1, +1: 1",
-        "first at [0, 1] of sample 1: expected nan (litert-xnnpack), got -inf (profile litert-ref)",
         "stage output: DoubleRounding, channel 1, real inf, Q31 3, shift -4, zero point -128, clamp [-128, 127]",
-        "Next: tflq inspect m.tflite --op 1",
+        "Promised: 3 exact, 1 close, 4 ULP measured",
+        "1 tensor not the same bits, but within what was measured: by up to 3 ULP of the largest magnitude",
         "note: a note",
         "ai-edge-litert 2.3.0 BUILTIN, 1 thread, XNNPACK in 3 partitions",
     ]
     positions = [text.find(part) for part in parts]
     assert -1 not in positions, text
     assert positions == sorted(positions)
+    assert [line.split()[0] for line in text.splitlines()[:3]] == ["DIFFERS", "First", "Next:"]
 
 
 def test_exact_operators_are_listed_on_request_only() -> None:

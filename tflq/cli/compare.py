@@ -49,6 +49,10 @@ def compare_command(
 
     FLOAT and INT8 are any two models with the same inputs and outputs, whoever made them. Tensors are matched by their
     names. Exit code 0 whatever is found.
+
+    \b
+    tflq compare float.tflite int8.tflite --data samples.npz
+    tflq compare float.tflite int8.tflite --data photos/ --mean 127.5 --std 127.5 --labels labels.txt
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration

@@ -21,6 +21,9 @@ def diff_command(first: str, second: str, profile: str, html: str | None, force:
     """Say how model SECOND differs from model FIRST: operators, options, weights in LSB, scales, derived multipliers.
 
     Nothing is run. Exit code 1 if anything differs.
+
+    \b
+    tflq diff before.tflite after.tflite
     """
     from tflq.inspection.model_diff import diff
     from tflq.report.diff.document import diff_document

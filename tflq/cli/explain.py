@@ -71,6 +71,11 @@ def explain_command(
     cumulative: the whole model, end to end. The cause is always sought with the dump's own inputs.
 
     Without a dump, --element shows how the profile computes one element.
+
+    \b
+    tflq explain model.tflite --dump device.npz
+    tflq explain model.tflite --dump device.npz --profile litert-opt --html why.html
+    tflq explain model.tflite --op 4 --element 0,3,5,7
     """
     from tflq.api.subject import subject
     from tflq.errors import OptionError

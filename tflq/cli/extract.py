@@ -22,6 +22,10 @@ def extract_command(model: str, operators: tuple[str, ...], output: str, force: 
     """Write the named operators of MODEL as a model of their own.
 
     OPERATOR is an index, the name of a tensor that the operator makes, a type (all operators of it), or FIRST..LAST.
+
+    \b
+    tflq extract model.tflite 4..6 -o part.tflite
+    tflq extract model.tflite CONV_2D -o convolutions.tflite
     """
     from tflq.api.files import save
     from tflq.api.subject import subject

@@ -30,7 +30,11 @@ from tflq.cli.output import say, say_document
 def fit_command(
     model: str, dump: str, inputs: str | None, sample: int | None, html: str | None, force: bool, as_json: bool
 ) -> int:
-    """Hold every operator of MODEL under every profile against the dump, and name the best profile."""
+    """Hold every operator of MODEL under every profile against the dump, and name the best profile.
+
+    \b
+    tflq fit model.tflite --dump device.npz
+    """
     from tflq.api.subject import subject
     from tflq.diagnosis.dump import load_dumps
     from tflq.diagnosis.profile_fit import fit

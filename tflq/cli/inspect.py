@@ -33,6 +33,11 @@ def inspect_command(
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
     Nothing is run. An operator that the profile does not support is listed with the reason.
+
+    \b
+    tflq inspect model.tflite
+    tflq inspect model.tflite --op 4
+    tflq inspect model.tflite --overflow --accumulator-bits 24
     """
     if overflow or accumulator_bits is not None:
         if html is not None:

@@ -23,6 +23,10 @@ def lint_command(model: str, target: str | None, fix: str | None, html: str | No
     """Hold MODEL against the 8-bit quantization spec and against what kernels require. Nothing is run.
 
     Exit code 1 if anything is found that --fix has not corrected. Corrections change no bit of any result.
+
+    \b
+    tflq lint model.tflite --target tflm
+    tflq lint model.tflite --fix corrected.tflite
     """
     from tflq.lint import lint
     from tflq.report.lint.document import lint_document

@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -62,10 +63,38 @@ class Verbs(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb, with the defaults that [tool.tflq] gives it; for a misspelt one the verb that may be meant."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], VERBS, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(self.list_commands(ctx))}.")
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and name is not None:
+            ctx.default_map = {name: _configured(command)}
+        return name, command, rest
+
     def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
         """Run, and leave with an exit code. With --json among the arguments errors are JSON documents too."""
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
+        if "--watch" in words and not {"--help", "-h"} & set(words):
+            from tflq.cli.watching import files_of, watch
+
+            once = [word for word in words if word != "--watch"]
+            try:
+                code = watch(lambda: self._run(once, prog_name, extra), files_of(once), say_error)
+            except Stopped as stop:
+                code = int(stop.code)
+            except KeyboardInterrupt:
+                code = int(Exit.INTERRUPTED)
+            sys.exit(code)
+        sys.exit(self._run(words, prog_name, extra))
+
+    def _run(self, words: list[str], prog_name: str | None, extra: dict[str, Any]) -> int:
+        """Run once; the exit code."""
         try:
             code = super().main(words, prog_name or "tflq", **extra)
         except Stopped as stop:
@@ -81,7 +110,16 @@ class Verbs(click.Group):
             with suppress(FileAccessError):  # standard output is closed or full
                 _tell(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
-        sys.exit(int(code or 0))
+        return int(code or 0)
+
+
+def _configured(command: click.Command) -> dict[str, Any]:
+    from pathlib import Path
+
+    from tflq.cli.configuration import configuration, defaults
+
+    table, path = configuration(Path.cwd())
+    return defaults(command, table, path, tuple(VERBS)) if table else {}
 
 
 def _tell(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
@@ -116,13 +154,28 @@ def _message(error: BaseException, code: Exit) -> str:
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="tflq", message="%(prog)s %(version)s")
+@click.version_option(None, "-V", "--version", package_name="tflq", message="%(prog)s %(version)s")
 def cli() -> None:
     """Bit-exact execution, verification and quantization of .tflite models.
 
-    Exit codes: 0 same, or done; 1 differs; 2 misuse or bad input; 3 unsupported or incomplete; 4 the runtime failed;
-    5 not the same bits, but within what the profile promises; 70 a fault of tflq itself, please report it; 130
-    interrupted; 143 terminated.
+    \b
+    tflq inspect model.tflite                             what the model is made of
+    tflq verify model.tflite --against litert-xnnpack     compare with a real runtime, bit by bit
+    tflq explain model.tflite --dump device.npz           where a device parts from it, and why
+    tflq quantize float.tflite --calibration samples.npz -o int8.tflite
+
+    \b
+    Exit codes:
+      0    same, or done
+      1    differs
+      2    misuse or bad input
+      3    unsupported or incomplete
+      4    the runtime failed
+      5    not the same bits, but within what the profile promises or a tolerance allows
+      70   a fault of tflq itself, please report it
+      130  interrupted; 143 terminated
+
+    [tool.tflq] in pyproject.toml gives options their defaults. Tab completion: docs/how-to/command-line.md.
     """
 
 

@@ -11,14 +11,21 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 model_argument = click.argument("model", type=click.Path())
-profile_option = click.option("--profile", default="litert-ref", show_default=True, help="Whose arithmetic to compute.")
+PROFILE_HELP = "Whose arithmetic to compute; `tflq profiles` lists them."
+profile_option = click.option("--profile", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
 python_option = click.option(
     "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
 )
 
 
 def json_option(function: F) -> F:
-    """--json, and --debug, which is read where errors are told."""
+    """--json; and --quiet, --watch and --debug, which are read where reports are printed and errors are told."""
+    for name, text in (
+        ("--watch", "Run again whenever a file that the command names has changed; Ctrl-C ends."),
+        ("--quiet", "Print only the first line, the verdict."),
+    ):
+        names = ("-q", name) if name == "--quiet" else (name,)
+        function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
     debug = click.option(
         "--debug",
         is_flag=True,
@@ -33,6 +40,13 @@ def json_option(function: F) -> F:
 html_option = click.option(
     "--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network."
 )
+
+
+def _remember(context: click.Context, option: click.Parameter, value: bool) -> None:
+    """Keep a flag with the command that is run."""
+    context.meta[f"tflq.{option.name}"] = value
+
+
 DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer."
 dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
 dump_inputs_option = click.option(
@@ -52,6 +66,27 @@ def _sample(text: str) -> int | None:
     if text != "all" and not text.isdecimal():
         raise click.BadParameter(f"{text!r} is neither a number nor all")
     return None if text == "all" else int(text)
+
+
+def _tolerances(_context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
+    """OP=N, by operator."""
+    limits = {}
+    for word in words:
+        name, _, limit = word.rpartition("=")
+        if not name or not limit.isdecimal():
+            raise click.BadParameter(f"{word!r} is not OP=N, such as CONV_2D=1, 12=2 or '*=1'")
+        limits[name] = int(limit)
+    return limits
+
+
+tolerance_option = click.option(
+    "--tolerance",
+    "tolerances",
+    multiple=True,
+    metavar="OP=N",
+    callback=_tolerances,
+    help="Allow N LSB (ULP of floats) for an operator, its index, or * for all; repeatable.",
+)
 
 
 def input_options(function: F) -> F:

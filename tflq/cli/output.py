@@ -18,9 +18,16 @@ STANDARD_OUTPUT = "standard output"
 
 
 def say(lines: Iterable[Line]) -> None:
-    """Print lines of a report."""
+    """Print lines of a report; with --quiet only the first."""
+    from itertools import islice
+
+    import click
+
     from tflq.report.layout import text_of, wants_colour
 
+    context = click.get_current_context(silent=True)
+    if context is not None and context.meta.get("tflq.quiet"):
+        lines = islice(lines, 1)
     _print(text_of(lines, coloured=sys.stdout is not None and wants_colour(sys.stdout)))
 
 

@@ -25,6 +25,11 @@ def profiles_command(names: tuple[str, ...], model: str | None, html: str | None
     others (default: all). Nothing is run.
 
     PROFILE+single-rounding is any profile with every fixed-point rounding made once.
+
+    \b
+    tflq profiles
+    tflq profiles litert-ref tflm
+    tflq profiles litert-ref tflm --model model.tflite
     """
     from tflq.errors import OptionError
     from tflq.profiles import PROFILES, by_name

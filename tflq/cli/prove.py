@@ -28,6 +28,9 @@ def prove_command(
     Every operator of MODEL is taken alone, with any codes as its inputs. It is "equal" where that is proved, "differs"
     where an input was found and run under both profiles, or "not decided". Exit code 0: all equal; 1: some differ; 3:
     none differs, some are not decided.
+
+    \b
+    tflq prove model.tflite --between litert-ref tflm
     """
     from tflq.proof import Word, prove
     from tflq.report.prove.document import proof_document

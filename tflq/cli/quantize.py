@@ -79,6 +79,10 @@ def quantize_command(
     The file is written whatever the verification says. Exit code 0: the same bits in LiteRT, or LiteRT is not
     installed; 5: but for float operators that are close as promised; 1: other bits; 3: not all could be compared; 4:
     LiteRT refuses the model.
+
+    \b
+    tflq quantize float.tflite --calibration samples.npz -o int8.tflite
+    tflq quantize float.tflite --calibration photos/ --mean 127.5 --std 127.5 -o int8.tflite
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration

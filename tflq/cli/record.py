@@ -41,6 +41,10 @@ def record_command(
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
     A golden file of the same model is renewed without --force.
+
+    \b
+    tflq record model.tflite -o model.npz --all-tensors
+    tflq record model.tflite -o model.npz --against litert-xnnpack --inputs samples.npz
     """
     from tflq.verification import record
 

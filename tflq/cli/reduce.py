@@ -55,6 +55,9 @@ def reduce_command(
     NAME.expected.npz, with the profile's outputs.
 
     With --dump each operator is fed the dump's own inputs, and nothing is run but the profile.
+
+    \b
+    tflq reduce model.tflite --dump device.npz -o small
     """
     from tflq.api.subject import subject
     from tflq.errors import FileAccessError, OptionError

@@ -53,6 +53,11 @@ def run_command(
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
     With several samples the names are preceded by s<k>_.
+
+    \b
+    tflq run model.tflite
+    tflq run model.tflite --input x=x.npy -o out.npz
+    tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
     """
     from tflq.api.subject import subject
     from tflq.errors import OptionError

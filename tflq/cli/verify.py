@@ -3,86 +3,101 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import Exit, exit_of
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import (
+    PROFILE_HELP,
     html_option,
     input_options,
     json_option,
     limit_options,
-    model_argument,
-    profile_option,
     python_option,
+    tolerance_option,
 )
 from tflq.cli.output import say, say_document
 
+if TYPE_CHECKING:
+    from tflq.verification import Report
+
+#: Of several exit codes the first that occurs is the command's.
+_GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exit.UNSUPPORTED, Exit.CLOSE, Exit.SAME)
+
 
 @click.command("verify")
-@model_argument
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
 @click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
 @click.option("--golden", metavar="FILE", type=click.Path(), help="Compare with a golden file instead.")
+@click.option(
+    "--baseline",
+    metavar="PATTERN",
+    help="Golden files of several models: {stem} stands for a model's name without .tflite, {folder} for its folder.",
+)
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated where it is possible]")
 @input_options
-@profile_option
+@click.option("--profile", metavar="NAME", help=f"{PROFILE_HELP} [default: the runtime's own]")
+@tolerance_option
 @python_option
 @click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
-@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML (of one model).")
 @html_option
 @force_option
 @limit_options
 @json_option
+@click.pass_context
 def verify_command(
-    model: str,
+    context: click.Context,
+    /,
+    models: tuple[str, ...],
     against: str | None,
     golden: str | None,
-    mode: str | None,
-    inputs: str | None,
-    samples: int,
-    seed: int,
-    profile: str,
-    python: str | None,
+    baseline: str | None,
     all_operators: bool,
     junit: str | None,
     html: str | None,
     force: bool,
     as_json: bool,
+    **options: Any,
 ) -> int:
     """Compare MODEL's operators with a real runtime's, bit by bit.
 
     isolated: each operator is fed the runtime's own inputs, so that one fault neither hides nor spreads.
     cumulative: the whole model, end to end.
 
-    A difference within what was measured of an operator that the profile promises to be close only is said to be so:
-    exit code 5, where 0 means the same bits, 1 a difference and 3 that something could not be compared.
+    What is compared is the profile of that runtime. A difference within what was measured of an operator that the
+    profile promises to be close only, or within a --tolerance, is said to be so: exit code 5, where 0 means the same
+    bits, 1 a difference and 3 that something could not be compared. Several models get a summary, and one exit code:
+    that of the gravest.
 
     Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
+
+    \b
+    tflq verify model.tflite
+    tflq verify model.tflite --against litert-xnnpack --inputs samples.npz
+    tflq verify model.tflite --golden model.npz
+    tflq verify models/*.tflite --baseline 'goldens/{stem}.npz' --tolerance CONV_2D=1
     """
     from tflq.errors import OptionError
-    from tflq.report.progress import progress_bar
-    from tflq.verification import Verdict, verify
 
-    if against and golden:
-        raise OptionError("give either --against or --golden")
-    if golden and (inputs or python):
+    if (against or golden) and not _typed(context, "baseline"):
+        baseline = None  # of a configuration, which the command line overrules
+    if (golden or baseline) and not _typed(context, "inputs"):
+        options["inputs"] = None
+    if sum(word is not None for word in (against, golden, baseline)) > 1:
+        raise OptionError("give one of --against, --golden and --baseline")
+    if golden and (options["inputs"] or options["python"]):
         raise OptionError(
             "a golden file brings its own inputs and needs no runtime: give neither --inputs nor --python"
         )
-    check_files([junit, html], [model, golden, inputs], force=force)
-    with progress_bar() as progress:
-        report = verify(
-            model,
-            Path(golden) if golden else against or "litert-ref",
-            inputs,
-            mode,
-            profile,
-            samples,
-            seed,
-            python,
-            progress,
-        )
+    if len(models) > 1 and (golden or junit or html):
+        raise OptionError("--golden, --junit and --html are of one model; --baseline 'folder/{stem}.npz' is of several")
+    check_files([junit, html], [*models, golden, options["inputs"]], force=force)
+    if len(models) > 1:
+        return _verify_several(models, against, baseline, options, as_json=as_json)
+    report = _verified(models[0], against, golden or _golden_of(models[0], baseline), options)
     if junit:
         from tflq.report.verify.junit import junit as junit_text
 
@@ -91,7 +106,7 @@ def verify_command(
         from tflq.report.graph.standard import view_of
         from tflq.report.verify.page import verify_page
 
-        write_text(html, verify_page(view_of(model, profile), report))
+        write_text(html, verify_page(view_of(models[0], report.profile), report))
     if as_json:
         from tflq.report.verify.document import verify_document
 
@@ -100,6 +115,54 @@ def verify_command(
         from tflq.report.verify.lines import report_lines
 
         say(report_lines(report, all_operators=all_operators))
+    return _code(report)
+
+
+def _verified(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:
+    from tflq.report.progress import progress_bar
+    from tflq.verification import verify
+
+    with progress_bar() as progress:
+        return verify(model, Path(golden) if golden else against or "litert-ref", progress=progress, **options)
+
+
+def _verify_several(
+    models: tuple[str, ...], against: str | None, baseline: str | None, options: dict[str, Any], *, as_json: bool
+) -> int:
+    """One summary; a model that fails is one row of it."""
+    from tflq.report.verify.summary import Outcome, summary_document, summary_lines
+
+    outcomes = []
+    for model in models:
+        try:
+            report = _verified(model, against, _golden_of(model, baseline), options)
+            outcomes.append(Outcome(model, report, None, _code(report)))
+        except Exception as error:
+            outcomes.append(Outcome(model, None, error, exit_of(error)))
+    code = next(code for code in _GRAVEST if any(outcome.code == code for outcome in outcomes))
+    if as_json:
+        say_document(summary_document(outcomes, code))
+    else:
+        say(summary_lines(outcomes))
+    return code
+
+
+def _golden_of(model: str, baseline: str | None) -> str | None:
+    """The golden file that a pattern names for a model."""
+    if baseline is None:
+        return None
+    path = Path(model)
+    return baseline.replace("{stem}", path.stem).replace("{folder}", str(path.parent))
+
+
+def _typed(context: click.Context, option: str) -> bool:
+    """Whether the command line gives the option."""
+    return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
+
+def _code(report: Report) -> Exit:
+    from tflq.verification import Verdict
+
     codes = {
         Verdict.SAME: Exit.SAME,
         Verdict.CLOSE: Exit.CLOSE,

@@ -35,7 +35,8 @@ class Difference:
     `bias` is its mean over the differing elements. NaN against a number counts as differing and has no distance.
     `at_scale` is the largest difference of floats in units in the last place of the largest finite magnitude expected,
     rounded up: what an order of additions can change, however far they cancel. None where a NaN or an infinity meets
-    another value, and for types that have none.
+    another value, and for types that have none. `absolute` and `relative` are the largest differences of finite floats
+    in their own units and against the expected value (infinite against 0); None for other types.
     """
 
     elements: int
@@ -49,6 +50,8 @@ class Difference:
     first: First | None = None
     problem: str = ""
     at_scale: int | None = None
+    absolute: float | None = None
+    relative: float | None = None
 
     @property
     def same(self) -> bool:
@@ -71,6 +74,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
     distances = _distances(expected[apart], got[apart])
     if not distances.size:
         return Difference(expected.size, count, _unit(expected), first=first)
+    absolute, relative = _sizes(expected, got)
     steps, counts = np.unique(np.clip(distances, -HISTOGRAM_REACH, HISTOGRAM_REACH), return_counts=True)
     return Difference(
         elements=expected.size,
@@ -83,6 +87,8 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
         histogram=tuple(zip(map(int, steps), map(int, counts), strict=True)),
         first=first,
         at_scale=_at_scale(expected, got),
+        absolute=absolute,
+        relative=relative,
     )
 
 
@@ -107,6 +113,8 @@ def merged(parts: Iterable[Difference]) -> Difference:
         first=next((p.first for p in parts if p.first), None),
         problem=next((p.problem for p in parts if p.problem), ""),
         at_scale=max((n for n in apart if n is not None), default=None) if None not in apart else None,
+        absolute=max((p.absolute for p in parts if p.absolute is not None), default=None),
+        relative=max((p.relative for p in parts if p.relative is not None), default=None),
     )
 
 
@@ -162,6 +170,19 @@ def _at_scale(expected: Array, got: Array) -> int | None:
         return None
     peak = np.abs(expected[np.isfinite(expected)]).max(initial=0)
     return math.ceil(float(wide.max(initial=0)) / _last_place(peak))
+
+
+def _sizes(expected: Array, got: Array) -> tuple[float | None, float | None]:
+    """The largest absolute and relative difference of the elements that are finite in both, in float64."""
+    if expected.dtype.kind != "f":
+        return None, None
+    finite = np.isfinite(expected) & np.isfinite(got)
+    if not finite.any():
+        return None, None
+    before, apart = expected[finite].astype(np.float64), np.abs(got[finite].astype(np.float64) - expected[finite])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(apart == 0, 0.0, apart / np.abs(before))
+    return float(apart.max()), float(relative.max())
 
 
 def _last_place(value: Any) -> float:

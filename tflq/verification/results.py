@@ -49,10 +49,17 @@ def within(difference: Difference, promise: Exactness) -> bool:
     return known and difference.at_scale is not None and difference.at_scale <= (promise.ulp or 0)
 
 
+def tolerable(difference: Difference, tolerance: int) -> bool:
+    """Whether every element that differs has a distance, of at most `tolerance` LSB or ULP."""
+    measured = difference.above + difference.below == difference.differing
+    return measured and not difference.problem and difference.largest <= tolerance
+
+
 @dataclass(frozen=True, slots=True)
 class TensorResult:
     """One tensor that an operator made or updated. `difference` is None where `reason` says why not.
 
+    `tolerance` is what the caller allows, in LSB or ULP.
     `promise` is the operator's own where it was given the runtime's inputs, else that of everything the tensor is made
     of; None where no operator was run.
     """
@@ -64,6 +71,7 @@ class TensorResult:
     difference: Difference | None
     reason: str = ""
     promise: Exactness | None = None
+    tolerance: int | None = None
 
     @property
     def status(self) -> Status:
@@ -72,6 +80,8 @@ class TensorResult:
             return Status.NOT_COMPARED
         if self.difference.same:
             return Status.EXACT
+        if self.tolerance is not None and tolerable(self.difference, self.tolerance):
+            return Status.CLOSE
         return Status.CLOSE if within(self.difference, self.promise or EXACT) else Status.DIFFERS
 
 

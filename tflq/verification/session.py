@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,12 +17,13 @@ from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.storage.output import check_outputs
-from tflq.verification.comparison import Progress, cumulative, isolated
+from tflq.verification.comparison import Progress, cumulative, isolated, operator_name
+from tflq.verification.counterpart import counterpart
 from tflq.verification.golden import Golden, fitted, load_golden
 from tflq.verification.guards import guards
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.observation import observe
-from tflq.verification.results import Report, TensorResult
+from tflq.verification.results import OperatorResult, Report, TensorResult
 
 MODES = ("isolated", "cumulative")
 #: A runtime's name, a runtime, a golden file's path, or a golden.
@@ -32,11 +35,12 @@ def verify(
     against: Against = "litert-ref",
     inputs: InputSource = None,
     mode: str | None = None,
-    profile: str | Profile = "litert-ref",
+    profile: str | Profile | None = None,
     samples: int = 1,
     seed: int = 0,
     python: str | None = None,
     progress: Progress | None = None,
+    tolerances: Mapping[str, int] | None = None,
 ) -> Report:
     """Compare every tensor of every operator, bit by bit, with what a real runtime or a golden file has.
 
@@ -46,11 +50,18 @@ def verify(
         inputs: A generator ("random", "smooth", "extremes"), a file, or arrays by name or position.
         mode: "isolated" feeds each operator the runtime's own inputs; "cumulative" runs end to end. None: isolated,
             or cumulative for a golden that holds outputs only.
-        profile: Whose arithmetic is computed.
+        profile: Whose arithmetic is computed; None for that of the runtime, or of the golden file's.
         samples: How many inputs to generate.
         seed: Of the generator.
         python: The path of a Python that has the runtime installed, if not this one.
         progress: Called as progress(what, done, total).
+        tolerances: By operator, "CONV_2D" or its index "12" or "*" for all: by how many LSB, or ULP of floats, its
+            results may differ. The verdict is then CLOSE, never SAME.
+
+    Example:
+        >>> report = tflq.verify("golden/models/digits_mobilenet_int8.tflite", against="litert-ref")
+        >>> report.verdict.value, report.differing
+        ('same', 0)
 
     Raises:
         UnsupportedError: In cumulative mode, an operator that the profile cannot run; in isolated mode such an operator
@@ -60,7 +71,7 @@ def verify(
     """
     if mode is not None and mode not in MODES:
         raise UnknownNameError("mode", mode, MODES)
-    chosen = profile_by_name(profile)
+    chosen = None if profile is None else profile_by_name(profile)
     report_progress = progress or _silent
     target = subject(model)
     golden, path = _expectation(target, against, inputs, samples, seed, python, report_progress)
@@ -68,7 +79,9 @@ def verify(
         raise GoldenError(
             f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
         )
-    golden = fitted(golden, target.model)
+    golden, note = fitted(golden, target.model), ""
+    if chosen is None:
+        chosen, note = counterpart(golden.runtime)
     mode = mode or ("isolated" if golden.tensors else "cumulative")
     if mode == "isolated":
         if not golden.tensors:
@@ -79,6 +92,9 @@ def verify(
         outputs: tuple[TensorResult, ...] = ()
     else:
         operators, outputs = cumulative(target.model, chosen, golden, report_progress)
+    if tolerances:
+        operators = tuple(_tolerating(operator, tolerances) for operator in operators)
+        outputs = tuple(_tolerating_output(target.model, output, tolerances) for output in outputs)
     return Report(
         model=target.facts,
         profile=chosen.name,
@@ -88,7 +104,7 @@ def verify(
         inputs=golden.inputs,
         operators=operators,
         outputs=outputs,
-        notes=(*golden.notes, *guards(target.model, golden)),
+        notes=(*([note] if note else []), *golden.notes, *guards(target.model, golden)),
     )
 
 
@@ -146,6 +162,24 @@ def _is_path(against: object) -> bool:
     if isinstance(against, os.PathLike):
         return True
     return isinstance(against, str) and against not in RUNTIMES and (against.endswith(".npz") or Path(against).exists())
+
+
+def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> OperatorResult:
+    """The operator's results with the tolerance that is named for it: by index, else by name, else for all."""
+    limit = _limit(tolerances, operator.index, operator.op)
+    return replace(operator, tensors=tuple(replace(tensor, tolerance=limit) for tensor in operator.tensors))
+
+
+def _tolerating_output(model: Model, output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
+    """The same for an output of the graph, by the operator that makes it."""
+    operators = model.subgraphs[0].operators
+    maker = next((i for i, operator in enumerate(operators) if output.index in operator.outputs), None)
+    name = "" if maker is None else operator_name(model, maker)
+    return replace(output, tolerance=_limit(tolerances, maker, name))
+
+
+def _limit(tolerances: Mapping[str, int], index: int | None, op: str) -> int | None:
+    return next((tolerances[key] for key in (str(index), op, "*") if key in tolerances), None)
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -28,18 +28,23 @@ STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad"
 
 
 def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
-    """Verdict; first divergent operator; how many, how far, which way; expected and got with the stage; what next."""
+    """Verdict; where and what first; what to type next; then how many, how far, which way, and the stage."""
     yield Line(f"{report.verdict.value.upper()} {summary(report)}", STYLES[report.verdict])
-    yield from map(Line, promise_texts(report))
     first = report.first_divergent
     if first is not None:
-        yield Line(f"First divergent operator: {first.index} {first.op} (version {first.version})")
-        yield from map(Line, tensor_texts(first.worst, first.constants, sides_of(report)))
+        yield Line(f"First divergent operator: {first.index} {first.op} {first_text(first.worst, sides_of(report))}")
     elif report.verdict == Verdict.DIFFERS:
-        for tensor in report.outputs:
-            yield from map(Line, tensor_texts(tensor, None, sides_of(report)))
+        output = next((t for t in report.outputs if t.status == Status.DIFFERS), None)
+        if output is not None:
+            yield Line(f"First divergent output: {quoted(output.name)} {first_text(output, sides_of(report))}")
     for text in next_steps(report):
         yield Line(text, "strong")
+    if first is not None:
+        yield from map(Line, tensor_texts(first.worst, first.constants))
+    elif report.verdict == Verdict.DIFFERS:
+        for tensor in report.outputs:
+            yield from map(Line, tensor_texts(tensor, None))
+    yield from map(Line, promise_texts(report))
     for note in report.notes:
         yield Line(f"note: {note}", "warning")
     listed = [o for o in report.operators if all_operators or o.status != Status.EXACT]
@@ -65,16 +70,17 @@ def summary(report: Report) -> str:
 def promise_texts(report: Report) -> Iterator[str]:
     """What the profile promises, where that is less than all bits; and how near it came."""
     made = [r.promise for r in report.operators or report.outputs if r.promise is not None]
-    if all(promise == EXACT for promise in made):
-        return
-    counts = Counter(str(promise) for promise in made)
-    yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
+    if any(promise != EXACT for promise in made):
+        counts = Counter(str(promise) for promise in made)
+        yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
     near = [t for t in (*report.outputs, *(t for o in report.operators for t in o.tensors)) if t.status == Status.CLOSE]
     if near:
+        tolerated = sum(t.tolerance is not None for t in near)
         largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
         yield (
-            f"{counted(len(near), 'tensor')} not the same bits, but within what was measured: "
-            f"by up to {largest:,} ULP of the largest magnitude"
+            f"{counted(len(near), 'tensor')} not the same bits, but within what was measured"
+            + (f" or allowed ({tolerated} by a tolerance)" if tolerated else "")
+            + (f": by up to {largest:,} ULP of the largest magnitude" if largest else "")
         )
 
 
@@ -85,8 +91,19 @@ def sides_of(report: Report) -> tuple[str, str]:
     return str(name or "golden"), f"profile {report.profile}"
 
 
-def tensor_texts(tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str]) -> Iterator[str]:
-    """How a tensor differs: how many elements, how far, and the first one with its output stage."""
+def first_text(tensor: TensorResult | None, sides: tuple[str, str]) -> str:
+    """Where the first element differs: what was expected there, and what came."""
+    first = None if tensor is None or tensor.difference is None else tensor.difference.first
+    if first is None:
+        return ""
+    sample = f" of sample {first.sample}" if first.sample else ""
+    return f"at {list(first.index)}{sample}: expected {first.expected} ({sides[0]}), got {first.got} ({sides[1]})"
+
+
+def tensor_texts(
+    tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str] | None = None
+) -> Iterator[str]:
+    """How a tensor differs: how many elements, how far, the output stage of the first one; and that with `sides`."""
     found = tensor.difference if tensor else None
     if tensor is None or found is None or found.same:
         return
@@ -98,11 +115,8 @@ def tensor_texts(tensor: TensorResult | None, constants: Constants | None, sides
     if found.histogram:
         yield f"  got - expected: {histogram_text(found)}"
     if found.first is not None:
-        sample = f" of sample {found.first.sample}" if found.first.sample else ""
-        yield (
-            f"  first at {list(found.first.index)}{sample}: expected {found.first.expected} ({sides[0]}), "
-            f"got {found.first.got} ({sides[1]})"
-        )
+        if sides is not None:
+            yield f"  first {first_text(tensor, sides)}"
         channel = found.first.index[-1] if found.first.index else 0
         for stage in constants.stages if constants else ():
             yield f"  stage {stage_text(stage, channel)}"
@@ -111,8 +125,9 @@ def tensor_texts(tensor: TensorResult | None, constants: Constants | None, sides
 def _distance(found: Difference) -> str:
     if not found.unit or not found.above + found.below:
         return ""
+    floats = "" if found.absolute is None else f" ({found.absolute:.3g} absolute, {found.relative:.3g} relative)"
     return (
-        f", by up to {found.largest:,} {found.unit}: {found.above:,} above, {found.below:,} below, "
+        f", by up to {found.largest:,} {found.unit}{floats}: {found.above:,} above, {found.below:,} below, "
         f"{found.bias:+.3f} on average"
     )
 

@@ -1,0 +1,6 @@
+"""`python -m tflq`: the command, where the console script is not on the path."""
+
+from tflq.cli.main import main
+
+if __name__ == "__main__":
+    main()

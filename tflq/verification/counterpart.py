@@ -1,0 +1,51 @@
+"""Which profile stands for the runtime that a recording comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflq.errors import UnknownNameError
+from tflq.profiles import Profile, by_name
+from tflq.runtimes import Description
+
+#: How names of profiles of a package's releases begin.
+_FAMILIES = {"ai-edge-litert": "litert", "tflite-runtime": "tflite", "tensorflow": "tflite"}
+#: How names of profiles of LiteRT's resolvers end, by the last part of a runtime's name.
+_RESOLVERS = ("ref", "opt", "xnnpack")
+
+
+def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
+    """The profile of a runtime and a note, which says what is compared instead where there is none of its release.
+
+    `runtime` is the description of a run, or what a golden file holds of one.
+    """
+    name, package, version, machine = _facts(runtime)
+    resolver = name.rpartition("-")[2]
+    release = ".".join(version.split(".")[:2])
+    exact = f"{_FAMILIES.get(package, package)}-{release}-{resolver}"
+    arm = [f"{candidate}-arm64" for candidate in (exact, name)] if "aarch64" in machine or "arm64" in machine else []
+    for candidate in (*arm, exact, name):
+        profile = _known(candidate)
+        if profile is not None:
+            return profile, ""
+    profile = by_name(f"litert-{resolver}" if resolver in _RESOLVERS else "litert-ref")
+    if not name:
+        return profile, ""
+    note = f"there is no profile of {name} {version}: {profile.name} is compared; --profile names another"
+    return profile, note
+
+
+def _facts(runtime: Description | Mapping[str, object]) -> tuple[str, str, str, str]:
+    """Name, package, version and platform."""
+    if not isinstance(runtime, Mapping):
+        return runtime.name, runtime.package, runtime.version, runtime.platform.lower()
+    keys = ("name", "package", "version", "platform")
+    name, package, version, platform = (str(runtime.get(key) or "") for key in keys)
+    return name, package, version, platform.lower()
+
+
+def _known(name: str) -> Profile | None:
+    try:
+        return by_name(name)
+    except UnknownNameError:
+        return None
