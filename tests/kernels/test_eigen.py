@@ -7,6 +7,7 @@ import pytest
 
 from support.single_op import Array, T, _run, build
 from tflq.numerics import eigen
+from tflq.numerics.eigen_activations import logistic, tanh
 
 
 def _live(model: bytes, x: Array) -> Array:
@@ -35,7 +36,7 @@ def test_product(rows: int, units: int) -> None:
         )
 
 
-@pytest.mark.parametrize(("op", "function"), [("TANH", eigen.tanh), ("LOGISTIC", eigen.logistic)])
+@pytest.mark.parametrize(("op", "function"), [("TANH", tanh), ("LOGISTIC", logistic)])
 def test_functions(op: str, function: Callable[[Array], Array]) -> None:
     """Over a dense range with its ends, and for sizes that leave elements over."""
     dense = np.concatenate([np.linspace(-20, 20, 40001), [-200, -104, -103.9, 0, -0.0, 1e-30, 16.7, np.inf, -np.inf]])
@@ -49,7 +50,7 @@ def test_functions(op: str, function: Callable[[Array], Array]) -> None:
 def test_logistic_of_unaligned_memory(offset: int) -> None:
     """Elements outside aligned groups of four come from the C library, and only they."""
     x = np.linspace(-8, 8, 1001, dtype=np.float32)
-    together, alone = eigen.logistic(x, offset), np.concatenate([eigen.logistic(v, 1) for v in x.reshape(-1, 1)])
+    together, alone = (logistic(x, offset), np.concatenate([logistic(v, 1) for v in x.reshape(-1, 1)]))
     inside = (np.arange(1001) + offset) // 4
     whole = (inside > 0 if offset else inside >= 0) & (inside < (1001 + offset) // 4)
     np.testing.assert_array_equal(together[~whole], alone[~whole])

@@ -1,11 +1,11 @@
-"""Float32 matrix products and activations in the order in which Eigen computes them on x86 with SSE.
+"""Float32 matrix products in the order in which Eigen computes them on x86 with SSE.
 
 LiteRT's recurrent operators call Eigen even in the reference resolver. Which partial sums a product has depends on its
 sizes only (and, beyond a depth of 680, on the first-level cache), so it can be reproduced bit by bit: four lanes, every
 product and every sum rounded, no fused multiply-add.
 
 Source: Eigen 5 (the pin of LiteRT 2.3): GeneralProduct.h, products/GeneralMatrixVector.h, GeneralBlockPanelKernel.h,
-Redux.h, InnerProduct.h, functors/UnaryFunctors.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
+Redux.h, InnerProduct.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.libm import expf
 from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
@@ -291,130 +290,3 @@ def _row_sums_into(x: Floats, out: Floats) -> None:
         for k in range(first + packets, depth):
             total += row[k]
         out[r] = total
-
-
-def exp(x: Floats) -> Floats:
-    """exp of `x`, written from a 16-byte boundary on: whole groups of four by a polynomial, the rest by libm.
-
-    Any shape. Source: pexp_float without fused multiply-add; dense_assignment_loop_impl.
-    """
-    flat = np.ascontiguousarray(x).reshape(-1)
-    out = np.empty(flat.shape, np.float32)
-    whole = flat.size & ~3
-    _exp_into(flat[:whole], out[:whole])
-    out[whole:] = expf(flat[whole:])
-    return out.reshape(x.shape)
-
-
-@in_pieces(8, x="r", out="r")
-@compiled
-def _exp_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
-    for i in range(x.size):
-        out[i] = _exp(x[i])
-
-
-@compiled
-def _exp(value: Real) -> Real:
-    """x reduced by multiples of log 2, then a polynomial."""
-    if value != value:
-        return value
-    if value < np.float32(-104.0):
-        return np.float32(0)
-    x = min(value, np.float32(88.723))
-    m = np.floor(x * np.float32(1.44269504088896341) + np.float32(0.5))
-    r = m * np.float32(-0.693359375) + x
-    r = m * np.float32(2.12194440e-4) + r
-    r2 = r * r
-    even = r2 * np.float32(1.37449637986719608306884765625e-3) + np.float32(4.166965186595916748046875e-2)
-    odd = r2 * np.float32(8.36894474923610687255859375e-3) + np.float32(0.16666518151760101318359375)
-    even = r2 * even + np.float32(0.49999988079071044921875)
-    p = r * odd + even
-    p = r2 * p + (r + np.float32(1))
-    return max(np.float32(np.float64(p) * 2.0**m), value)
-
-
-def tanh(x: Floats) -> Floats:
-    """tanh by a rational function, the same for packets and single elements. Any shape.
-
-    Source: ptanh_float without fused multiply-add.
-    """
-    out = np.empty(x.shape, np.float32)
-    _tanh_into(np.ascontiguousarray(x).reshape(-1), out.reshape(-1))
-    return out
-
-
-@in_pieces(8, x="r", out="r")
-@compiled
-def _tanh_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
-    for i in range(x.size):
-        out[i] = _tanh(x[i])
-
-
-@compiled
-def _tanh(value: Real) -> Real:
-    clamp = np.float32(7.90738964080810547)
-    x = min(max(value, -clamp), clamp)
-    x2 = x * x
-    p = np.float32(1.394553628e-8) * x2 + np.float32(2.102733560e-5)
-    p = p * x2 + np.float32(3.520756727e-3)
-    p = p * x2 + np.float32(1.340216100e-1)
-    q = np.float32(8.015776984e-7) * x2 + np.float32(3.326951409e-4)
-    q = q * x2 + np.float32(2.597254514e-2)
-    q = q * x2 + np.float32(4.673548340e-1)
-    q = q * x2 + np.float32(1.0)
-    return (x2 * x * p + x) / q
-
-
-def logistic(x: Floats, offset: int = 0) -> Floats:
-    """1 / (1 + exp(-x)) of `x`, as written to memory `offset` elements behind a 16-byte boundary. Any shape.
-
-    Whole aligned groups of four go through a polynomial; what lies before and behind them, through the C library.
-    Source: dense_assignment_loop_impl, scalar_logistic_op<float>.
-    """
-    flat = np.ascontiguousarray(x).reshape(-1)
-    out = np.empty(flat.shape, np.float32)
-    head = min(-offset % 4, flat.size)
-    tail = head + ((flat.size - head) & ~3)
-    _logistic_into(flat[head:tail], out[head:tail])
-    if head or tail < flat.size:
-        rest = np.concatenate((flat[:head], flat[tail:]))
-        e = expf(np.minimum(rest, np.float32(_LARGEST_EXPONENT)))
-        e /= np.float32(1) + e
-        out[:head], out[tail:] = e[:head], e[head:]
-    return out.reshape(x.shape)
-
-
-#: Where the logistic function is 1 in float32.
-_LARGEST_EXPONENT = 16.6355324
-
-
-@in_pieces(8, x="r", out="r")
-@compiled
-def _logistic_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
-    for i in range(x.size):
-        out[i] = _logistic(x[i])
-
-
-@compiled
-def _logistic(value: Real) -> Real:
-    """exp(x / 2) squared over one plus itself: half of x reduced by multiples of log 2, then a polynomial."""
-    if value < np.float32(-104.0):
-        return np.float32(0)
-    if value != value:
-        return value
-    half = np.float32(0.5)
-    x = min(value, np.float32(_LARGEST_EXPONENT)) * half
-    m = np.floor(x * np.float32(1.44269504088896341) + half)
-    r = m * np.float32(-0.693359375) + x
-    r = m * np.float32(2.12194440e-4) + r
-    r2 = r * r
-    even = r2 * np.float32(4.1898667812347412109375e-2) + np.float32(0.49999141693115234375)
-    odd = r2 * np.float32(8.33471305668354034423828125e-3) + np.float32(0.16666877269744873046875)
-    p = r * odd + even
-    p = r2 * p + (r + np.float32(1))
-    e = p * np.float32(2.0**m)
-    e = e * e
-    return e / (np.float32(1) + e)

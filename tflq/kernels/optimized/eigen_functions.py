@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tflq.kernels.exactness import EXACT, SAME_LIBM, Exactness
 from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.numerics import eigen
+from tflq.numerics import eigen_activations
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -23,4 +23,4 @@ def _row(op: str, function: Callable[[Array], Array], exactness: Exactness) -> K
     return Kernel(op, "float32 -> float32", prepare, (1, 3), exactness=exactness)
 
 
-KERNELS = (_row("LOGISTIC", eigen.logistic, SAME_LIBM), _row("TANH", eigen.tanh, EXACT))
+KERNELS = (_row("LOGISTIC", eigen_activations.logistic, SAME_LIBM), _row("TANH", eigen_activations.tanh, EXACT))

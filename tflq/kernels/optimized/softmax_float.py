@@ -12,7 +12,7 @@ from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.softmax import prepare_float
-from tflq.numerics import eigen
+from tflq.numerics import eigen, eigen_activations
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -25,7 +25,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def evaluate(beta: np.float32, x: Array) -> Array:
     """Rounding: float32 throughout. The C library makes the last exps, as many as the size is no multiple of four."""
     rows = as_rows(x)
-    exps = eigen.exp((rows - rows.max(axis=1, keepdims=True)) * beta)
+    exps = eigen_activations.exp((rows - rows.max(axis=1, keepdims=True)) * beta)
     return np.asarray(exps * (np.float32(1) / eigen.row_sums(exps))[:, None]).reshape(x.shape)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.kernels.kernel import Array, Node
-from tflq.numerics import eigen
+from tflq.numerics import eigen_activations
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
 
@@ -23,7 +23,7 @@ def function_of(node: Node) -> int:
 def activate(function: int, x: Array, present: Array | None = None) -> Array:
     """`function` of `x`. NONE writes nothing: the result is what the destination holds, `present`, else `x` itself."""
     if function == TANH:
-        return eigen.tanh(x)
+        return eigen_activations.tanh(x)
     if function == NONE:
         return x if present is None else present
     if function == SIGN_BIT:

@@ -19,7 +19,7 @@ from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, Weights, matrix, optional_matrix
 from tflq.kernels.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, Roles, Sizes, is_diagonal
 from tflq.kernels.recurrent.rnn import is_asymmetric
-from tflq.numerics import eigen
+from tflq.numerics import eigen, eigen_activations
 from tflq.numerics.compiled import compiled
 from tflq.numerics.dynamic_range import ByteMatrix, Rows, quantize_rows
 from tflq.numerics.lanes import is_zero
@@ -123,7 +123,7 @@ class Cell:
             return self._finish(self.gates[number], total, memory)
 
         def opening(number: int) -> Array:
-            return eigen.logistic(gate(number), self.gates[number].offset + row * self.sizes.cells)
+            return eigen_activations.logistic(gate(number), self.gates[number].offset + row * self.sizes.cells)
 
         enter = None if self.sizes.cifg else opening(INPUT)
         forget, update = opening(FORGET), activate(self.activation, gate(CELL), present)

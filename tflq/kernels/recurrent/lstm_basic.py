@@ -12,7 +12,7 @@ import numpy as np
 
 from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind
-from tflq.numerics import eigen
+from tflq.numerics import eigen, eigen_activations
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import compiled
@@ -78,14 +78,14 @@ def evaluate_float(data: FloatData, *inputs: Array | None) -> tuple[Array, ...]:
     joined = np.concatenate((x, activation), axis=1)
     gates = eigen.product(data.weights(inputs), joined) + biases
     enter, update, forget, leave = np.split(gates, 4, axis=1)
-    new_state = _logistic(enter) * eigen.tanh(update) + _logistic(forget) * state
-    output = _logistic(leave) * eigen.tanh(new_state)
+    new_state = _logistic(enter) * eigen_activations.tanh(update) + _logistic(forget) * state
+    output = _logistic(leave) * eigen_activations.tanh(new_state)
     return output, new_state, joined, gates, output, new_state
 
 
 def _logistic(gate: Array) -> Array:
     cells = gate.shape[1]
-    return np.stack([eigen.logistic(row, b * cells) for b, row in enumerate(gate)])
+    return np.stack([eigen_activations.logistic(row, b * cells) for b, row in enumerate(gate)])
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:

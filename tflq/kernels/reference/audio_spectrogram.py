@@ -23,7 +23,8 @@ from tflq.kernels.families.custom_options import flag, integer, options_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_rank
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.fourier import Points, leaf_turns, real_turns, transform_rows, turns
+from tflq.numerics.fourier import transform_rows
+from tflq.numerics.fourier_turns import Points, leaf_turns, real_turns, turns
 from tflq.numerics.libm_double import cos
 
 

@@ -21,7 +21,7 @@ from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.unary import eval_function, prepare_tabulated, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.eigen import tanh
+from tflq.numerics.eigen_activations import tanh
 from tflq.numerics.eigen_erfc import erfc, single_erfc
 from tflq.numerics.libm import erfcf, tanhf
 from tflq.numerics.multiply_add import MultiplyAdd

@@ -23,7 +23,8 @@ from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.fourier import Points, leaf_turns, real_turns, transform_columns, transform_rows, turns
+from tflq.numerics.fourier import transform_columns, transform_rows
+from tflq.numerics.fourier_turns import Points, leaf_turns, real_turns, turns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
