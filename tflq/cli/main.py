@@ -24,6 +24,7 @@ from tflq.escaping import printable
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
     "compare": ("tflq.cli.compare", "compare_command"),
+    "conform": ("tflq.cli.conform", "conform_command"),
     "explain": ("tflq.cli.explain", "explain_command"),
     "fit": ("tflq.cli.fit", "fit_command"),
     "diff": ("tflq.cli.diff", "diff_command"),

@@ -67,6 +67,12 @@ def prove_operator(model: Model, index: int, profiles: Sequence[Profile]) -> Ope
     return OperatorProof(index, code.custom_code or code.name if code.name == "CUSTOM" else code.name, verdicts)
 
 
+def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:
+    """One operator of the first subgraph under `base` and each of the others."""
+    pairs = _Pairs([bind(model, index, profile) for profile in (base, *others)])
+    return tuple(pairs.verdict(0, number) for number in range(1, len(others) + 1))
+
+
 class _Pairs:
     """Pairs of one operator's bindings; those that are prepared alike are decided once."""
 

@@ -1,0 +1,160 @@
+"""`tflq conform`: suites of single operators, and devices held against them."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import Any
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import json_option, profile_option, python_option
+from tflq.cli.output import say, say_document
+
+LEVELS = ("smoke", "standard", "exhaustive")
+_level = click.option(
+    "--level", type=click.Choice(LEVELS), default="standard", show_default=True, help="Cases up to this level."
+)
+
+
+def _shard(_context: Any, _option: Any, text: str) -> tuple[int, int]:
+    """2/5 as (2, 5)."""
+    first, slash, last = text.partition("/")
+    if not (slash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+        raise click.BadParameter(f"{text!r} is no part like 2/5")
+    return int(first), int(last)
+
+
+_part = click.option(
+    "--shard", metavar="I/N", default="1/1", callback=_shard, help="Only the I-th of N parts of the suite."
+)
+_junit = click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+
+
+@click.group("conform")
+def conform_command() -> None:
+    """Make a suite of single operators, and hold a device, a compiler or a runtime against it."""
+
+
+@conform_command.command("make")
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The suite to write (.npz).")
+@force_option
+@_level
+@click.option("--seed", default=0, show_default=True, help="Seed of scales, weights and inputs.")
+@profile_option
+@json_option
+def make_command(output: str, force: bool, level: str, seed: int, profile: str, as_json: bool) -> int:
+    """Make a suite of what a profile computes: models of one operator, inputs, and the outputs to expect.
+
+    Equal options give equal bytes.
+    """
+    from tflq.conformance.session import make_suite
+    from tflq.report.layout import Line
+
+    check_files([output], [], force=force)
+    made = make_suite(output, profile, level, seed)
+    if as_json:
+        cases = len(made.suite.cases)
+        say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": made.left_out})
+    else:
+        say([Line(f"{output}: {len(made.suite.cases):,} cases of {made.suite.profile}")])
+    return Exit.SAME
+
+
+@conform_command.command("run")
+@click.argument("suite", type=click.Path())
+@click.option(
+    "--target",
+    required=True,
+    metavar="CMD",
+    help="A command that is called with a folder of cases; or runtime:NAME, or profile:NAME.",
+)
+@_level
+@_part
+@click.option("--work", metavar="FOLDER", type=click.Path(), help="Keep what the target did; a run goes on from there.")
+@click.option("--batch", type=click.IntRange(min=1), default=500, show_default=True, help="Cases in one call.")
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds for a call.")
+@_junit
+@force_option
+@python_option
+@json_option
+def run_command(
+    suite: str,
+    target: str,
+    level: str,
+    shard: tuple[int, int],
+    work: str | None,
+    batch: int,
+    timeout: float,
+    junit: str | None,
+    force: bool,
+    python: str | None,
+    as_json: bool,
+) -> int:
+    """Run a target on every case of SUITE and compare its outputs bit by bit.
+
+    docs/target-protocol.md says what a target is given and has to leave. Exit code 1 if any case fails. A model that the
+    target refuses to run is counted apart.
+    """
+    from tflq.conformance.session import run_suite
+    from tflq.conformance.targets import target_of
+
+    check_files([junit], [suite], force=force)
+    return _said(run_suite(suite, target_of(target, python, timeout), level, shard, work, batch), junit, as_json)
+
+
+@conform_command.command("pack")
+@click.argument("suite", type=click.Path())
+@click.option("-o", "--output", required=True, metavar="FOLDER", type=click.Path(), help="A new folder.")
+@_level
+@_part
+@json_option
+def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as_json: bool) -> int:
+    """Unpack SUITE's models and inputs into a folder, to be carried to a device; `check` judges what it left there."""
+    from tflq.conformance.session import pack
+    from tflq.report.layout import Line
+
+    count = pack(suite, output, level, shard)
+    if as_json:
+        say_document({"schema": "tflq/conform-pack/1", "output": output, "cases": count})
+    else:
+        say(
+            [
+                Line(f"{output}: {count:,} cases"),
+                Line(f"Next: fill it, then tflq conform check SUITE {output}", "strong"),
+            ]
+        )
+    return Exit.SAME
+
+
+@conform_command.command("check")
+@click.argument("suite", type=click.Path())
+@click.argument("folder", type=click.Path())
+@_level
+@_part
+@_junit
+@force_option
+@json_option
+def check_command(
+    suite: str, folder: str, level: str, shard: tuple[int, int], junit: str | None, force: bool, as_json: bool
+) -> int:
+    """Judge a folder that `pack` made and a device filled."""
+    from tflq.conformance.session import check
+
+    check_files([junit], [suite], force=force)
+    return _said(check(suite, folder, level, shard), junit, as_json)
+
+
+def _said(verdicts: Any, path: str | None, as_json: bool) -> int:
+    from tflq.report.conform.document import verdict_document
+    from tflq.report.conform.junit import junit
+    from tflq.report.conform.lines import verdict_lines
+
+    if path is not None:
+        write_text(path, junit(verdicts))
+    if as_json:
+        say_document(verdict_document(verdicts))
+    else:
+        say(verdict_lines(verdicts))
+    return Exit.DIFFERS if verdicts.failing else Exit.SAME

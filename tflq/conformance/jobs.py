@@ -1,0 +1,126 @@
+"""Cases as a folder that any target can read, and what it left there. docs/target-protocol.md is the protocol."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.conformance.suite import Case, arrays, model_of
+from tflq.errors import FileAccessError
+from tflq.storage.archive import Archive
+
+Array = NDArray[Any]
+
+LIST = "cases.txt"
+MODEL, REFUSED, TOLD = "model.tflite", "refused.txt", "case.txt"
+#: Characters of a target's reason that are read.
+_REASON = 400
+
+
+class Job:
+    """A folder of cases for a target."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def create(self) -> None:
+        """Make the folder, or take an empty one, or one that was made so before.
+
+        Raises:
+            FileAccessError: It cannot be made, or holds something else.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if any(self.folder.iterdir()) and not (self.folder / LIST).is_file():
+                raise FileAccessError(str(self.folder), "is a folder that holds something else; name a new one")
+        except OSError as error:
+            raise FileAccessError(str(self.folder), error.strerror or str(error)) from error
+
+    def add(self, case: Case, archive: Archive) -> None:
+        """Write a case's model and inputs, unless they are there."""
+        place = self.folder / case.id
+        try:
+            place.mkdir(exist_ok=True)
+            if (place / MODEL).exists():
+                return
+            for number, sample in enumerate(case.samples):
+                values = arrays(archive, sample)
+                for position, value in enumerate(values):
+                    (place / f"in{number}_{position}.bin").write_bytes(raw(value))
+            outputs = arrays(archive, case.expected[0]) if case.expected else []
+            (place / TOLD).write_text(_told(case, values, outputs), encoding="ascii")
+            (place / MODEL).write_bytes(model_of(archive, case))
+        except OSError as error:
+            raise FileAccessError(str(place), error.strerror or str(error)) from error
+
+    def ask_for(self, cases: Iterable[Case]) -> None:
+        """Say which cases the target has to do, in this order."""
+        try:
+            (self.folder / LIST).write_text("".join(f"{case.id}\n" for case in cases), encoding="ascii")
+        except OSError as error:
+            raise FileAccessError(str(self.folder / LIST), error.strerror or str(error)) from error
+
+    def is_done(self, case: Case) -> bool:
+        """Whether the target said anything of a case: its last output, or a refusal."""
+        outputs = len(case.expected[-1]) if case.expected else 1
+        last = f"out{len(case.samples) - 1}_{outputs - 1}.bin"
+        return any((self.folder / case.id / name).is_file() for name in (REFUSED, last))
+
+    def refusal(self, case: Case) -> str | None:
+        """Why the target refused a case; None where it did not."""
+        data = _read(self.folder / case.id / REFUSED, _REASON)
+        return None if data is None else data.decode("utf-8", "replace").strip()
+
+    def outputs(self, case: Case, like: Sequence[Sequence[Array]]) -> list[list[Array | str]]:
+        """Outputs by sample, of the expected types and shapes; or what is wrong with one."""
+        return [
+            [self._output(case, number, position, value) for position, value in enumerate(sample)]
+            for number, sample in enumerate(like)
+        ]
+
+    def _output(self, case: Case, sample: int, position: int, like: Array) -> Array | str:
+        name = f"out{sample}_{position}.bin"
+        data = _read(self.folder / case.id / name, like.nbytes + 1)
+        if data is None:
+            return f"no {name}"
+        if len(data) != like.nbytes:
+            size = f"{len(data)}" if len(data) <= like.nbytes else "more"
+            return f"{name}: expected {like.nbytes} bytes, got {size}"
+        return np.frombuffer(data, like.dtype.newbyteorder("<")).astype(like.dtype).reshape(like.shape)
+
+    def forget(self, case: Case) -> None:
+        """Remove what a target left of a case."""
+        with suppress(OSError):
+            for path in (self.folder / case.id).iterdir():
+                if path.name.startswith("out") or path.name == REFUSED:
+                    path.unlink()
+
+
+def _told(case: Case, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
+    """What a target needs to know that cannot read models: `samples N`, then types and shapes of inputs and outputs."""
+    tensors = [*(("input", a) for a in inputs), *(("output", a) for a in outputs)]
+    lines = [" ".join([kind, a.dtype.name, *map(str, a.shape)]) for kind, a in tensors]
+    return "\n".join([f"samples {len(case.samples)}", *lines]) + "\n"
+
+
+def raw(array: Array) -> bytes:
+    """An array's elements, little endian, in C order."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+
+
+def _read(path: Path, most: int) -> bytes | None:
+    """The first bytes of a regular file; None where there is none. What a target left may be anything."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        with open(path, "rb") as file:
+            return file.read(most)
+    except OSError:
+        return None

@@ -1,0 +1,149 @@
+"""A target's results against what a suite expects: a verdict a case, causes for what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from tflq.api.files import load
+from tflq.conformance.jobs import Array, Job
+from tflq.conformance.suite import Case, arrays, model_of
+from tflq.diagnosis.session import explain
+from tflq.errors import TflqError
+from tflq.inspection.difference import Difference, difference
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile, by_name
+from tflq.storage.archive import Archive
+
+#: Cases that differ, alike in operator, types and what they tell apart, of which one is explained; groups explained.
+_EXPLAINED = 12
+
+
+class Result(str, Enum):
+    """What a target did with a case."""
+
+    PASSES = "passes"
+    DIFFERS = "differs"
+    REFUSED = "refused"  # but should have run
+    ACCEPTED = "accepted"  # but should have been refused
+    ENDED = "ended"  # the target crashed, hung or said nothing
+    MALFORMED = "malformed"  # outputs of another size
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One case. `difference` is that of the first output that differs, in sample `sample`; `causes` give its bits."""
+
+    case: Case
+    result: Result
+    reason: str = ""
+    sample: int | None = None
+    difference: Difference | None = None
+    causes: tuple[str, ...] = ()
+
+    @property
+    def fails(self) -> bool:
+        """Whether the target is not what the suite expects; a refusal is, where the target takes no such model."""
+        return self.result not in (Result.PASSES, Result.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A target held against a suite. `profile` is whose outputs the suite expects."""
+
+    target: str
+    profile: str
+    level: str
+    cases: tuple[Judged, ...]
+
+    def count(self, result: Result) -> int:
+        """How many cases came to that."""
+        return sum(judged.result == result for judged in self.cases)
+
+    @property
+    def failing(self) -> tuple[Judged, ...]:
+        """The cases that fail."""
+        return tuple(judged for judged in self.cases if judged.fails)
+
+
+def judge(job: Job, archive: Archive, cases: Sequence[Case], ended: Mapping[str, str]) -> tuple[Judged, ...]:
+    """A verdict for every case. `ended` says in which the target ended, and how."""
+    return tuple(_judged(job, archive, case, ended.get(case.id, "")) for case in cases)
+
+
+def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
+    refusal = job.refusal(case)
+    if case.is_refused:
+        if refusal is not None:
+            return Judged(case, Result.PASSES, refusal)
+        return Judged(case, Result.ENDED, how) if how else Judged(case, Result.ACCEPTED, case.aim)
+    if refusal is not None:
+        return Judged(case, Result.REFUSED, refusal)
+    like = [arrays(archive, sample) for sample in case.expected]
+    if not job.is_done(case):
+        return Judged(case, Result.ENDED, how or "no outputs")
+    for sample, (got, want) in enumerate(zip(job.outputs(case, like), like, strict=True)):
+        for one, other in zip(got, want, strict=True):
+            if isinstance(one, str):
+                return Judged(case, Result.MALFORMED, one, sample)
+            found = difference(other, one, sample)
+            if not found.same:
+                return Judged(case, Result.DIFFERS, _brief(found), sample, found)
+    return Judged(case, Result.PASSES)
+
+
+def _brief(found: Difference) -> str:
+    where = "" if found.first is None else f", first at {list(found.first.index)}: "
+    values = "" if found.first is None else f"expected {found.first.expected}, got {found.first.got}"
+    count = f"{found.differing:,} of {found.elements:,} elements differ"
+    return f"{count}, by up to {found.largest} {found.unit}{where}{values}"
+
+
+def explained(job: Job, archive: Archive, judged: Sequence[Judged], profile: str) -> tuple[Judged, ...]:
+    """The same, with causes for one of each group of cases that differ alike."""
+    seen: set[tuple[object, ...]] = set()
+    found = []
+    for one in judged:
+        key = (one.case.op, one.case.types, one.case.tells)
+        if one.result == Result.DIFFERS and key not in seen and len(seen) < _EXPLAINED:
+            seen.add(key)
+            one = replace(one, causes=_causes(job, archive, one, profile))
+        found.append(one)
+    return tuple(found)
+
+
+def _causes(job: Job, archive: Archive, judged: Judged, profile: str) -> tuple[str, ...]:
+    """Profiles that give all outputs of the case; else what reproduces those of the sample that differs."""
+    case = judged.case
+    model = load(model_of(archive, case))
+    expected = [arrays(archive, sample) for sample in case.expected]
+    inputs = [arrays(archive, sample) for sample in case.samples]
+    got = job.outputs(case, expected)
+    known = tuple(name for name in case.tells if _computes(model, by_name(name), inputs, got))
+    if known:
+        return known
+    graph, sample = model.subgraphs[0], judged.sample or 0
+    dump = dict(zip(graph.inputs, inputs[sample], strict=True))
+    dump |= {t: v for t, v in zip(graph.outputs, got[sample], strict=True) if not isinstance(v, str)}
+    try:
+        findings = explain(model, dump, profile)
+    except (TflqError, ValueError):
+        return ()
+    return () if findings.explanation is None else tuple(h.name for h in findings.explanation.exact)
+
+
+def _computes(
+    model: Model, profile: Profile, inputs: Sequence[Sequence[Array]], got: Sequence[Sequence[Array | str]]
+) -> bool:
+    """Whether a profile gives all outputs that a target gave."""
+    try:
+        plan = make_plan(model, profile)
+        made = [run(plan, dict(zip(plan.inputs, sample, strict=True))).values for sample in inputs]
+    except TflqError:
+        return False
+    pairs = [
+        (values[t], v) for values, row in zip(made, got, strict=True) for t, v in zip(plan.outputs, row, strict=True)
+    ]
+    return all(not isinstance(other, str) and difference(one, other).same for one, other in pairs)

@@ -1,0 +1,162 @@
+"""A suite of cases on disk: one archive, equal arrays and models stored once, equal suites in equal bytes.
+
+The archive (`.npz`, no pickles) holds `suite`, UTF-8 JSON, and `data/DIGEST` for every model (uint8) and array, named
+by the first 32 digits of the SHA-256 of its type, shape and bytes. docs/conformance.md describes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+from tflq.storage.archive import Archive, write_arrays
+from tflq.storage.documents import read_json
+
+Array = NDArray[Any]
+
+SCHEMA = "tflq/suite/1"
+MANIFEST = "suite"
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+_ID = re.compile(r"[0-9]{5}-[a-z0-9_]{1,64}")
+LEVELS = ("smoke", "standard", "exhaustive")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One model with what it is fed and must give; digests stand for models and arrays.
+
+    `aim` is what the case is there for; `tells` names profiles that give other bits than expected. `samples` holds the
+    inputs of each run, `expected` the outputs; that is empty where the model must be refused.
+    """
+
+    id: str
+    op: str
+    types: str
+    level: str
+    aim: str
+    tells: tuple[str, ...]
+    model: str
+    samples: tuple[tuple[str, ...], ...]
+    expected: tuple[tuple[str, ...], ...]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a target must refuse the model."""
+        return not self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """All cases, and whose outputs are expected."""
+
+    profile: str
+    level: str
+    seed: int
+    version: str  # of tflq
+    cases: tuple[Case, ...]
+
+    def part(self, level: str, shard: tuple[int, int] = (1, 1)) -> Suite:
+        """Cases up to that level, of which the shard (number from 1, of so many) takes every so-manieth."""
+        kept = [c for c in self.cases if LEVELS.index(c.level) <= LEVELS.index(level)]
+        return Suite(self.profile, level, self.seed, self.version, tuple(kept[shard[0] - 1 :: shard[1]]))
+
+
+def digest(array: Array) -> str:
+    """What names an array."""
+    said = f"{array.dtype.str}{list(array.shape)}".encode()
+    return hashlib.sha256(said + np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
+
+
+def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:
+    """Write a suite with the data that its digests stand for."""
+    document = {
+        "schema": SCHEMA,
+        "profile": suite.profile,
+        "level": suite.level,
+        "seed": suite.seed,
+        "version": suite.version,
+        "cases": [[getattr(c, name) for name in Case.__slots__] for c in suite.cases],
+    }
+    text = json.dumps(document, separators=(",", ":")).encode()
+    arrays = {MANIFEST: np.frombuffer(text, np.uint8)}
+    write_arrays(path, arrays | {f"data/{d}": data[d] for d in sorted(data)}, compress=True)
+
+
+def read_suite(archive: Archive) -> Suite:
+    """The suite of an open archive, checked; its data are read as they are asked for.
+
+    Raises:
+        InputError: The archive holds no suite, or one that is not as the schema has it.
+    """
+    source = archive.source
+    if MANIFEST not in archive:
+        raise InputError("is no conformance suite", name=source)
+    found = read_json(archive[MANIFEST].tobytes(), source)
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA or not isinstance(found.get("cases"), list):
+        raise InputError("is no conformance suite that this version reads", name=source, expected=SCHEMA)
+    words = [found.get(name) for name in ("profile", "level", "version")]
+    seed = found.get("seed")
+    if not all(isinstance(w, str) for w in words) or words[1] not in LEVELS or not isinstance(seed, int):
+        raise InputError("does not say whose outputs it holds", name=source)
+    cases = tuple(_case(row, archive) for row in found["cases"])
+    if len({case.id for case in cases}) != len(cases):
+        raise InputError("names two cases alike", name=source)
+    return Suite(str(words[0]), str(words[1]), seed, str(words[2]), cases)
+
+
+def _case(row: Any, archive: Archive) -> Case:
+    if not isinstance(row, list) or len(row) != len(Case.__slots__):
+        raise InputError("holds a case that is none", name=archive.source)
+    name, op, types, level, aim, tells, model, samples, expected = row
+    words = (name, op, types, level, aim, model)
+    fits = all(isinstance(w, str) for w in words) and level in LEVELS and _ID.fullmatch(name) and _strings(tells)
+    if not fits or not _rows(samples) or not _rows(expected) or (expected and len(expected) != len(samples)):
+        raise InputError("holds a case that is none", name=archive.source, got=str(name)[:80])
+    digests = [model, *(d for sample in (*samples, *expected) for d in sample)]
+    if not all(_DIGEST.fullmatch(d) and f"data/{d}" in archive for d in digests):
+        raise InputError("lacks data of a case", name=archive.source, got=name)
+    tuples = [tuple(map(tuple, rows)) for rows in (samples, expected)]
+    return Case(name, op, types, level, aim, tuple(tells), model, *tuples)
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _rows(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_strings, value))
+
+
+def arrays(archive: Archive, digests: Iterable[str]) -> list[Array]:
+    """The arrays that digests stand for, each held against its name.
+
+    Raises:
+        InputError: The data were changed.
+    """
+    return [_checked(archive, name) for name in digests]
+
+
+def _checked(archive: Archive, name: str) -> Array:
+    array = archive[f"data/{name}"]
+    if digest(array) != name:
+        raise InputError("holds data that do not go with their digest", name=archive.source, got=name)
+    return array
+
+
+def model_of(archive: Archive, case: Case) -> bytes:
+    """The case's model file."""
+    return _checked(archive, case.model).tobytes()
+
+
+def kept(cases: Sequence[Case], archive: Archive) -> dict[str, Array]:
+    """All data of some cases."""
+    names = {d for c in cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
+    return {name: _checked(archive, name) for name in sorted(names)}

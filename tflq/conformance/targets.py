@@ -1,0 +1,155 @@
+"""Systems under test: a command that is given a folder of cases, or one of tflq's own profiles."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from tflq.api.files import load
+from tflq.conformance.jobs import MODEL, REFUSED, Job, raw
+from tflq.conformance.suite import Case
+from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, TflqError
+from tflq.interpreter import make_plan, run
+from tflq.ir import CARRIER
+from tflq.profiles import Profile, by_name
+from tflq.runtimes import RUNTIMES
+from tflq.runtimes.children import nameless_file, started
+
+_SCRIPT = Path(__file__).with_name("runtime_target.py")
+#: What a command printed last and goes into an error.
+_LAST_WORDS = 300
+
+
+class Target(Protocol):
+    """Anything that does the cases of a job, as far as it can."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    def do(self, job: Job, cases: Sequence[Case]) -> str:
+        """Do what `job` lists, and leave outputs there. Returns how it ended where that was not as it should."""
+        ...
+
+
+def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> Target:
+    """The target that `profile:NAME`, `runtime:NAME` or a command line stands for.
+
+    Raises:
+        OptionError: The words name no runtime, or no command.
+        UnknownNameError: No profile has that name.
+    """
+    kind, _, name = words.partition(":")
+    if kind == "profile":
+        return ProfileTarget(by_name(name))
+    if kind == "runtime":
+        if name not in RUNTIMES:
+            raise OptionError(f"--target: no runtime {name!r}; there are {', '.join(RUNTIMES)}")
+        chosen = RUNTIMES[name]
+        command = [python or sys.executable, str(_SCRIPT), chosen.adapter, chosen.resolver]
+        return CommandTarget(words, tuple(command), timeout)
+    try:
+        split = tuple(shlex.split(words))
+    except ValueError as error:
+        raise OptionError(f"--target: {error}") from error
+    if not split:
+        raise OptionError("--target: expected a command, profile:NAME or runtime:NAME")
+    return CommandTarget(words, split, timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTarget:
+    """A program that is called with the folder as its last argument. `timeout` in seconds, for one call."""
+
+    name: str
+    command: tuple[str, ...]
+    timeout: float
+
+    def do(self, job: Job, cases: Sequence[Case]) -> str:
+        """As Target.do.
+
+        Raises:
+            RuntimeMissing: There is no such program.
+        """
+        with nameless_file() as printed:
+            try:
+                words = [*self.command, str(job.folder)]
+                with started(words, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed) as child:
+                    status = child.wait(self.timeout)
+            except subprocess.TimeoutExpired:
+                return f"no end after {self.timeout:g} s"
+            except OSError as error:
+                raise RuntimeMissing(self.name, error.strerror or str(error)) from error
+            if status == 0:
+                return ""
+            size = printed.seek(0, 2)
+            printed.seek(max(0, size - _LAST_WORDS))
+            last = printed.read().decode("utf-8", "replace").strip()
+            how = f"signal {-status}" if status < 0 else f"exit status {status}"
+            return f"{how}: {last}" if last else how
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileTarget:
+    """What a profile computes, in this process."""
+
+    profile: Profile
+
+    @property
+    def name(self) -> str:
+        """As Target.name."""
+        return f"profile:{self.profile.name}"
+
+    def do(self, job: Job, cases: Sequence[Case]) -> str:
+        """As Target.do."""
+        for case in cases:
+            place = job.folder / case.id
+            try:
+                self._do(place, len(case.samples))
+            except TflqError as error:
+                (place / REFUSED).write_text(str(error), encoding="utf-8")
+        return ""
+
+    def _do(self, place: Path, samples: int) -> None:
+        plan = make_plan(load(place / MODEL), self.profile)
+        for number in range(samples):
+            inputs = {}
+            for position, tensor in enumerate(plan.inputs):
+                dtype = np.dtype(CARRIER[plan.operands[tensor].type])
+                data = np.frombuffer((place / f"in{number}_{position}.bin").read_bytes(), dtype)
+                inputs[tensor] = data.reshape(plan.operands[tensor].shape)
+            values = run(plan, inputs).values
+            for position, tensor in enumerate(plan.outputs):
+                (place / f"out{number}_{position}.bin").write_bytes(raw(values[tensor]))
+
+
+def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> dict[str, str]:
+    """Have all cases done that are not, so many in one call. Returns, by case, how the target ended in it.
+
+    A call that ends early has ended in the first case of which it said nothing; the next call goes on after that.
+    """
+    ended: dict[str, str] = {}
+    waiting = [case for case in cases if not job.is_done(case)]
+    while waiting:
+        part = waiting[:batch]
+        job.ask_for(part)
+        how = target.do(job, part)
+        left = [case for case in part if not job.is_done(case)]
+        if left and not how:
+            ended |= {case.id: "the target ended without a word of it" for case in left}
+            left = []
+        elif left:
+            ended[left[0].id] = how
+            left = left[1:]
+            if len(left) == len(part) - 1 and how.startswith("exit status 127"):
+                raise RuntimeFailed(target.name, how)
+        waiting = [*left, *waiting[batch:]]
+    return ended

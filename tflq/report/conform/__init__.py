@@ -1,0 +1,1 @@
+"""What `tflq conform` says."""
