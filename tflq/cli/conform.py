@@ -94,8 +94,8 @@ def run_command(
 ) -> int:
     """Run a target on every case of SUITE and compare its outputs bit by bit.
 
-    docs/target-protocol.md says what a target is given and has to leave. Exit code 1 if any case fails. A model that the
-    target refuses to run is counted apart.
+    docs/target-protocol.md says what a target is given and has to leave. Exit code 1 if any case fails. A model that
+    the target refuses to run is counted apart.
     """
     from tflq.conformance.session import run_suite
     from tflq.conformance.targets import target_of
@@ -119,12 +119,8 @@ def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as
     if as_json:
         say_document({"schema": "tflq/conform-pack/1", "output": output, "cases": count})
     else:
-        say(
-            [
-                Line(f"{output}: {count:,} cases"),
-                Line(f"Next: fill it, then tflq conform check SUITE {output}", "strong"),
-            ]
-        )
+        more = Line(f"Next: fill it, then tflq conform check {quote(suite)} {quote(output)}", "strong")
+        say([Line(f"{output}: {count:,} cases"), more])
     return Exit.SAME
 
 
