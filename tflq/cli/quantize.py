@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 @click.option(
     "--recipe", default="balanced", show_default=True, metavar="NAME|FILE", help="fast, balanced, best or a file."
 )
-@click.option("--mode", metavar="MODE", help="int8, int16x8, uint8, dynamic or weights. [default: the recipe's]")
+@click.option(
+    "--mode", metavar="MODE", help="int8, int8x4, int16x8, uint8, dynamic or weights. [default: the recipe's]"
+)
+@click.option(
+    "--weights", type=click.Choice(["int4", "int8"]), help="Of mode int8: int4 stands for int8x4. [default: int8]"
+)
 @click.option("--input-type", metavar="TYPE", help="Of inputs, e.g. float32. [default: the recipe's, else the mode's]")
 @click.option("--output-type", metavar="TYPE", help="Of outputs. [default: the recipe's, else the mode's]")
 @click.option(
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
     "--budget",
     metavar="BOUNDS",
     help="Make the most sensitive operators less coarse: sqnr>=DB, agreement>=SHARE, bytes<=N, share<=SHARE of the "
-    "multiply-accumulates, spared=int16x8 or float; several with commas.",
+    "multiply-accumulates, spared=int16x8, int8 or float; several with commas.",
 )
 @click.option("--sensitivity", is_flag=True, help="Also tell what each operator costs alone.")
 @scaling_options
@@ -61,6 +66,7 @@ def quantize_command(
     force: bool,
     recipe: str,
     mode: str | None,
+    weights: str | None,
     input_type: str | None,
     output_type: str | None,
     keep_float: tuple[str, ...],
@@ -91,6 +97,7 @@ def quantize_command(
     from tflq.report.quantize.lines import Making, quantize_lines
 
     check_files([output, html], [model, calibration, recipe], force=force)
+    mode = _mode(mode, weights)
     wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=quiet) as progress:
@@ -110,6 +117,15 @@ def quantize_command(
     else:
         say(quantize_lines(making))
     return _exit(result.report.check)
+
+
+def _mode(mode: str | None, weights: str | None) -> str | None:
+    """The mode, given what --weights says."""
+    if weights is None:
+        return mode
+    if mode not in (None, "int8", "int8x4"):
+        raise click.BadParameter(f"is of mode int8, not of {mode}", param_hint="--weights")
+    return "int8x4" if weights == "int4" else "int8"
 
 
 def _recipe(source: str, keep_float: tuple[str, ...], budget: str | None, **words: str | None) -> Recipe:

@@ -140,6 +140,8 @@ def codes_of(spec: TensorSpec, values: Array) -> Array:
 
 def limits(type_: TensorType) -> tuple[int, int]:
     """Return the least and the greatest code of an integer type."""
+    if type_ == TensorType.INT4:
+        return -8, 7
     info = np.iinfo(type_.label)
     return int(info.min), int(info.max)
 

@@ -26,7 +26,8 @@ from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.ranging import Ranging
-from tflq.quantization.recipe.recipe import TYPES, Methods, Recipe
+from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
+from tflq.quantization.recipe.refining import Refining, Rounding
 from tflq.quantization.recipe.stamp import stamped
 from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
@@ -117,7 +118,7 @@ def quantize(
         costs = sensitivities(source, replace(task, samples=fitting), judging)
     if recipe.budget is not None:
         attempt = within_budget(source, replace(task, samples=fitting), judging, costs)
-        built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.budget.spared.value)
+        built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     else:
         built = build(task)
     result = stamped(built.integer.model, recipe)
@@ -182,11 +183,18 @@ def _compared(
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:
     """Return the recipe's candidates without those that its mode cannot tell apart.
 
-    Where activations stay float, nothing depends on their ranges.
+    Where activations stay float, nothing depends on their ranges. Weights of four bits that would be rounded to nearest
+    are rounded by GPTQ.
     """
+    if recipe.mode is Mode.INT8X4:  # rounding to nearest is too coarse
+        return tuple(dict.fromkeys(replace(m, refining=_for_four_bits(m.refining)) for m in recipe.candidates))
     if TYPES[recipe.mode].data is not None:
         return recipe.candidates
     return tuple(dict.fromkeys(replace(m, ranging=Ranging(weights=m.ranging.weights)) for m in recipe.candidates))
+
+
+def _for_four_bits(refining: Refining) -> Refining:
+    return replace(refining, rounding=Rounding.GPTQ) if refining.rounding is Rounding.NEAREST else refining
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ def _modes(
     """Return what each operator computes with, and why those that stay in float do."""
     modes, reasons = modes_of(floats, task.recipe.mode, kept_float)
     if task.wide:
-        wider, _ = modes_of(floats, Mode.INT16X8, kept_float)
+        wider, _ = modes_of(floats, Mode(task.recipe.spared.value), kept_float)
         modes = tuple(wider[i] or mode if i in task.wide else mode for i, mode in enumerate(modes))
     return modes, reasons
 

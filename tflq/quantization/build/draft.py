@@ -94,3 +94,11 @@ class Draft:
         if code not in self._codes:
             self._codes.append(code)
         return self._codes.index(code)
+
+
+def four_bits(codes: Array) -> Array:
+    """Return int4 codes as a file stores them: two in a byte, the first in the low bits; a last one alone."""
+    flat = np.ascontiguousarray(codes).reshape(-1).view(np.uint8) & np.uint8(15)
+    pairs = np.append(flat, np.zeros(flat.size % 2, np.uint8)).reshape(-1, 2)
+    packed: Array = pairs[:, 0] | (pairs[:, 1] << np.uint8(4))
+    return packed

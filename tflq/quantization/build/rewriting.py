@@ -15,7 +15,7 @@ import numpy as np
 from tflq.ir import Operator, OperatorCode, Record, TensorSpec, TensorType
 from tflq.ir.schema import enum
 from tflq.quantization.build.assignment import Assignment, Constant
-from tflq.quantization.build.draft import Draft
+from tflq.quantization.build.draft import Draft, four_bits
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, Range, asymmetric
 from tflq.quantization.recipe.recipe import TYPES, Mode
@@ -158,7 +158,9 @@ class _Writing:
 
     def _constant(self, tensor: int, constant: Constant) -> int:
         params = constant.params
-        buffer, shape = self._draft.buffer(constant.codes), constant.codes.shape
+        narrow = params is not None and params.type == TensorType.INT4
+        stored_codes = four_bits(constant.codes) if narrow else constant.codes
+        buffer, shape = self._draft.buffer(stored_codes), constant.codes.shape
         key = (buffer, shape, None if params is None else params.key, constant.widened)
         if key not in self._constants:
             spec = self._source.graph.tensors[tensor]

@@ -17,7 +17,8 @@ from tflq.quantization.shared import Shared
 class Task:
     """A float model to be quantized by the `methods` of a recipe on calibration samples.
 
-    `kept_float` says why operators stay in float, by index; `wide` operators compute in mode int16x8 where they can.
+    `kept_float` says why operators stay in float, by index; `wide` operators compute in what the recipe's budget spares
+    them for, where they can.
     What tasks of the same float model have in common lies in `shared`, observations of it in `watching`.
     """
 

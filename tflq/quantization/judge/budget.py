@@ -58,8 +58,8 @@ def within_budget(source: Model, task: Task, judging: Iterable[Sample], order: S
         if count not in tried:
             task.tell(f"sparing {count} operators", len(tried), 0)
             spared = tuple(s.operator for s in order[:count])
-            floating = dict.fromkeys(spared, "spared by the budget") if budget.spared is Spared.FLOAT else {}
-            wide = frozenset(spared if budget.spared is Spared.INT16X8 else ())
+            floating = dict.fromkeys(spared, "spared by the budget") if task.recipe.spared is Spared.FLOAT else {}
+            wide = frozenset(() if task.recipe.spared is Spared.FLOAT else spared)
             built = build(replace(task, kept_float={**task.kept_float, **floating}, wide=wide))
             model = built.integer.model
             share = sum(shares[i] for i in spared)
@@ -73,7 +73,7 @@ def within_budget(source: Model, task: Task, judging: Iterable[Sample], order: S
     last = attempt(min(max(count, 0), len(order)))
     if not (last.affordable(budget) and last.accurate(budget)):
         raise OptionError(
-            f"the budget cannot be kept: {len(last.spared)} operators in {budget.spared.value} give "
+            f"the budget cannot be kept: {len(last.spared)} operators in {task.recipe.spared.value} give "
             f"{last.comparison.sqnr:.1f} dB, {last.size} bytes, {last.share:.1%} of the multiply-accumulates in them"
         )
     return last

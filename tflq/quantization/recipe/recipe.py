@@ -14,9 +14,13 @@ from tflq.quantization.recipe.refining import Refining
 
 
 class Mode(Enum):
-    """Which integers an operator computes with."""
+    """Which integers an operator computes with.
+
+    INT8X4 is INT8 with weights of four bits, where kernels take such.
+    """
 
     INT8 = "int8"
+    INT8X4 = "int8x4"
     INT16X8 = "int16x8"
     UINT8 = "uint8"
     DYNAMIC = "dynamic"
@@ -34,11 +38,12 @@ class Types:
     @property
     def per_channel(self) -> bool:
         """Whether weights have a scale for each channel, and zero points of 0."""
-        return self.weights == TensorType.INT8
+        return self.weights in (TensorType.INT8, TensorType.INT4)
 
 
 TYPES: dict[Mode, Types] = {
     Mode.INT8: Types(TensorType.INT8, TensorType.INT8, TensorType.INT32),
+    Mode.INT8X4: Types(TensorType.INT8, TensorType.INT4, TensorType.INT32),
     Mode.INT16X8: Types(TensorType.INT16, TensorType.INT8, TensorType.INT64),
     Mode.UINT8: Types(TensorType.UINT8, TensorType.UINT8, TensorType.INT32),
     Mode.DYNAMIC: Types(None, TensorType.INT8, None),
@@ -74,6 +79,7 @@ class Spared(Enum):
     """What operators that a budget spares compute in."""
 
     FLOAT = "float"
+    INT8 = "int8"
     INT16X8 = "int16x8"
 
 
@@ -88,7 +94,7 @@ class Budget:
     least_agreement: float | None = None  # share of the same samples with the float model's top-1
     most_bytes: int | None = None  # of the file
     most_share: float | None = None  # of the multiply-accumulates, in spared operators: what latency hangs on
-    spared: Spared = Spared.INT16X8
+    spared: Spared | None = None  # None: int8 where weights have four bits, else int16x8
 
     def __post_init__(self) -> None:
         check_number("least_sqnr", self.least_sqnr)
@@ -128,6 +134,13 @@ class Recipe:
     def executor(self) -> str:
         """The profile that models run under: `litert-ref` where activations stay float, which it computes exactly."""
         return self.profile if TYPES[self.mode].data is not None else "litert-ref"
+
+    @property
+    def spared(self) -> Spared:
+        """What operators that the budget spares compute in."""
+        if self.budget is not None and self.budget.spared is not None:
+            return self.budget.spared
+        return Spared.INT8 if self.mode is Mode.INT8X4 else Spared.INT16X8
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _mode(self.mode))

@@ -18,7 +18,7 @@ from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied, multiplied, operand_types, own_type, stored_weights
 from tflq.quantization.scheme.rules import BROKEN, CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, tied_inputs
-from tflq.quantization.scheme.versions import needed
+from tflq.quantization.scheme.versions import FOUR_BITS, needed
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]
@@ -70,11 +70,20 @@ def modes_of(
     modes: list[Mode | None] = []
     reasons = dict(kept_float)
     for index in range(len(model.graph.operators)):
-        reason = reasons.get(index) or _refusal(model, index, mode)
+        own = _own_mode(model, index, mode)
+        reason = reasons.get(index) or _refusal(model, index, own)
         if reason:
             reasons[index] = reason
-        modes.append(None if reason is not None else mode)
+        modes.append(None if reason is not None else own)
     return tuple(modes), {index: reason for index, reason in reasons.items() if reason}
+
+
+def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
+    """Return the mode that an operator computes in: INT8, not INT8X4, where its kernel takes no int4 weights."""
+    if mode is not Mode.INT8X4:
+        return mode
+    narrow = model.op(index) in FOUR_BITS and multiplied(model, index, mode) is not None
+    return mode if narrow and _refusal(model, index, mode) is None else Mode.INT8
 
 
 def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:

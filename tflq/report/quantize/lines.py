@@ -193,7 +193,7 @@ def next_step(making: Making) -> str:
     data += _scaling_options(making.scaling)
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {made}"
-    if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.UINT8):
+    if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
         again = f"tflq quantize {source} --calibration {data} -o {made} -f"
         return f"{again} --recipe best" if len(report.ranking) < MANY else f"{again} --mode int16x8"
     return f"tflq compare {source} {made} --data {data}"

@@ -1,0 +1,88 @@
+"""Weights of four bits: stored two in a byte, rounded by GPTQ, and the same bits in LiteRT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tflq.interpreter.constants import numbers_from
+from tflq.ir import Model, TensorType
+from tflq.quantization.build.draft import four_bits
+from tflq.quantization.pipeline import Result
+from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
+from tflq.quantization.recipe.refining import Rounding
+from tflq.verification import Verdict
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
+FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
+
+
+def digits(count: int) -> list[list[np.ndarray]]:
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        images = (file["images"][:count] / np.float32(16)).astype(np.float32)
+    return [[image[None]] for image in images]
+
+
+def weight_types(model: Model) -> dict[str, set[str]]:
+    graph, types = model.subgraphs[0], dict[str, set[str]]()
+    for operator in graph.operators:
+        name = model.operator_codes[operator.opcode_index].name
+        if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+            types.setdefault(name, set()).add(TensorType(graph.tensors[operator.inputs[1]].type).label)
+    return types
+
+
+def versions(model: Model) -> dict[str, int]:
+    return {code.name: code.version for code in model.operator_codes}
+
+
+@pytest.fixture(scope="module")
+def quantized() -> Result:
+    return tflq.quantize(FLOAT, digits(32), Recipe(mode=Mode.INT8X4))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 16])
+def test_codes_are_read_back_as_they_were(count: int) -> None:
+    codes = np.random.default_rng(count).integers(-8, 8, count).astype(np.int8)
+    packed = four_bits(codes)
+    assert packed.size == (count + 1) // 2
+    np.testing.assert_array_equal(numbers_from(packed, TensorType.INT4, (count,)), codes)
+
+
+def test_all_kernels_that_take_them_get_them(quantized: Result) -> None:
+    kinds, known = weight_types(quantized.model), versions(quantized.model)
+    assert set().union(*kinds.values()) == {"int4"}
+    assert {name: known[name] for name in kinds} == {
+        name: version
+        for name, version in (("CONV_2D", 7), ("DEPTHWISE_CONV_2D", 7), ("FULLY_CONNECTED", 10))
+        if name in kinds
+    }
+
+
+def test_litert_computes_the_same_bits(quantized: Result) -> None:
+    check = quantized.report.check
+    assert check.report is not None, check.error
+    assert check.report.verdict == Verdict.SAME
+
+
+def test_they_are_rounded_by_gptq_and_come_near_the_float_model(quantized: Result) -> None:
+    assert quantized.report.ranking[0].methods.refining.rounding == Rounding.GPTQ
+    assert quantized.report.comparison.sqnr > 12
+
+
+def test_a_bound_on_bytes_gives_the_most_sensitive_operators_eight_bits(quantized: Result, tmp_path: Path) -> None:
+    small = len(quantized.save(tmp_path / "four.tflite"))
+    large = len(tflq.quantize(FLOAT, digits(32), Recipe(candidates=(Methods(),))).save(tmp_path / "eight.tflite"))
+    assert small < large
+    recipe = Recipe(mode=Mode.INT8X4, budget=Budget(most_bytes=(small + large) // 2))
+    assert recipe.spared is Spared.INT8
+    assert replace(recipe, mode=Mode.INT8).spared is Spared.INT16X8
+    mixed = tflq.quantize(FLOAT, digits(32), recipe)
+    kinds = set().union(*weight_types(mixed.model).values())
+    assert kinds == {"int4", "int8"}
+    assert small < len(mixed.save(tmp_path / "mixed.tflite")) <= (small + large) // 2
+    assert {remark.text for remark in mixed.report.spared} == {"int8"}
