@@ -30,9 +30,8 @@ def main() -> None:
         print("the dump has the same bits as litert-ref")
         return
     print(f"operator {explanation.index} is the first to differ")
-    for hypothesis in explanation.hypotheses:
-        if hypothesis.matching == hypothesis.elements:
-            print(f"all {hypothesis.elements} elements are reproduced by: {hypothesis.name}")
+    for cause in explanation.exact:
+        print(f"{explanation.certainty.value}: all {cause.elements} elements are reproduced by: {cause.name}")
 
 
 if __name__ == "__main__":

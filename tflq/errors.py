@@ -38,10 +38,14 @@ E = TypeVar("E", bound="TflqError")
 
 
 class TflqError(Exception):
-    """Root of every error that tflq raises on purpose. Its text is printable, whatever names the files hold."""
+    """Root of every error that tflq raises on purpose. Its text is printable, whatever names the files hold.
 
-    def __init__(self, text: object = "") -> None:
-        super().__init__(printable(str(text)))
+    The text is `place`, which names an operator where the error has one, and `statement`, what is wrong there.
+    """
+
+    def __init__(self, statement: object = "", *, place: str = "") -> None:
+        self.place, self.statement = printable(place), printable(str(statement))
+        super().__init__(self.place + self.statement)
 
     def opening(self: E, wording: str) -> E:
         """This error with LiteRT's wording before its own text, for clients that search messages."""
@@ -110,12 +114,12 @@ class ModelError(TflqError, ValueError, RuntimeError):
     ) -> None:
         self.reason, self.op, self.index, self.tensor = reason, op, index, tensor
         self.expected, self.got = expected, got
-        text = _place(op, index) + reason
+        text = reason
         if tensor:
             text += f" (tensor {quoted(tensor)})"
         if expected is not None or got is not None:
             text += f": expected {expected}, got {got}"
-        super().__init__(text)
+        super().__init__(text, place=_place(op, index))
 
 
 class UnsupportedError(TflqError, NotImplementedError, ValueError):
@@ -134,7 +138,7 @@ class UnsupportedError(TflqError, NotImplementedError, ValueError):
     ) -> None:
         self.op, self.version, self.types, self.reason = op, version, types, reason
         self.nearest, self.index, self.profile = nearest, index, profile
-        text = f"{_place(op, index)}unsupported"
+        text = "unsupported"
         if version is not None:
             text += f", version {version}"
         if types:
@@ -145,7 +149,7 @@ class UnsupportedError(TflqError, NotImplementedError, ValueError):
             text += f": {reason}"
         if nearest:
             text += f"; nearest supported form: {nearest}"
-        super().__init__(text)
+        super().__init__(text, place=_place(op, index))
 
 
 class InputError(TflqError, ValueError):
@@ -215,7 +219,7 @@ class UndefinedResultError(TflqError, ArithmeticError, RuntimeError):
 
     def __init__(self, function: str, reason: str, *, op: str = "", index: int | None = None) -> None:
         self.function, self.reason, self.op, self.index = function, reason, op, index
-        super().__init__(f"{_place(op, index)}{function}: {reason}")
+        super().__init__(f"{function}: {reason}", place=_place(op, index))
 
 
 class OperatorFailed(TflqError, RuntimeError):
@@ -223,7 +227,7 @@ class OperatorFailed(TflqError, RuntimeError):
 
     def __init__(self, op: str, index: int, phase: str, reason: str) -> None:
         self.op, self.index, self.phase, self.reason = op, index, phase, reason
-        super().__init__(f"{_place(op, index)}{phase} failed: {reason}")
+        super().__init__(f"{phase} failed: {reason}", place=_place(op, index))
 
 
 class GoldenError(TflqError, ValueError):

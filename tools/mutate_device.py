@@ -7,6 +7,7 @@ where TFLQ_SHARED names a folder with more, those too.
     python tools/mutate_device.py --rates
     python tools/mutate_device.py --count 40 --save /tmp/dumps
     python tools/mutate_device.py --rates --case 17
+    python tools/mutate_device.py --rates --pairs --count 100
 
 Exit status: 0 the rates are what they have to be (or were not asked for); 1 they are not.
 """
@@ -44,6 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
     parser.add_argument("--case", type=int, help="only the case of this number")
     parser.add_argument("--own", action="store_true", help="only models of golden/")
+    parser.add_argument("--pairs", action="store_true", help="plant two mistakes at once in every dump")
     parser.add_argument("--rates", action="store_true", help="explain every dump, and print how often that is right")
     parser.add_argument("--save", type=Path, metavar="DIR", help="write every dump as an .npz, and cases.json")
     parser.add_argument("--json", action="store_true", help="print the rates as JSON")
@@ -54,7 +56,7 @@ def main() -> int:
     """Plant, write and measure, as asked."""
     args = arguments()
     chosen = [m for m in models() if not args.own or m.is_relative_to(ROOT / "golden")]
-    drawn = cases(chosen, range(args.count) if args.case is None else [args.case], args.seed)
+    drawn = cases(chosen, range(args.count) if args.case is None else [args.case], args.seed, pairs=args.pairs)
     if args.save:
         drawn = saved(drawn, args.save)
     if not args.rates:

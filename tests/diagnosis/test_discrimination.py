@@ -14,10 +14,13 @@ from support.dense_device import MODEL, array_of, dense, parameters
 from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.diagnosis.discrimination import discriminate
-from tflq.diagnosis.dump import Dump
-from tflq.diagnosis.explanation import Explanation, Hypothesis
+from tflq.diagnosis.explanation import Cause, Explanation
+from tflq.diagnosis.hypotheses import hypotheses
+from tflq.diagnosis.localization import operator_alone
 from tflq.interpreter import make_plan, run
+from tflq.ir import Model
 from tflq.profiles import PROFILES
+from tflq.verification.dump import Dump
 from tflq.verification.inputs import make_inputs
 
 ROUNDINGS: dict[str, Callable[[float], int]] = {
@@ -26,8 +29,10 @@ ROUNDINGS: dict[str, Callable[[float], int]] = {
 }
 
 
-def explained(index: int, *names: str) -> Explanation:
-    return Explanation(index, "litert-ref", 0, 1, tuple(Hypothesis("mistake", name, 1, 1) for name in names))
+def explained(model: Model, dump: Dump, index: int, *names: str) -> Explanation:
+    profile = PROFILES["litert-ref"]
+    known = {h.name: h for h in hypotheses(operator_alone(model, dump, index, profile), profile)}
+    return Explanation(index, profile.name, 0, 1, tuple(Cause((known[name],), 1, 1) for name in names))
 
 
 def test_each_cause_gives_what_scalar_code_gives() -> None:
@@ -39,7 +44,7 @@ def test_each_cause_gives_what_scalar_code_gives() -> None:
     plan = make_plan(model, profile)
     given = {t: np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs}
     dump = Dump("", run(plan, given, keep_all=True).values)
-    told = discriminate(model, dump, explained(index, *ROUNDINGS), profile)
+    told = discriminate(model, dump, explained(model, dump, index, *ROUNDINGS), profile)
     assert told.of_model
     assert told.groups == ((0,), (1,))
     (trial,) = told.trials
@@ -57,8 +62,9 @@ def test_causes_that_are_one_are_not_told_apart() -> None:
     values = run(
         make_plan(model, profile), {t: np.ones(graph.tensors[t].shape, np.int8) for t in graph.inputs}, keep_all=True
     )
-    same = explained(1, "rounds half to even, in float64", "rounds half away from zero, in float64")
-    told = discriminate(model, Dump("", values.values), same, profile)
+    dump = Dump("", values.values)
+    same = explained(model, dump, 1, "rounds half to even, in float64", "rounds half away from zero, in float64")
+    told = discriminate(model, dump, same, profile)
     assert told.trials == ()
     assert told.groups == ((0, 1),)
 
@@ -72,7 +78,9 @@ def test_a_batch_holds_inputs_on_which_rare_differences_show() -> None:
     graph = model.subgraphs[0]
     image = {t: np.ones(graph.tensors[t].shape, np.int8) for t in graph.inputs}
     dump = Dump("", run(make_plan(model, profile), image, keep_all=True).values)
-    told = discriminate(model, dump, explained(index, "rounds half up, in fixed point", "rounds twice"), profile)
+    told = discriminate(
+        model, dump, explained(model, dump, index, "rounds half up, in fixed point", "rounds twice"), profile
+    )
     assert not told.of_model
     assert told.groups == ((0,), (1,))
     (trial,) = told.trials
@@ -116,7 +124,9 @@ def test_the_command_writes_inputs_that_run_takes(tmp_path: Path) -> None:
     done = runner.invoke(cli, ["explain", model, "--dump", dump, "--op", "7", "--discriminate", apart])
     assert "told apart by" in done.output
     with np.load(apart) as entries:
-        assert str(entries["cause0"]) == "litert-xnnpack"
+        causes = [str(entries[name]) for name in entries.files if name.startswith("cause")]
+        assert causes[0] == "litert-ref+single-rounding"  # the nearest to the profile that is explained
+        assert "litert-xnnpack" in causes
         results = [entries[name] for name in entries.files if name.startswith("s0_cause")]
     assert len(results) > 1
     assert len({value.tobytes() for value in results}) > 1

@@ -134,8 +134,7 @@ def test_where_elements_sit_is_told() -> None:
 
 def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
     only_inputs = Dump("", {t: clean[t] for t in model.subgraphs[0].inputs})
-    matrix = fit(model, [only_inputs])
-    (line,) = fit_lines([], matrix)
+    (line,) = fit_lines(fit(model, [only_inputs]))
     assert line.text.startswith("Nothing could be compared")
 
 

@@ -15,7 +15,6 @@ from support import suites
 from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.diagnosis.amplification import amplify
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.findings import Findings, investigate, work_out
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
@@ -23,6 +22,8 @@ from tflq.ir.schema import data_text
 from tflq.profiles import by_name
 from tflq.report.explain.element_lines import parting_steps
 from tflq.report.explain.growth_lines import choice_texts
+from tflq.verification.dump import Dump
+from tflq.verification.results import Mode
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = by_name("litert-ref")
@@ -137,7 +138,7 @@ def test_an_element_is_worked_out_where_nothing_differs(model: Model, values: Va
 def test_end_to_end_the_cause_may_lie_before(model: Model, values: Values) -> None:
     device, _ = with_fault(model, values, 2, 100)
     state = carried_on(model, device, 2)
-    found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode="cumulative")
+    found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode=Mode.CUMULATIVE)
     assert found.operators[3].differs
     assert found.explanation is not None
     assert found.explanation.verdict == "same"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from support import suites
 from tflq.api.files import load
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import fit
 from tflq.errors import ShapeError
@@ -19,6 +18,7 @@ from tflq.interpreter import make_plan, run
 from tflq.ir import Model, OperatorCode
 from tflq.profiles import by_name
 from tflq.surgery.cut import cut
+from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
 REFERENCE = by_name("litert-ref")
@@ -92,7 +92,7 @@ def test_fit_names_the_operators_that_the_best_profile_does_not_explain(plain: M
         make_plan(rest, by_name("litert-opt")), {i: device[numbers[i]] for i in rest.subgraphs[0].inputs}, keep_all=True
     )
     device |= {numbers[i]: value for i, value in after.values.items()}
-    matrix = fit(plain, [Dump("", device)])
+    matrix = fit(plain, [Dump("", device)]).matrix
     exact = {name: sum(c is not None and c[0] == c[1] for c in row) for name, row in matrix.items()}
     assert exact["litert-opt"] == max(exact.values()) == len(graph.operators) - 1
     assert [i for i, c in enumerate(matrix["litert-opt"]) if c is not None and c[0] < c[1]] == [13]

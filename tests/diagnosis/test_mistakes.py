@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from support import suites
 from support.dense_device import array_of, parameters
 from tflq.api.files import load
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.explanation import explain_operator
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import PROFILES
+from tflq.verification.dump import Dump
 
 pytestmark = pytest.mark.slow
 

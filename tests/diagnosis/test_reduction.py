@@ -10,7 +10,6 @@ import pytest
 
 from support import suites
 from tflq.api.files import load, save
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.reduction import Check, Reduced, outputs_of, reduce_check, reduce_dump
 from tflq.errors import InputError
 from tflq.interpreter import make_plan, run
@@ -19,6 +18,7 @@ from tflq.ir.schema import enum
 from tflq.profiles import PROFILES
 from tflq.surgery.cut import cut
 from tflq.surgery.tap import single_operator
+from tflq.verification.dump import Dump
 from tflq.verification.golden import load_golden
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from support import suites
 from tflq.api.files import load
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.localization import localize, trusted
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.profiles import by_name
+from tflq.verification.dump import Dump
 from tflq.verification.golden import load_golden
 
 Array = NDArray[Any]

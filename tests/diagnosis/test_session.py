@@ -38,8 +38,8 @@ def test_a_wrong_element_is_found(values: dict[int, np.ndarray]) -> None:
     found = tflq.explain(MODEL, wrong)
     assert found.first is not None
     assert (found.verdict, found.first.index) == ("differs", 4)
-    matrix = tflq.fit(MODEL, wrong)
-    assert set(matrix) == set(PROFILES)
+    matrix = tflq.fit(MODEL, wrong).matrix
+    assert set(PROFILES) < set(matrix)
     assert matrix["litert-ref"][4] == (0, values[tensor].size)
     assert matrix["litert-ref"][6] == (values[tflq.load(MODEL).subgraphs[0].operators[6].outputs[0]].size,) * 2
 

@@ -9,10 +9,10 @@ import pytest
 
 from support import suites
 from tflq.api.files import load
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.subsampling import _axis, thinned
 from tflq.profiles import PROFILES
+from tflq.verification.dump import Dump
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

@@ -13,10 +13,11 @@ import tflq
 from support.running import run
 from support.single_op import T, build
 from tflq.diagnosis.dump import load_dumps
-from tflq.diagnosis.samples import localize_samples, over_samples
+from tflq.diagnosis.localization import localize_samples
 from tflq.errors import UndefinedResultError
 from tflq.numerics.multiplier import quantize_multiplier
 from tflq.profiles import by_name
+from tflq.verification.results import over_samples
 
 Array = np.ndarray[Any, Any]
 BUILDS = {"cmsis_double": "tflm-cmsis-nn", "cmsis_single": "tflm-cmsis-nn-single", "espnn": "tflm-esp-nn"}

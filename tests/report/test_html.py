@@ -14,7 +14,6 @@ import pytest
 
 from support import suites
 from tflq.api.files import load
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
@@ -24,6 +23,7 @@ from tflq.report.graph.standard import view_of
 from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks
 from tflq.report.html.differences import as_rows, channel_figure, error_figures
 from tflq.report.html.parts import Bar, bars
+from tflq.verification.dump import Dump
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 VIEW = view_of(MODEL)

@@ -9,7 +9,7 @@ from support.reports import FOUND, REPORT, tensor
 from tflq.report import layout
 from tflq.report.stages import stage_text
 from tflq.report.verify.lines import report_lines
-from tflq.verification.results import Report
+from tflq.verification.results import Mode, Report
 
 
 def text_of(report: Report, **options: bool) -> str:
@@ -58,7 +58,7 @@ def test_a_difference_within_its_promise_is_no_difference_and_not_the_same() -> 
 
 
 def test_outputs_alone_are_told_too() -> None:
-    report = replace(REPORT, operators=(), outputs=(tensor(FOUND),), mode="cumulative")
+    report = replace(REPORT, operators=(), outputs=(tensor(FOUND),), mode=Mode.CUMULATIVE)
     text = text_of(report)
     assert "2 of 9 elements differ" in text
     assert "Next: tflq verify m.tflite" in text

@@ -118,7 +118,7 @@ def test_golden_files_need_no_runtime(golden: Golden, tmp_path: Path, monkeypatc
 def test_a_golden_of_outputs_serves_cumulative_mode_only(tmp_path: Path) -> None:
     record(MODEL, path=tmp_path / "g.npz", inputs="smooth")
     report = verify(MODEL, tmp_path / "g.npz")
-    assert (report.mode, report.verdict, report.operators) == ("cumulative", Verdict.SAME, ())
+    assert (report.mode.value, report.verdict, report.operators) == ("cumulative", Verdict.SAME, ())
     with pytest.raises(GoldenError, match="all tensors"):
         verify(MODEL, tmp_path / "g.npz", mode="isolated")
 

@@ -92,9 +92,10 @@ def explain_command(
     from tflq.diagnosis.findings import investigate
     from tflq.report.explain.document import explain_document
     from tflq.report.explain.lines import explain_lines
+    from tflq.verification.results import Mode, Verdict
 
     samples = load_dumps(target, dump, sample, inputs)
-    found = investigate(target, samples, by_name(profile), op=op, mode=mode, element=element)
+    found = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
     if discriminate is not None:
         found = _discriminated(target, samples, found, by_name(profile), discriminate)
     if html is not None:
@@ -106,7 +107,12 @@ def explain_command(
         say_document(explain_document(model, dump, found, inputs))
     else:
         say(explain_lines(model, dump, found, inputs))
-    return {"same": Exit.SAME, "differs": Exit.DIFFERS}.get(found.verdict, Exit.UNSUPPORTED)
+    return {
+        Verdict.SAME: Exit.SAME,
+        Verdict.CLOSE: Exit.CLOSE,
+        Verdict.DIFFERS: Exit.DIFFERS,
+        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
+    }[found.verdict]
 
 
 def _discriminated(model: Any, samples: Any, found: Any, profile: Any, path: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, force_option, write_arrays, write_text
 from tflq.cli.options import (
     dump_inputs_option,
     dump_option,
@@ -23,39 +23,60 @@ from tflq.cli.output import say, say_document
 @dump_option
 @dump_inputs_option
 @sample_option
+@click.option(
+    "--profile", default="litert-ref", show_default=True, help="What you run first: of equals, the nearest is named."
+)
+@click.option(
+    "--discriminate",
+    metavar="FILE",
+    type=click.Path(),
+    help="Search inputs on which the profiles that fit part, and write them as an .npz.",
+)
 @limit_options
 @html_option
 @force_option
 @json_option
 def fit_command(
-    model: str, dump: str, inputs: str | None, sample: int | None, html: str | None, force: bool, as_json: bool
+    model: str,
+    dump: str,
+    inputs: str | None,
+    sample: int | None,
+    profile: str,
+    discriminate: str | None,
+    html: str | None,
+    force: bool,
+    as_json: bool,
 ) -> int:
-    """Hold every operator of MODEL under every profile against the dump, and name the best profile.
+    """Hold every operator of MODEL under every profile against the dump, and name the best profile, or the mix.
 
     \b
     tflq fit model.tflite --dump device.npz
     """
     from tflq.api.subject import subject
     from tflq.diagnosis.dump import load_dumps
-    from tflq.diagnosis.profile_fit import fit
+    from tflq.diagnosis.profile_fit import FitVerdict, fit
+    from tflq.diagnosis.profiles_apart import profiles_apart
     from tflq.report.fit.document import fit_document
     from tflq.report.fit.lines import fit_lines
-    from tflq.verification.comparison import operator_name
 
-    check_files([html], [model, dump, inputs], force=force)
+    check_files([html, discriminate], [model, dump, inputs], force=force)
     target = subject(model).model
-    matrix = fit(target, load_dumps(target, dump, sample, inputs))
-    ops = [operator_name(target, i) for i in range(len(target.subgraphs[0].operators))]
-    document = fit_document(ops, matrix)
+    dumps = load_dumps(target, dump, sample, inputs)
+    found = fit(target, dumps, profile)
+    told = None
+    if discriminate is not None and len(found.fitting) > 1:
+        told = profiles_apart(target, dumps[0], found.fitting)
+        if told.trials:
+            write_arrays(discriminate, told.arrays())
     if html is not None:
         from tflq.report.fit.page import fit_page
         from tflq.report.graph.standard import view_of
 
-        write_text(html, fit_page(view_of(model), model, dump, ops, matrix))
+        write_text(html, fit_page(view_of(model), model, dump, found))
     if as_json:
-        say_document(document)
+        say_document(fit_document(found, told))
     else:
-        say(fit_lines(ops, matrix))
-    if not any(cell for row in matrix.values() for cell in row):
+        say(fit_lines(found, told))
+    if found.verdict == FitVerdict.NOTHING:
         return Exit.UNSUPPORTED
-    return Exit.DIFFERS if document["unexplained"] else Exit.SAME
+    return Exit.SAME if found.verdict == FitVerdict.FITS else Exit.DIFFERS

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.localization import operator_alone
-from tflq.errors import InputError, TflqError
+from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference, merged
-from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
 from tflq.profiles import Profile
-from tflq.surgery.cut import cut
-from tflq.verification.comparison import operator_name, results_of
+from tflq.surgery.part import part_of, reads
+from tflq.surgery.results import operator_name, results_of
+from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
 Values = Mapping[int, Array]
@@ -71,61 +70,31 @@ def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplifica
         alone = operator_alone(model, dump, index, profile)
         expected = alone.run(alone.plan(profile))
         before = {**_needed_before(model, dump, index, profile), **expected}
-        rest = _Rest.of(model, index, before, profile)
-        return _compared(model, index, rest.run(before), rest.run({**before, **alone.got}))
+        return _compared(
+            model, index, _rest(model, index, before, profile), _rest(model, index, {**before, **alone.got}, profile)
+        )
     except TflqError as error:
         return Amplification(index, reason=str(error))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rest:
-    """The operators after one, as a model of their own."""
-
-    plan: Plan
-    tensors: tuple[int, ...]  # tensors[i] is the original index of its tensor i
-
-    @classmethod
-    def of(cls, model: Model, index: int, values: Values, profile: Profile) -> _Rest:
-        """Bound for the shapes of `values`."""
-        rest, tensors = _after(model, index)
-        shapes = {position: values[tensors[position]].shape for position in rest.subgraphs[0].inputs}
-        return cls(make_plan(rest, profile, input_shapes=shapes), tensors)
-
-    def run(self, values: Values) -> dict[int, Array]:
-        """What it makes of values by original index, and these themselves."""
-        inputs = {position: values[self.tensors[position]] for position in self.plan.inputs}
-        made = run(self.plan, inputs, keep_all=True).values
-        return {**values, **{self.tensors[i]: value for i, value in made.items()}}
+def _rest(model: Model, index: int, values: Values, profile: Profile) -> dict[int, Array]:
+    """What all operators after one make of `values`, and these themselves."""
+    rest = part_of(model, _after(model, index), values)
+    return {**values, **rest.run(rest.plan(profile))}
 
 
-def _after(model: Model, index: int) -> tuple[Model, tuple[int, ...]]:
-    return cut(model, range(index + 1, len(model.subgraphs[0].operators)))
+def _after(model: Model, index: int) -> range:
+    return range(index + 1, len(model.subgraphs[0].operators))
 
 
 def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> dict[int, Array]:
     """What later operators read of the time before: the dump's, or computed from the model's inputs."""
-    rest, numbers = _after(model, index)
-    results = set(results_of(model, model.subgraphs[0].operators[index]))
-    needed = {numbers[i] for i in rest.subgraphs[0].inputs} - results
+    needed = set(reads(model, _after(model, index))) - set(results_of(model, model.subgraphs[0].operators[index]))
     known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
-    values = known if needed <= set(known) else {**_made_by(cut(model, range(index + 1)), dump, profile), **known}
-    _require(needed, values)
-    return values
-
-
-def _made_by(part: tuple[Model, tuple[int, ...]], dump: Dump, profile: Profile) -> dict[int, Array]:
-    """All tensors of a part of a model, by original index, computed from what the dump holds of its inputs."""
-    model, tensors = part
-    _require({tensors[position] for position in model.subgraphs[0].inputs}, dump.tensors)
-    inputs = {position: dump.tensors[tensors[position]] for position in model.subgraphs[0].inputs}
-    plan = make_plan(model, profile, input_shapes={t: v.shape for t, v in inputs.items()})
-    return {tensors[i]: value for i, value in run(plan, inputs, keep_all=True).values.items()}
-
-
-def _require(needed: set[int], values: Values) -> None:
-    missing = sorted(needed - set(values))
-    if missing:
-        raise InputError(f"later operators need tensors that are neither in the dump nor can be computed: {missing}")
+    if needed <= set(known):
+        return known
+    before = part_of(model, range(index + 1), dump.tensors)
+    return {**before.run(before.plan(profile)), **known}
 
 
 def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplification:

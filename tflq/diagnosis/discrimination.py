@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump
-from tflq.diagnosis.explanation import Explanation, Results, fits, results
+from tflq.diagnosis.explanation import Explanation
 from tflq.diagnosis.hypotheses import hypotheses
-from tflq.diagnosis.localization import Alone, operator_alone
+from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device
+from tflq.diagnosis.outcomes import Results, fits, results
 from tflq.diagnosis.probes import batched, probes, random_values
 from tflq.errors import TflqError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER, Model
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
+from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
 
@@ -38,13 +40,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrimination:
-    """What was found for the causes of one operator.
+    """What was found for the causes of operator `index`, or of a whole model, where that is None.
 
     `of_model` says whose inputs the trials hold: the whole model's, or those of operator `index` as a model of its own
     (`tflq extract`). `groups` are the numbers of causes that no trial tells apart.
     """
 
-    index: int
+    index: int | None
     causes: tuple[str, ...]
     of_model: bool
     trials: tuple[Trial, ...]
@@ -62,33 +64,31 @@ class Discrimination:
 
 def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Profile) -> Discrimination:
     """Search inputs on which exact causes part, under all of their names: of the model, else of the operator alone."""
-    names = [name for h in explanation.exact for name in (h.name, *h.also)]
     alone = operator_alone(model, dump, explanation.index, profile)
-    devices = _devices(alone, profile, names)
+    devices = {h.name: h.device for cause in explanation.exact for h in cause.members}
     causes = tuple(devices)
-    whole = _told(_of_model(model, alone, profile), list(devices.values()))
-    found, of_model = whole, True
-    if len(whole[1]) < len(causes):
+    found, of_model = tell_apart(_of_model(model, alone, profile), list(devices.values())), True
+    if len(found.groups) < len(causes):
         others = chain(_of_batch(alone, profile, causes), probes(alone, rounds=_ROUNDS))
-        own = _told(((_given(other), other) for other in others), list(devices.values()))
-        if len(own[1]) > len(whole[1]):
+        own = tell_apart(((_given(other), other) for other in others), list(devices.values()))
+        if len(own.groups) > len(found.groups):
             found, of_model = own, False
-    return Discrimination(explanation.index, causes, of_model, *found)
+    return Discrimination(explanation.index, causes, of_model, found.trials, found.groups)
 
 
-def _devices(alone: Alone, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
-    """The hypotheses of those names."""
+def _devices(alone: Part, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
+    """The hypotheses of those names, made again for inputs of another shape."""
     known: dict[str, Device] = {}
-    for _, name, device in hypotheses(alone, profile):
-        known.setdefault(name, device)
+    for hypothesis in hypotheses(alone, profile):
+        known.setdefault(hypothesis.name, hypothesis.device)
     return {name: known[name] for name in names if name in known}
 
 
-def _given(alone: Alone) -> tuple[Array, ...]:
+def _given(alone: Part) -> tuple[Array, ...]:
     return tuple(alone.inputs[position] for position in alone.model.subgraphs[0].inputs)
 
 
-def _of_model(model: Model, alone: Alone, profile: Profile) -> Iterator[tuple[tuple[Array, ...], Alone]]:
+def _of_model(model: Model, alone: Part, profile: Profile) -> Iterator[tuple[tuple[Array, ...], Part]]:
     """Random inputs of the model, and the operator on what the profile makes of them before it."""
     graph = model.subgraphs[0]
     try:
@@ -107,7 +107,7 @@ def _of_model(model: Model, alone: Alone, profile: Profile) -> Iterator[tuple[tu
         return  # a model that the profile cannot run, or whose inputs cannot be made up
 
 
-def _of_batch(alone: Alone, profile: Profile, causes: Sequence[str]) -> Iterator[Alone]:
+def _of_batch(alone: Part, profile: Profile, causes: Sequence[str]) -> Iterator[Part]:
     """Of very many random inputs, run together where the operator takes batches, those on which two causes part.
 
     Accumulators near a rounding's ties are among them.
@@ -129,10 +129,16 @@ def _of_batch(alone: Alone, profile: Profile, causes: Sequence[str]) -> Iterator
         yield replace(alone, inputs=taken)
 
 
-def _told(
-    trials: Iterable[tuple[tuple[Array, ...], Alone]], devices: Sequence[Device]
-) -> tuple[tuple[Trial, ...], tuple[tuple[int, ...], ...]]:
-    """The trials that tell more causes apart than those before them, and the groups that are left."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """The trials that tell more causes apart than those before them, and the numbers of causes that none does."""
+
+    trials: tuple[Trial, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+
+def tell_apart(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequence[Device]) -> Told:
+    """Run devices on inputs and what these make of a part until all devices are told apart, or the trials end."""
     groups: list[list[int]] = [list(range(len(devices)))]
     kept = []
     for given, alone in trials:
@@ -143,7 +149,7 @@ def _told(
             kept.append(Trial(given, tuple(expected)))
         if len(groups) == len(devices):
             break
-    return tuple(kept), tuple(tuple(group) for group in groups)
+    return Told(tuple(kept), tuple(tuple(group) for group in groups))
 
 
 def _parted(group: Sequence[int], expected: Sequence[Results]) -> list[list[int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,8 +27,11 @@ from tflq.ir import CARRIER, Model, TensorType
 from tflq.runtimes import Sample
 from tflq.storage.archive import Archive, opened
 from tflq.storage.arrays import load_array
-from tflq.verification.golden import PROVENANCE, Observation, load_golden
+from tflq.verification.dump import Dump, dumps_of_golden
+from tflq.verification.golden import PROVENANCE, load_golden
 from tflq.verification.inputs import InputSource, make_inputs, numbered
+
+__all__ = ["Dump", "dump_of", "load_dump", "load_dumps"]
 
 Array = NDArray[Any]
 _SAMPLE = re.compile(r"s(\d+)_", re.ASCII)
@@ -46,20 +49,6 @@ class Stored:
 Entry: TypeAlias = "Array | Stored | Path | Numbers"
 _C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
 _FILES = (".npy", ".bin", ".raw", *_C_FILES)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dump:
-    """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model."""
-
-    source: str
-    tensors: Mapping[int, Array]
-    unknown: tuple[str, ...] = ()
-
-    def without(self, tensors: Iterable[int]) -> Dump:
-        """The dump, as if it lacked some tensors."""
-        dropped = set(tensors)
-        return replace(self, tensors={t: v for t, v in self.tensors.items() if t not in dropped})
 
 
 def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
@@ -100,8 +89,8 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
         return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
     with opened(place) as archive:
         if "s0_out0" in archive and (PROVENANCE in archive or all(map(_SAMPLE.match, archive))):
-            seen = load_golden(place).observations
-            return tuple(_numbered(model, path, _observed(model, place, one)) for one in seen)
+            seen = dumps_of_golden(model, load_golden(place), os.fspath(path))
+            return tuple(_numbered(model, path, one.tensors) for one in seen)
         return tuple(_named(model, path, entries) for entries in _by_sample(archive))
 
 
@@ -174,19 +163,6 @@ def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
 
 def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array]) -> Dump:
     return Dump(os.fspath(path), {t: _value(model, t, v, f"tensor {t}") for t, v in tensors.items()})
-
-
-def _observed(model: Model, path: Path, seen: Observation) -> dict[int, Array]:
-    """One sample of a golden file."""
-    graph = model.subgraphs[0]
-    if len(seen.inputs) not in (0, len(graph.inputs)) or len(seen.outputs) > len(graph.outputs):
-        raise InputError("is for a model with other inputs or outputs", name=str(path))
-    known = {
-        **dict(zip(graph.outputs, seen.outputs)),  # noqa: B905 (trailing outputs may be absent)
-        **seen.tensors,
-        **dict(zip(graph.inputs, seen.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
-    }
-    return {t: v for t, v in known.items() if v is not None}
 
 
 def _names(model: Model) -> dict[str, int]:

@@ -1,53 +1,86 @@
 """Why an operator's bits differ: hypotheses are computed, and those that reproduce every bit of the dump are named.
 
 Hypotheses: every profile's kernel and arithmetic, every field of the arithmetic taken from another profile, and the
-library of device mistakes (tflq/verification/mistakes). Those that neither the dump's input nor its values in other
+library of device mistakes (tflq/diagnosis/mistakes). Those that neither the dump's input nor its values in other
 orders tell apart are one cause with several names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from enum import Enum
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump
-from tflq.diagnosis.hypotheses import device_of, hypotheses
-from tflq.diagnosis.localization import Alone, operator_alone
-from tflq.diagnosis.mistakes import Device, mistakes
+from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of, hypotheses
+from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.mistakes import mistakes
+from tflq.diagnosis.outcomes import Results, digest, results, score
+from tflq.diagnosis.pairs import pairs
 from tflq.diagnosis.placement import places
 from tflq.diagnosis.probes import shuffled
-from tflq.diagnosis.subsampling import thinned
-from tflq.errors import TflqError
+from tflq.diagnosis.subsampling import Thinner, thinned
 from tflq.inspection.difference import unequal
 from tflq.ir import Model
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
+from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
-#: By original tensor index.
-Results = Mapping[int, Array]
 
 #: Of a large image, so many of the best partial mistakes are computed on the whole.
 _SHOWN = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A cause and how many of the elements it reproduces. `kind` is "profile", "arithmetic" or "mistake".
+class CauseVerdict(str, Enum):
+    """What is known of why an operator differs."""
 
-    `also` are other names, less probable, whose results are the same bits on the dump's input and, of exact ones, on
-    inputs of the same values in another order.
+    SAME = "same"
+    EXPLAINED = "explained"  # by one cause
+    LIKELY = "likely"  # by one cause, but too few elements differ to exclude others that were not tried
+    AMBIGUOUS = "ambiguous"  # several causes reproduce every bit
+    PARTIAL = "partial"  # the best one leaves at most half of the elements unexplained that the profile does
+    UNDETERMINED = "undetermined"
+
+
+class Certainty(str, Enum):
+    """How much a cause that is named can be relied on."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    NONE = "none"
+
+
+#: How many elements have to differ for a single cause to be certain: what is more improbable needs more of them.
+_EVIDENCE = {Kind.PROFILE: 1, Kind.ARITHMETIC: 1, Kind.MISTAKE: 2, Kind.MISTAKES: 24}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cause:
+    """Hypotheses whose results are the same bits on the dump's input and, of exact ones, on inputs of the same values
+    in another order. `matching` of the dump's `elements` are reproduced. The first member is the most probable.
     """
 
-    kind: str
-    name: str
+    members: tuple[Hypothesis, ...]
     matching: int
     elements: int
-    also: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """Of the most probable one."""
+        return self.members[0].kind
+
+    @property
+    def name(self) -> str:
+        """Of the most probable one."""
+        return self.members[0].name
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """The other names."""
+        return tuple(h.name for h in self.members[1:])
 
     @property
     def exact(self) -> bool:
@@ -57,48 +90,53 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """One operator. `hypotheses` that change some element, best first; `matching` is what the profile reproduces.
+    """One operator. `causes` change some element, best first; `matching` is what the profile reproduces.
 
-    Where `hypotheses` has no exact one, the cause is undetermined.
+    Where none of `causes` is exact, the cause is undetermined.
     """
 
     index: int
     profile: str
     matching: int
     elements: int
-    hypotheses: tuple[Hypothesis, ...]
+    causes: tuple[Cause, ...]
     places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
 
     @property
-    def exact(self) -> tuple[Hypothesis, ...]:
+    def exact(self) -> tuple[Cause, ...]:
         """All causes that reproduce every bit: where there are several, this input does not tell them apart."""
-        return tuple(h for h in self.hypotheses if h.exact)
+        return tuple(cause for cause in self.causes if cause.exact)
 
     @property
-    def verdict(self) -> str:
-        """same, explained (by one cause), ambiguous (several), partial or undetermined.
+    def certainty(self) -> Certainty:
+        """Whether the cause is certain, likely, or neither: that one cause is, or that one of several has to be."""
+        return {
+            CauseVerdict.EXPLAINED: Certainty.CERTAIN,
+            CauseVerdict.LIKELY: Certainty.LIKELY,
+            CauseVerdict.AMBIGUOUS: Certainty.LIKELY,
+        }.get(self.verdict, Certainty.NONE)
 
-        partial: the best hypothesis leaves at most half of the elements unexplained that the profile does.
-        """
+    @property
+    def verdict(self) -> CauseVerdict:
+        """Whether the cause is known."""
         if self.matching == self.elements:
-            return "same"
+            return CauseVerdict.SAME
+        if len(self.exact) > 1:
+            return CauseVerdict.AMBIGUOUS
         if self.exact:
-            return "explained" if len(self.exact) == 1 else "ambiguous"
-        best = self.hypotheses[0].matching if self.hypotheses else 0
-        return "partial" if 2 * (self.elements - best) <= self.elements - self.matching else "undetermined"
+            enough = self.elements - self.matching >= _EVIDENCE[self.exact[0].kind]
+            return CauseVerdict.EXPLAINED if enough else CauseVerdict.LIKELY
+        best = self.causes[0].matching if self.causes else 0
+        halved = 2 * (self.elements - best) <= self.elements - self.matching
+        return CauseVerdict.PARTIAL if halved else CauseVerdict.UNDETERMINED
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Devices whose results are the same bits on the inputs seen so far: kind, name and what computes each."""
+    """Hypotheses whose results are the same bits on the inputs seen so far."""
 
     matching: int
-    members: list[tuple[str, str, Device]] = field(default_factory=list)
-
-    def hypothesis(self, elements: int) -> Hypothesis:
-        """The first member's, under all names."""
-        kind, name, _ = self.members[0]
-        return Hypothesis(kind, name, self.matching, elements, tuple(other for _, other, _ in self.members[1:]))
+    members: list[Hypothesis] = field(default_factory=list)
 
 
 def explain_operator(
@@ -111,117 +149,82 @@ def explain_operator(
     """
     alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     base = alone.run(alone.plan(profile))
-    own = Group(_score(base, alone.got)[0], [("profile", profile.name, device_of(profile))])
+    own = Group(score(base, alone.got)[0], [Hypothesis(Kind.PROFILE, profile.name, device_of(profile))])
     elements = sum(value.size for one in (alone, *rest) for value in one.got.values())
     (whole,) = _over([own], rest)
-    found: list[Hypothesis] = []
+    causes: tuple[Cause, ...] = ()
     if whole.matching < elements:
-        groups = sorted(grouped(alone, profile, base), key=lambda g: -g.matching)
+        thinner = thinned(alone, profile, base)
+        groups = by_result(hypotheses(alone, profile), alone, base, _hopeless(thinner, profile))
         groups = sorted(_over(groups, rest), key=lambda g: -g.matching)
+        if not any(g.matching == elements for g in groups):
+            both = by_result(pairs(alone, profile, base, thinner), alone, base, set())
+            groups = [*(g for g in _over(both, rest) if g.matching == elements), *groups]
         parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
-        found = [part.hypothesis(elements) for some in parts for part in some]
-    return Explanation(index, profile.name, whole.matching, elements, tuple(found), _where(base, alone.got))
+        causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
+    return Explanation(index, profile.name, whole.matching, elements, causes, _where(base, alone.got))
 
 
-def _over(groups: Sequence[Group], others: Sequence[Alone]) -> list[Group]:
+def _over(groups: Sequence[Group], others: Sequence[Part]) -> list[Group]:
     """Groups of one sample, best first, over further ones, which may part them; of partial ones only the best."""
     if not others:
         return list(groups)
     fits = sum(group.matching == groups[0].matching for group in groups)
-    found: list[Group] = []
+    apart: list[Group] = []
     for group in groups[: max(fits, _SHOWN)]:
         parts: dict[tuple[bytes | None, ...], Group] = {}
-        for kind, name, device in group.members:
-            made = [results(device, other) for other in others]
-            key = tuple(_digest(values, other) for values, other in zip(made, others, strict=True))
+        for member in group.members:
+            made = [results(member.device, other) for other in others]
+            key = tuple(digest(values, other) for values, other in zip(made, others, strict=True))
             if key not in parts:
-                more = sum(_score(values, other.got)[0] for values, other in zip(made, others, strict=True))
+                more = sum(score(values, other.got)[0] for values, other in zip(made, others, strict=True))
                 parts[key] = Group(group.matching + more)
-            parts[key].members.append((kind, name, device))
-        found += parts.values()
-    return found
+            parts[key].members.append(member)
+        apart += parts.values()
+    return apart
 
 
-def grouped(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> list[Group]:
-    """All hypotheses that change some element, by their results; the most probable of equals comes first.
+def by_result(found: Iterable[Hypothesis], alone: Part, base: Results, hopeless: Container[str]) -> list[Group]:
+    """Hypotheses that change some element, by their results, best first; the most probable of equals comes first.
 
-    Of a large image, mistakes that do not reproduce a thinner one are computed on the whole only if they are among the
-    best there.
+    Mistakes that are `hopeless` are not computed.
     """
-    own, hopeless = _digest(base, alone), _hopeless(alone, profile, base)
+    own = digest(base, alone)
     groups: dict[bytes, Group] = {}
-    for kind, name, device in hypotheses(alone, profile):
-        if kind == "mistake" and name in hopeless:
+    for hypothesis in found:
+        if hypothesis.kind == Kind.MISTAKE and hypothesis.name in hopeless:
             continue
-        values = results(device, alone)
-        digest = _digest(values, alone)
-        if digest is None or digest == own:
+        values = results(hypothesis.device, alone)
+        known = digest(values, alone)
+        if known is None or known == own:
             continue
-        if digest not in groups:
-            groups[digest] = Group(_score(values, alone.got)[0])
-        groups[digest].members.append((kind, name, device))
-    return list(groups.values())
+        if known not in groups:
+            groups[known] = Group(score(values, alone.got)[0])
+        groups[known].members.append(hypothesis)
+    return sorted(groups.values(), key=lambda g: -g.matching)
 
 
-def _hopeless(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> set[str]:
+def _hopeless(thinner: Thinner | None, profile: Profile) -> set[str]:
     """Mistakes that leave elements of a thinner image unexplained, but for the best. None of a small operator."""
-    thinner = thinned(alone, profile, base)
     if thinner is None:
         return set()
     scores: dict[str, int] = {}
     for name, device in mistakes(thinner.alone, profile):
-        score = _score(thinner.of(results(device, thinner.alone)), thinner.alone.got)[0]
-        scores[name] = max(score, scores.get(name, 0))
-    own, elements = _score(thinner.of(thinner.alone.run(thinner.alone.plan(profile))), thinner.alone.got)
-    best = sorted((score for score in scores.values() if score > own), reverse=True)[:_SHOWN]
-    return {name for name, score in scores.items() if score < elements and score not in best}
+        matching = score(thinner.of(results(device, thinner.alone)), thinner.alone.got)[0]
+        scores[name] = max(matching, scores.get(name, 0))
+    own, elements = score(thinner.of(thinner.alone.run(thinner.alone.plan(profile))), thinner.alone.got)
+    best = sorted((matching for matching in scores.values() if matching > own), reverse=True)[:_SHOWN]
+    return {name for name, matching in scores.items() if matching < elements and matching not in best}
 
 
-def separated(group: Group, alone: Alone) -> list[Group]:
+def separated(group: Group, alone: Part) -> list[Group]:
     """A group in parts that inputs of the same values in another order tell apart."""
     parts: dict[tuple[bytes | None, ...], Group] = {}
     others = list(shuffled(alone)) if len(group.members) > 1 else []
-    for kind, name, device in group.members:
-        key = tuple(_digest(results(device, other), alone) for other in others)
-        parts.setdefault(key, Group(group.matching)).members.append((kind, name, device))
+    for member in group.members:
+        key = tuple(digest(results(member.device, other), alone) for other in others)
+        parts.setdefault(key, Group(group.matching)).members.append(member)
     return list(parts.values())
-
-
-def results(device: Device, alone: Alone) -> Results:
-    """What a device makes of an operator's inputs, of the results that the dump holds; nothing where it cannot run."""
-    try:
-        with np.errstate(all="ignore"):
-            made = device(alone)
-    except TflqError:
-        return {}
-    return {t: made[t] for t in alone.got if t in made}
-
-
-def fits(values: Results, alone: Alone) -> bool:
-    """Whether all results that the dump holds are there, in their form."""
-    return all(
-        t in values and values[t].shape == seen.shape and values[t].dtype == seen.dtype for t, seen in alone.got.items()
-    )
-
-
-def _digest(values: Results, alone: Alone) -> bytes | None:
-    """Of all results that the dump holds; None where one is missing or of another form."""
-    if not fits(values, alone):
-        return None
-    digest = blake2b(digest_size=16)
-    for tensor in alone.got:
-        digest.update(values[tensor].tobytes())
-    return digest.digest()
-
-
-def _score(values: Results, got: Results) -> tuple[int, int]:
-    """Elements that agree bit by bit, and all."""
-    matching = 0
-    for tensor, seen in got.items():
-        value = values.get(tensor)
-        if value is not None and value.shape == seen.shape and value.dtype == seen.dtype:
-            matching += seen.size - int(np.count_nonzero(unequal(value, seen)))
-    return matching, sum(seen.size for seen in got.values())
 
 
 def _where(values: Mapping[int, Array], got: Results) -> tuple[str, ...]:

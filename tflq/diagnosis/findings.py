@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.element import ElementTrace, trace_element
-from tflq.diagnosis.explanation import Explanation, Hypothesis, explain_operator, results
-from tflq.diagnosis.hypotheses import hypotheses
-from tflq.diagnosis.localization import Alone, Located, operator_alone, trusted
-from tflq.diagnosis.samples import localize_samples, most_telling, over_samples
+from tflq.diagnosis.explanation import Cause, Explanation, explain_operator
+from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
+from tflq.diagnosis.outcomes import results
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
 from tflq.profiles import Profile
-from tflq.verification.comparison import last_makers, results_of
+from tflq.surgery.part import Part
+from tflq.surgery.results import last_makers, results_of
+from tflq.verification.dump import Dump
+from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
 #: Operators whose differences are followed through the model, each alone: the model is run twice for each.
 _FOLLOWED = 8
@@ -66,7 +67,7 @@ class Findings:
     """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""
 
     profile: str
-    mode: str
+    mode: Mode
     operators: tuple[Located, ...]
     unknown: tuple[str, ...] = ()  # entries of the dump that name no tensor
     explanation: Explanation | None = None
@@ -78,11 +79,13 @@ class Findings:
     sample: int | None = None  # which of several samples this is of: the one in which most elements differ
 
     @property
-    def verdict(self) -> str:
-        """same, differs, or incomplete where nothing differs but something was not compared."""
+    def verdict(self) -> Verdict:
+        """Same, close, differs, or incomplete where nothing differs but something was not compared."""
         if self.first is not None:
-            return "differs"
-        return "incomplete" if any(o.reason for o in self.operators) else "same"
+            return Verdict.DIFFERS
+        if any(o.reason for o in self.operators):
+            return Verdict.INCOMPLETE
+        return Verdict.CLOSE if any(o.status == Status.CLOSE for o in self.operators) else Verdict.SAME
 
     @property
     def differing(self) -> tuple[Located, ...]:
@@ -106,7 +109,7 @@ def investigate(
     profile: Profile,
     *,
     op: int | None = None,
-    mode: str = "isolated",
+    mode: Mode = Mode.ISOLATED,
     element: Index | None = None,
 ) -> Findings:
     """Hold all samples of a dump against a profile, and explain operator `op`, or the first that differs.
@@ -141,7 +144,7 @@ def _growths(
 
     End to end later operators differ through earlier ones, so that nothing is theirs alone.
     """
-    differing = [o.index for o in found.differing] if found.mode == "isolated" else []
+    differing = [o.index for o in found.differing] if found.mode == Mode.ISOLATED else []
     known = {} if found.amplification is None else {found.amplification.index: found.amplification}
     growths = []
     for index in differing[:_FOLLOWED]:
@@ -203,7 +206,7 @@ def check_operator(model: Model, op: int | None) -> None:
         raise OptionError(f"--op {op}: the model has operators 0 to {count - 1}")
 
 
-def _divergence(model: Model, alone: Alone, profile: Profile) -> Divergence | None:
+def _divergence(model: Model, alone: Part, profile: Profile) -> Divergence | None:
     values = alone.run(alone.plan(profile))
     for tensor in results_of(model, model.subgraphs[0].operators[alone.index]):
         expected, got = values.get(tensor), alone.got.get(tensor)
@@ -215,42 +218,28 @@ def _divergence(model: Model, alone: Alone, profile: Profile) -> Divergence | No
     return None
 
 
-def _first_result(alone: Alone) -> int:
+def _first_result(alone: Part) -> int:
     return alone.tensors[alone.model.subgraphs[0].operators[0].outputs[0]]
 
 
-def _worked(alone: Alone, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
+def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
     trace = _traced(alone, alone.plan(profile), tensor, element)
     got = alone.got.get(tensor)
     seen = None if got is None or got.shape != trace.shape else got[trace.index].item()
     cause = next(iter(explanation.exact), None) if explanation is not None else None
-    other = None if cause is None or seen is None else _under(alone, profile, cause, tensor, element)
+    other = None if cause is None or seen is None else _under(alone, cause, tensor, element)
     return Worked(alone.index, tensor, trace, seen, other if other is not None and other.expected == seen else None)
 
 
-def _under(alone: Alone, profile: Profile, cause: Hypothesis, tensor: int, element: Index) -> ElementTrace | None:
+def _under(alone: Part, cause: Cause, tensor: int, element: Index) -> ElementTrace | None:
     """The element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
-    named = (device for kind, name, device in hypotheses(alone, profile) if (kind, name) == (cause.kind, cause.name))
-    device = next(named, None)
-    watched = Watched(alone.index, alone.model, alone.tensors, alone.inputs, alone.got)
-    if device is None or not results(device, watched) or not watched.runs:
+    runs: list[tuple[Plan, Mapping[int, Array]]] = []
+    if not results(cause.members[0].device, replace(alone, runs=runs)) or not runs:
         return None
-    plan, inputs = watched.runs[-1]
+    plan, inputs = runs[-1]
     return replace(_traced(replace(alone, inputs=inputs), plan, tensor, element), profile=cause.name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Watched(Alone):
-    """An operator that remembers what it was run with: plans and inputs."""
-
-    runs: list[tuple[Plan, Mapping[int, Array]]] = field(default_factory=list)
-
-    def run(self, plan: Plan, variables: Mapping[int, Array] | None = None) -> dict[int, Array]:
-        """As Alone.run."""
-        self.runs.append((plan, self.inputs))
-        return Alone.run(self, plan, variables)
-
-
-def _traced(alone: Alone, plan: Plan, tensor: int, element: Index) -> ElementTrace:
+def _traced(alone: Part, plan: Plan, tensor: int, element: Index) -> ElementTrace:
     outputs = [alone.tensors[t] for t in plan.steps[0].outputs]
     return trace_element(plan, alone.inputs, element, outputs.index(tensor))

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from functools import partial
 from typing import Any
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
+from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import PROFILES, Profile, by_name
+from tflq.profiles.profile import Source
+from tflq.surgery.part import Part
 
 
-def hypotheses(alone: Alone, profile: Profile) -> Iterator[tuple[str, str, Device]]:
-    """Kind, name and device of every hypothesis, the most probable first."""
+class Kind(str, Enum):
+    """Whose arithmetic a hypothesis is: a profile's, the base profile's with one field of another's, a mistake's,
+    or two mistakes'.
+    """
+
+    PROFILE = "profile"
+    ARITHMETIC = "arithmetic"
+    MISTAKE = "mistake"
+    MISTAKES = "mistakes"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hypothesis:
+    """A name, and the device that computes it for the operator that it was made for."""
+
+    kind: Kind
+    name: str
+    device: Device
+
+
+def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
+    """Every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
-        yield kind, other.name, device_of(other)
+        yield Hypothesis(kind, other.name, device_of(other))
     for name, device in (*mistakes(alone, profile), *reorderings(alone, profile)):
-        yield "mistake", name, device
+        yield Hypothesis(Kind.MISTAKE, name, device)
 
 
 def device_of(profile: Profile) -> Device:
@@ -24,20 +48,37 @@ def device_of(profile: Profile) -> Device:
     return lambda alone: alone.run(alone.plan(profile))
 
 
-def _profiles(base: Profile) -> Iterator[tuple[str, Profile]]:
-    """Every other profile; the base with one field of another's arithmetic; the other profiles rounding once."""
+def nearness(base: Profile, other: Profile) -> tuple[int, int, int]:
+    """By what profiles are ordered that differ from `base`: the less, the nearer.
+
+    Whether they have other kernels, how many fields of the arithmetic are others, and how many facts of the runtime.
+    """
+    has_other_kernels = base.kernels is not other.kernels
+    return int(has_other_kernels), _changed(base.arithmetic, other.arithmetic), _changed(base.source, other.source)
+
+
+def _changed(one: Arithmetic | Source, other: Arithmetic | Source) -> int:
+    return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(one))
+
+
+def _profiles(base: Profile) -> Iterator[tuple[Kind, Profile]]:
+    """Every other profile and its variant that rounds once, the nearest first; the base with one field of another's
+    arithmetic comes before the variants.
+    """
     others = [by_name(name) for name in PROFILES if name != base.name]
-    own = base.with_single_rounding()
-    for other in (*others, own):
-        yield "profile", other
+    once = base.with_single_rounding()
+    own = () if once.arithmetic == base.arithmetic else (once,)
+    variants = [once for other in others if (once := other.with_single_rounding()).arithmetic != other.arithmetic]
+    for other in sorted((*others, *own), key=partial(nearness, base)):
+        yield Kind.PROFILE, other
     for axis in fields(base.arithmetic):
         seen = [getattr(base.arithmetic, axis.name)]
-        for other in (*others, own):
+        for other in (*others, *own):
             value = getattr(other.arithmetic, axis.name)
             if value not in seen:
                 seen.append(value)
                 wrong: dict[str, Any] = {axis.name: value}
                 changed = replace(base.arithmetic, **wrong)
-                yield "arithmetic", base.derive(f"{axis.name} of {other.name}", arithmetic=changed)
-    for other in others:
-        yield "profile", other.with_single_rounding()
+                yield Kind.ARITHMETIC, base.derive(f"{axis.name} of {other.name}", arithmetic=changed)
+    for other in sorted(variants, key=partial(nearness, base)):
+        yield Kind.PROFILE, other

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.localization import Alone
+from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
@@ -18,21 +18,21 @@ Array = NDArray[Any]
 _ORDERS = 4
 
 
-def shuffled(alone: Alone, seed: int = 0) -> Iterator[Alone]:
+def shuffled(alone: Part, seed: int = 0) -> Iterator[Part]:
     """The operator on its inputs' own values in other orders."""
     rng = np.random.default_rng(seed)
     for _ in range(_ORDERS):
         yield replace(alone, inputs={p: _shuffled(rng, v) if _is_data(v) else v for p, v in alone.inputs.items()})
 
 
-def probes(alone: Alone, rounds: int, seed: int = 0) -> Iterator[Alone]:
+def probes(alone: Part, rounds: int, seed: int = 0) -> Iterator[Part]:
     """The operator on other inputs: two kinds a round, all codes alike probable, and extremes."""
     rng = np.random.default_rng(seed)
     for kind in range(2 * rounds):
         yield replace(alone, inputs={p: _other(rng, v, kind) if _is_data(v) else v for p, v in alone.inputs.items()})
 
 
-def batched(alone: Alone, outputs: int, seed: int = 0) -> Alone | None:
+def batched(alone: Part, outputs: int, seed: int = 0) -> Part | None:
     """The operator on a batch of random inputs with about that many results; None where it does not take batches of 1.
 
     Half of the inputs are of codes that are all alike probable, half of the dump's own values.

@@ -1,26 +1,179 @@
-"""Which profile a whole device is: every operator of a dump held against every profile."""
+"""Which profile a whole device is: every operator of a dump held against every profile, and mixes of profiles.
+
+Operators that several profiles compute alike are computed once. A profile that reproduces every element compared fits.
+Where none does, each type of operator may still be as under some profile: a mix.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, partial
 from typing import TypeAlias
 
-from tflq.diagnosis.dump import Dump
-from tflq.diagnosis.samples import localize_samples, over_samples
+from tflq.diagnosis.hypotheses import nearness
+from tflq.diagnosis.localization import localize_samples, trusted
+from tflq.diagnosis.rows import computation
 from tflq.ir import Model
 from tflq.profiles import PROFILES, Profile, by_name
+from tflq.surgery.results import operator_name
+from tflq.verification.dump import Dump
+from tflq.verification.localization import Localizer, Shared, alone
+from tflq.verification.results import Located, Status, merged_samples, status_of
 
 #: Elements that agree and elements compared; None where nothing was compared.
 Cell: TypeAlias = "tuple[int, int] | None"
+Column: TypeAlias = "tuple[Cell, ...]"
 
 
-def fit(model: Model, dumps: Sequence[Dump]) -> dict[str, tuple[Cell, ...]]:
-    """By profile, a cell for every operator, over all samples. Each operator is fed the dump's own inputs."""
-    return {name: tuple(_row(model, dumps, by_name(name))) for name in PROFILES}
+class FitVerdict(str, Enum):
+    """How a dump is explained."""
+
+    FITS = "fits"  # one profile or more reproduce everything
+    MIX = "mix"  # none does, but every type of operator is as under some profile
+    PARTLY = "partly"  # some operators are as under no profile
+    NONE = "none"  # no profile reproduces any operator wholly
+    NOTHING = "nothing"  # nothing was compared
 
 
-def _row(model: Model, dumps: Sequence[Dump], profile: Profile) -> Iterator[Cell]:
-    for located in over_samples(localize_samples(model, dumps, profile)):
-        parts = located.differences.values()
-        total = sum(d.elements for d in parts)
-        yield (total - sum(d.elements if d.problem else d.differing for d in parts), total) if total else None
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A dump held against all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
+
+    `operators` are the names of the model's operators, in order of execution.
+    """
+
+    base: str
+    operators: tuple[str, ...]
+    matrix: Mapping[str, Column]
+
+    @cached_property
+    def ranked(self) -> tuple[str, ...]:
+        """Profiles, the best first: by elements explained, then by how near they are to the base."""
+        return tuple(sorted(self.matrix, key=lambda name: (-_agreeing(self.matrix[name]), -_exact(self.matrix[name]))))
+
+    @property
+    def best(self) -> str:
+        """The profile that explains most; of equals, the one nearest to the base."""
+        return self.ranked[0]
+
+    @property
+    def unexplained(self) -> tuple[int, ...]:
+        """Operators that differ under the best profile; of a mix, or where none fits, that differ under every one."""
+        return tuple(i for i in self.compared if i not in exact_operators(self.matrix[self.best]))
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Operators that no profile explains."""
+        explained = set().union(*(exact_operators(column) for column in self.matrix.values()))
+        return tuple(i for i in self.compared if i not in explained)
+
+    @cached_property
+    def compared(self) -> tuple[int, ...]:
+        """Operators that some profile let compare."""
+        columns = tuple(self.matrix.values())
+        return tuple(i for i in range(len(self.operators)) if any(column[i] for column in columns))
+
+    @property
+    def fitting(self) -> tuple[str, ...]:
+        """Profiles that reproduce every element compared, the nearest to the base first."""
+        every = set(self.compared)
+        return tuple(name for name, column in self.matrix.items() if every and exact_operators(column) == every)
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """Profiles that explain the same elements as the best one, itself among them."""
+        return tuple(name for name in self.ranked if self.matrix[name] == self.matrix[self.best])
+
+    @cached_property
+    def mix(self) -> Mapping[str, tuple[str, ...]]:
+        """By type of operator, the profiles under which every element compared of it agrees, the nearest first."""
+        by_type: dict[str, list[int]] = {}
+        for index in self.compared:
+            by_type.setdefault(self.operators[index], []).append(index)
+        exact = {name: exact_operators(column) for name, column in self.matrix.items()}
+        return {op: tuple(n for n in self.matrix if exact[n].issuperset(indices)) for op, indices in by_type.items()}
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """As few profiles as explain all types of operators that any does: by profile, the types that it is used for.
+
+        The profile that explains most types comes first; the others explain what is left, those of its kin preferred.
+        """
+        left = {op for op, names in self.mix.items() if names}
+        chosen: dict[str, tuple[str, ...]] = {}
+        while left:
+            first = next(iter(chosen), None)
+            name = max(self.matrix, key=lambda n: (sum(n in self.mix[op] for op in left), _kin(first, n)))
+            chosen[name] = tuple(op for op in self.mix if op in left and name in self.mix[op])
+            left -= set(chosen[name])
+        return chosen
+
+    @property
+    def verdict(self) -> FitVerdict:
+        """Whether one profile fits, a mix, or neither."""
+        if not self.compared:
+            return FitVerdict.NOTHING
+        if self.fitting:
+            return FitVerdict.FITS
+        if all(self.mix.values()):
+            return FitVerdict.MIX
+        return FitVerdict.PARTLY if any(exact_operators(column) for column in self.matrix.values()) else FitVerdict.NONE
+
+
+def _kin(first: str | None, name: str) -> bool:
+    """Whether two profiles stand for one package."""
+    return first is not None and by_name(first).source.package == by_name(name).source.package
+
+
+def exact_operators(column: Column) -> set[int]:
+    """The operators of which every element compared agrees."""
+    return {i for i, cell in enumerate(column) if cell is not None and cell[0] == cell[1]}
+
+
+def _exact(column: Column) -> int:
+    return len(exact_operators(column))
+
+
+def _agreeing(column: Column) -> int:
+    return sum(cell[0] for cell in column if cell is not None)
+
+
+def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref") -> Fit:
+    """Hold all samples of a dump against every profile and its variant that rounds once.
+
+    Each operator is fed the dump's own inputs; those that it lacks are computed by the profile. `base` is the profile
+    that the device is thought to be, or that its user runs otherwise: of equals the one nearest to it is named.
+    """
+    first = by_name(base)
+    seen = localize_samples(model, dumps, first)
+    believed = [trusted(dump, found) for dump, found in zip(dumps, seen, strict=True)]
+    count = len(model.subgraphs[0].operators)
+    parts, shared = tuple(alone(model, index) for index in range(count)), Shared(computation)
+    profiles = candidates(first)
+    walks = [Localizer(model, profile, parts=parts, shared=shared).operators(believed) for profile in profiles]
+    rows = [[_cell(merged_samples(row)) for row in together] for together in zip(*walks, strict=True)]
+    names = tuple(operator_name(model, index) for index in range(count))
+    return Fit(first.name, names, {p.name: tuple(row[i] for row in rows) for i, p in enumerate(profiles)})
+
+
+def candidates(base: Profile) -> tuple[Profile, ...]:
+    """Every profile and every variant that rounds once, the nearest to `base` first; profiles come before variants."""
+    named = [by_name(name) for name in PROFILES]
+    once = [variant for p in named if (variant := p.with_single_rounding()).arithmetic != p.arithmetic]
+    known = {profile.name for profile in (*named, *once)}
+    own = () if base.name in known else (base,)
+    near = partial(nearness, base)
+    first = [profile for profile in (*own, *named, *once) if profile.name == base.name]
+    rest = (*sorted(named, key=near), *sorted(once, key=near))
+    return (*first, *(profile for profile in rest if profile.name != base.name))
+
+
+def _cell(found: Located) -> Cell:
+    parts = [(d, found.promises[t]) for t, d in found.differences.items()]
+    total = sum(d.elements for d, _ in parts)
+    apart = sum(
+        d.elements if d.problem else d.differing for d, promise in parts if status_of(d, promise) == Status.DIFFERS
+    )
+    return (total - apart, total) if total else None

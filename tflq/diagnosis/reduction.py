@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump
-from tflq.diagnosis.localization import Alone, Located, located, operator_alone, trusted
+from tflq.diagnosis.localization import located, operator_alone, trusted
 from tflq.errors import InputError, TflqError
 from tflq.inspection.difference import difference, unequal
 from tflq.interpreter import make_plan, run
@@ -18,6 +17,9 @@ from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.crop import narrowings
 from tflq.surgery.cut import compacted, cut
+from tflq.surgery.part import Part
+from tflq.verification.dump import Dump
+from tflq.verification.results import Located
 
 Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"
@@ -56,7 +58,7 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
     raise InputError("no operator differs from what the dump holds, where it holds inputs and outputs")
 
 
-def _whole(alone: Alone, profile: Profile) -> Reduced:
+def _whole(alone: Part, profile: Profile) -> Reduced:
     """The operator as it is, with the outputs that the dump holds."""
     graph = alone.model.subgraphs[0]
     held = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)

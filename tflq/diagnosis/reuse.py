@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump
 from tflq.errors import TflqError
 from tflq.inspection.difference import difference, unequal
-from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import Profile
-from tflq.surgery.cut import cut
-from tflq.verification.comparison import last_makers
+from tflq.surgery.part import part_of
+from tflq.surgery.results import last_makers
+from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
@@ -34,7 +33,7 @@ _HEAD, _PLACES = 64, 16
 
 
 def overwritten_by(
-    model: Model, dump: Dump, profile: Profile, tensor: int, computed: Mapping[int, Array]
+    model: Model, profile: Profile, dump: Dump, tensor: int, computed: Mapping[int, Array]
 ) -> int | None:
     """The later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
 
@@ -132,13 +131,9 @@ def _computed(
     model: Model, profile: Profile, operators: Sequence[int], values: Mapping[int, Array]
 ) -> dict[int, Array] | None:
     """What some operators make of `values`, by tensor index; None where one cannot be run or lacks an input."""
-    part, numbers = cut(model, operators)
-    if not all(numbers[i] in values for i in part.subgraphs[0].inputs):
-        return None
-    fed = {i: values[numbers[i]] for i in part.subgraphs[0].inputs}
     try:
-        plan = make_plan(part, profile, input_shapes={i: value.shape for i, value in fed.items()})
-        return {numbers[i]: value for i, value in run(plan, fed, keep_all=True).values.items()}
+        part = part_of(model, operators, values)
+        return part.run(part.plan(profile))
     except TflqError:
         return None
 

@@ -13,15 +13,17 @@ from tflq.api.subject import subject
 from tflq.diagnosis import profile_fit as fitting
 from tflq.diagnosis.dump import Dump, dump_of, load_dumps
 from tflq.diagnosis.findings import Findings, investigate
+from tflq.diagnosis.profile_fit import Fit
 from tflq.errors import UnknownNameError
 from tflq.ir import Model
 from tflq.profiles import Profile, by_name
 from tflq.verification.inputs import InputSource
+from tflq.verification.results import Mode
 
 #: A path, arrays by tensor name or index, or a dump that was read.
 DumpSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, NDArray[Any]] | Mapping[int, NDArray[Any]] | Dump"
 
-_MODES = ("isolated", "cumulative")
+_MODES = tuple(mode.value for mode in Mode)
 
 
 def explain(
@@ -30,7 +32,7 @@ def explain(
     profile: str | Profile = "litert-ref",
     *,
     op: int | None = None,
-    mode: str = "isolated",
+    mode: str | Mode = Mode.ISOLATED,
     element: tuple[int, ...] | None = None,
     inputs: InputSource = None,
     sample: int | None = None,
@@ -56,22 +58,35 @@ def explain(
         raise UnknownNameError("mode", mode, _MODES)
     chosen, target = by_name(profile), subject(model).model
     samples = _samples(target, dump, inputs, sample)
-    return investigate(target, samples, chosen, op=op, mode=mode, element=element)
+    return investigate(target, samples, chosen, op=op, mode=Mode(mode), element=element)
 
 
 def fit(
-    model: Source | Model, dump: DumpSource, *, inputs: InputSource = None, sample: int | None = None
-) -> dict[str, tuple[tuple[int, int] | None, ...]]:
+    model: Source | Model,
+    dump: DumpSource,
+    profile: str | Profile = "litert-ref",
+    *,
+    inputs: InputSource = None,
+    sample: int | None = None,
+) -> Fit:
     """Hold every operator under every profile against a dump.
 
+    Args:
+        model: A path, the bytes of a file, or a Model.
+        dump: Where the device's tensors are, as for `explain`.
+        profile: What you run first: of profiles that explain as much, the nearest to it is the best.
+        inputs: The inputs that the device was fed, where a dump at a path lacks them.
+        sample: Which of several samples at a path. None: all of them.
+
     Returns:
-        By profile, for every operator: (elements that agree, elements compared), or None where nothing was compared.
+        `best` profile, `fitting` ones, `mix` by type of operator, and the `matrix` of what each explains.
 
     Raises:
         InputError: The dump does not fit the model.
+        UnknownNameError: No profile has that name.
     """
     target = subject(model).model
-    return fitting.fit(target, _samples(target, dump, inputs, sample))
+    return fitting.fit(target, _samples(target, dump, inputs, sample), profile)
 
 
 def _samples(model: Model, dump: DumpSource, inputs: InputSource, sample: int | None) -> tuple[Dump, ...]:

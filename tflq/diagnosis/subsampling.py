@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.localization import Alone
 from tflq.errors import TflqError
 from tflq.inspection.difference import unequal
 from tflq.inspection.parts import parts_of
 from tflq.kernels.geometry.windows import Window
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 Spans = list[tuple[int, int]]
@@ -44,7 +44,7 @@ class Axis:
 class Thinner:
     """The operator alone on the thinner image. `got` of `alone` is whole rows and columns of what was got."""
 
-    alone: Alone
+    alone: Part
     down: Axis
     across: Axis
 
@@ -53,7 +53,7 @@ class Thinner:
         return {t: values[t][:, self.down.now][:, :, self.across.now] for t in self.alone.got if t in values}
 
 
-def thinned(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> Thinner | None:
+def thinned(alone: Part, profile: Profile, base: Mapping[int, Array]) -> Thinner | None:
     """The operator on a thinner image, checked against `base`, the profile's whole results; None where it has none."""
     window = _window(alone, profile)
     if window is None:
@@ -76,7 +76,7 @@ def thinned(alone: Alone, profile: Profile, base: Mapping[int, Array]) -> Thinne
     return thinner if got[tensor].size and np.array_equal(made[tensor], right) else None
 
 
-def _window(alone: Alone, profile: Profile) -> Window | None:
+def _window(alone: Part, profile: Profile) -> Window | None:
     """The operator's window over its images; of an operator that goes element by element that of one tap."""
     images = list(alone.inputs.values())
     if len(alone.got) != 1 or not images or any(x.ndim != 4 for x in images):

@@ -155,7 +155,7 @@ def _prepared(model: Model, index: int, profile: Profile, op: str) -> tuple[Cons
     try:
         step = prepare_alone(model, index, profile)
     except TflqError as error:
-        return None, None, str(error).removeprefix(f"operator 0 {op}: ")
+        return None, None, error.statement
     except IndexError:
         return None, None, "a tensor or operator code index is out of range"
     return None if step.prepared is None else constants_of(step.prepared), step.promise, ""

@@ -46,7 +46,7 @@ def refused(profile: Profile, site: Site) -> Iterator[Breach]:
     try:
         prepare_alone(site.model, site.index, profile)
     except TflqError as error:
-        reason = str(error).removeprefix(f"operator 0 {site.op}: ")
+        reason = error.statement
         yield Breach(-1, f"what {profile.name} takes", reason)
 
 

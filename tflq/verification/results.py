@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from tflq.api.subject import ModelFacts
+from tflq.inspection.constants import Constants
+from tflq.inspection.difference import Difference, merged
 from tflq.kernels.exactness import EXACT, Exactness
+from tflq.runtimes import Description
 
-if TYPE_CHECKING:
-    from tflq.inspection.constants import Constants
-    from tflq.inspection.difference import Difference
-    from tflq.runtimes import Description
+
+class Mode(str, Enum):
+    """What operators are fed: the values observed ("isolated"), or the profile's own, end to end ("cumulative")."""
+
+    ISOLATED = "isolated"
+    CUMULATIVE = "cumulative"
 
 
 class Status(str, Enum):
@@ -55,6 +59,81 @@ def tolerable(difference: Difference, tolerance: int) -> bool:
     return measured and not difference.problem and difference.largest <= tolerance
 
 
+def status_of(difference: Difference, promise: Exactness) -> Status:
+    """Exact, close as far as the promise goes, or differs."""
+    if difference.same:
+        return Status.EXACT
+    return Status.CLOSE if within(difference, promise) else Status.DIFFERS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Located:
+    """One operator. `differences` are got - expected by tensor index: the dump or runtime against the profile for
+    `explain`, the profile against the runtime for `verify`.
+
+    `promises` and `shapes` are those of the profile's results; `notes` say why one of them was not compared, `failure`
+    why the operator was not run. `assumed` are inputs that were computed, not observed. `overwritten` are results (of
+    the operator that reads it first: a graph input) whose memory had been used again when the dump was taken, and the
+    later tensor that lay there: they are neither compared nor read.
+    """
+
+    index: int
+    op: str
+    differences: Mapping[int, Difference]
+    promises: Mapping[int, Exactness] = field(default_factory=dict)
+    shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)
+    failure: str = ""
+    assumed: tuple[int, ...] = ()
+    overwritten: Mapping[int, int] = field(default_factory=dict)
+    constants: Constants | None = None
+
+    @property
+    def status(self) -> Status:
+        """The worst that is known of its results."""
+        found = {status_of(d, self.promises.get(t, EXACT)) for t, d in self.differences.items()}
+        order = (Status.DIFFERS, Status.CLOSE, Status.EXACT)
+        return next((status for status in order if status in found), Status.NOT_COMPARED)
+
+    @property
+    def differs(self) -> bool:
+        """Whether any element does, by more than the profile's promise says."""
+        return self.status == Status.DIFFERS
+
+    @property
+    def reason(self) -> str:
+        """Why it was not compared, or not wholly; empty where it was."""
+        if self.overwritten:
+            return "; ".join(
+                f"the dump holds tensor {o} in the place of tensor {t}" for t, o in self.overwritten.items()
+            )
+        return self.failure or ("" if self.differences else "the dump does not hold its results")
+
+
+def over_samples(found: Sequence[Sequence[Located]]) -> tuple[Located, ...]:
+    """Operators over all samples, given by sample."""
+    return tuple(merged_samples(row) for row in zip(*found, strict=True))
+
+
+def merged_samples(found: Sequence[Located]) -> Located:
+    """One operator over all samples: differences merged, what was not compared only where no sample lets it be."""
+    if len(found) == 1:
+        return found[0]
+    last = found[-1]
+    tensors = dict.fromkeys(t for o in found for t in o.differences)
+    return replace(
+        last,
+        differences={t: merged(o.differences[t] for o in found if t in o.differences) for t in tensors},
+        promises={t: p for o in found for t, p in o.promises.items()},
+        shapes={t: s for o in found for t, s in o.shapes.items()},
+        notes={t: note for o in reversed(found) for t, note in o.notes.items() if t not in tensors},
+        failure=next((o.failure for o in found if o.failure), ""),
+        assumed=tuple(dict.fromkeys(t for o in found for t in o.assumed)),
+        overwritten={t: other for o in found for t, other in o.overwritten.items()},
+        constants=next((o.constants for o in reversed(found) if o.constants is not None), None),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class TensorResult:
     """One tensor that an operator made or updated. `difference` is None where `reason` says why not.
@@ -78,11 +157,9 @@ class TensorResult:
         """Exact, close, differs or not compared."""
         if self.difference is None:
             return Status.NOT_COMPARED
-        if self.difference.same:
-            return Status.EXACT
-        if self.tolerance is not None and tolerable(self.difference, self.tolerance):
+        if self.tolerance is not None and tolerable(self.difference, self.tolerance) and not self.difference.same:
             return Status.CLOSE
-        return Status.CLOSE if within(self.difference, self.promise or EXACT) else Status.DIFFERS
+        return status_of(self.difference, self.promise or EXACT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +215,7 @@ class Report:
     profile: str
     against: Description | Mapping[str, object]
     golden: str
-    mode: str
+    mode: Mode
     inputs: InputFacts
     operators: tuple[OperatorResult, ...]
     outputs: tuple[TensorResult, ...]

@@ -17,15 +17,16 @@ from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.storage.output import check_outputs
-from tflq.verification.comparison import Progress, cumulative, isolated, operator_name
+from tflq.surgery.results import operator_name
+from tflq.verification.comparison import Progress, cumulative, isolated
 from tflq.verification.counterpart import counterpart
 from tflq.verification.golden import Golden, fitted, load_golden
 from tflq.verification.guards import guards
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.observation import observe
-from tflq.verification.results import OperatorResult, Report, TensorResult
+from tflq.verification.results import Mode, OperatorResult, Report, TensorResult
 
-MODES = ("isolated", "cumulative")
+MODES = tuple(mode.value for mode in Mode)
 #: A runtime's name, a runtime, a golden file's path, or a golden.
 Against: TypeAlias = "str | os.PathLike[str] | Runtime | Golden"
 
@@ -34,7 +35,7 @@ def verify(
     model: Source | Model,
     against: Against = "litert-ref",
     inputs: InputSource = None,
-    mode: str | None = None,
+    mode: str | Mode | None = None,
     profile: str | Profile | None = None,
     samples: int = 1,
     seed: int = 0,
@@ -82,8 +83,8 @@ def verify(
     golden, note = fitted(golden, target.model), ""
     if chosen is None:
         chosen, note = counterpart(golden.runtime)
-    mode = mode or ("isolated" if golden.tensors else "cumulative")
-    if mode == "isolated":
+    fed = Mode(mode or (Mode.ISOLATED if golden.tensors else Mode.CUMULATIVE))
+    if fed == Mode.ISOLATED:
         if not golden.tensors:
             raise GoldenError(
                 f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
@@ -100,7 +101,7 @@ def verify(
         profile=chosen.name,
         against=golden.runtime,
         golden=path,
-        mode=mode,
+        mode=fed,
         inputs=golden.inputs,
         operators=operators,
         outputs=outputs,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from device.operators import compute
 from device.planting import Case, Subject, profile_of
 from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.explanation import Explanation
 from tflq.interpreter import make_plan, run
 from tflq.surgery.tap import single_operator
+from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
 

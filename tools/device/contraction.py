@@ -30,11 +30,12 @@ def axis(site: Site, device: Device, letter: str, size: int, kernel: int) -> Axi
     stride = int(site.options[f"stride_{letter}"])
     dilation = int(site.options.get(f"dilation_{letter}_factor", 1))
     reach = (kernel - 1) * dilation + 1
+    step, spread = device.stride or stride, 1 if device.ignores_dilation else dilation
     if int(site.options["padding"]) == 1:
-        return Axis((size - reach) // stride + 1, stride, dilation, 0)
+        return Axis((size - reach) // stride + 1, step, spread, 0)
     out = -(-size // stride)
     total = max(0, (out - 1) * stride + reach - size)
-    return Axis(out, stride, dilation, total // 2 if device.larger_padding == "after" else total - total // 2)
+    return Axis(out, step, spread, total // 2 if device.larger_padding == "after" else total - total // 2)
 
 
 def contract(site: Site, device: Device, x: Array) -> Array:
@@ -42,6 +43,9 @@ def contract(site: Site, device: Device, x: Array) -> Array:
     codes, weights = read(x, device.x_type), filters(site, device) - point(site.input(1).zero, device.w_zero)
     if device.drops_last_row:
         weights[:, -1] = 0
+    if device.shifts_weights:
+        row = weights[device.channel % len(weights)]
+        row[...] = np.roll(row.reshape(-1), 1).reshape(row.shape)
     if site.op == "FULLY_CONNECTED":
         codes, shape = codes.reshape(-1, 1, 1, weights.shape[3]), site.output.shape
         down = across = Axis(1, 1, 1, 0)
@@ -51,7 +55,9 @@ def contract(site: Site, device: Device, x: Array) -> Array:
         across = axis(site, device, "w", x.shape[2], weights.shape[2])
         shape = (x.shape[0], down.out, across.out, weights.shape[0])
     total = _sums(site, device, codes, weights, down, across)
-    out = written(_scaled(site, device, total), site, device).reshape(shape)
+    result = _scaled(site, device, total)
+    result[..., device.channel % len(weights)] += device.offset
+    out = written(result, site, device).reshape(shape)
     return _stored_nchw(out) if device.y_order == "NCHW" else out
 
 
@@ -100,7 +106,10 @@ def bias_of(site: Site, device: Device, channels: int) -> Ints:
     if operand is None or operand.value is None or device.bias == "missing":
         return np.zeros(channels, np.int64)
     bias = operand.value.reshape(-1).astype(np.int64)
-    return {"doubled": bias * 2, "halved": bias >> 1}.get(device.bias, bias)
+    second_half = np.arange(len(bias)) >= len(bias) // 2
+    return {"doubled": bias * 2, "halved": bias >> 1, "missing in the second half": np.where(second_half, 0, bias)}.get(
+        device.bias, bias
+    )
 
 
 def _sums(site: Site, device: Device, codes: Ints, weights: Ints, down: Axis, across: Axis) -> Ints:

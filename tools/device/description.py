@@ -31,7 +31,14 @@ class Device:
     x_order: Literal["NHWC", "NCHW"] = "NHWC"
     y_order: Literal["NHWC", "NCHW"] = "NHWC"
     filter_order: Literal["right", "HWIO", "OIHW", "OWHI", "rotated", "CHW", "WHC", "transposed"] = "right"
-    bias: Literal["right", "missing", "doubled", "halved"] = "right"
+    bias: Literal["right", "missing", "doubled", "halved", "missing in the second half"] = "right"
+    #: windows whose taps lie side by side whatever the dilation, or that move by one pixel whatever the stride
+    ignores_dilation: bool = False
+    stride: int = 0  # 0: its own
+    #: one channel, modulo their number: what is added to its codes, and whether its weights lie one place further on
+    channel: int = 0
+    offset: int = 0
+    shifts_weights: bool = False
     #: the sums' register: bits; what it does beyond its ends, and whether after each tap or with the whole sum only
     bits: int = 32
     saturates: Literal["never", "at the end", "at each tap"] = "never"

@@ -16,7 +16,16 @@ from device.truths import is_cause
 from tflq.diagnosis.dump import load_dumps
 
 #: What the rates have to be at least.
-WANTED = {"located": 1.0, "found": 0.98, "alone": 0.9, "settled": 0.95, "not wrong": 1.0, "left open": 1.0, "same": 1.0}
+WANTED = {
+    "located": 1.0,
+    "found": 0.98,
+    "alone": 0.9,
+    "settled": 0.95,
+    "pairs": 0.8,
+    "not wrong": 1.0,
+    "left open": 1.0,
+    "same": 1.0,
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class Judged:
     @property
     def planted(self) -> bool:
         """Whether a mistake shows that explain ought to know."""
-        return self.changed > 0 and self.kind in ("listed", "profile")
+        return self.changed > 0 and self.kind in ("listed", "profile", "pair")
 
     @property
     def located(self) -> bool:
@@ -84,7 +93,7 @@ def judged(case: Case) -> Judged:
     found = findings.explanation
     exact = () if found is None else tuple((h.name, *h.also) for h in found.exact)
     left = exact
-    if found is not None and len(exact) > 1 and case.kind in ("listed", "profile"):
+    if found is not None and len(exact) > 1 and case.kind in ("listed", "profile", "pair"):
         left = left_over(case, chosen, dumps[findings.sample or 0], found)
     return Judged(
         case.number,
@@ -108,7 +117,8 @@ def judged(case: Case) -> Judged:
 def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
     """By name: how many of how many."""
     differing = [r for r in results if r.changed]
-    planted = [r for r in results if r.planted]
+    planted = [r for r in results if r.planted and r.kind != "pair"]
+    pairs = [r for r in results if r.planted and r.kind == "pair"]
     outside = [r for r in differing if r.kind == "outside"]
     same = [r for r in results if not r.changed]
     return {
@@ -116,6 +126,7 @@ def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
         "found": (sum(r.found for r in planted), len(planted)),
         "alone": (sum(r.alone for r in planted), len(planted)),
         "settled": (sum(r.settled for r in planted), len(planted)),
+        "pairs": (sum(r.found for r in pairs), len(pairs)),
         "not wrong": (sum(not r.wrong for r in results), len(results)),
         "left open": (sum(r.verdict in ("undetermined", "partial") for r in outside), len(outside)),
         "same": (sum(r.verdict == "same" for r in same), len(same)),
@@ -132,6 +143,7 @@ _MEANING = {
     "found": "planted cause among the exact fits",
     "alone": "the only one, or equivalent on every input tried",
     "settled": "the only one after a run on the inputs that --discriminate finds",
+    "pairs": "both of two planted mistakes among the exact fits",
     "not wrong": "no wrong cause named as certain",
     "left open": "mistakes beyond the list left undetermined or partial",
     "same": "unchanged results reported the same",

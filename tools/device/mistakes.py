@@ -24,6 +24,7 @@ class Mistake:
     name: str
     changes: dict[str, Any]
     can_be_made: Callable[[Site], bool]
+    parts: tuple[Mistake, ...] = ()  # of two mistakes at once
 
     def made_by(self, device: Device) -> Device:
         """The device with the mistake."""
@@ -174,6 +175,34 @@ def _codes() -> Iterator[Mistake]:
             yield Mistake(f"table {field} {step:+d}", {field: step}, _of(TABLES))
 
 
+def _dilated(site: Site) -> bool:
+    return max(int(site.options.get(f"dilation_{letter}_factor", 1)) for letter in "hw") > 1
+
+
+def _strided(site: Site) -> bool:
+    return max(int(site.options[f"stride_{letter}"]) for letter in "hw") > 1
+
+
+def _has_channels(site: Site) -> bool:
+    return site.output.shape[-1] > 3
+
+
+def _places() -> Iterator[Mistake]:
+    """What befalls one channel, one half, or the windows' places."""
+    yield Mistake("dilation ignored", {"ignores_dilation": True}, _of(CONVOLUTIONS, _dilated))
+    yield Mistake("stride ignored", {"stride": 1}, _of(CONVOLUTIONS, _strided))
+    for channel, offset in ((1, 9), (2, -3)):
+        changes = {"channel": channel, "offset": offset}
+        yield Mistake(f"offset of {offset:+d} in one channel", changes, _of(CONTRACTIONS, _has_channels))
+    shifted = {"channel": 1, "shifts_weights": True}
+    yield Mistake("weights of one channel shifted", shifted, _of(CONTRACTIONS, _has_channels))
+    half = {"bias": "missing in the second half"}
+    yield Mistake("bias missing in one half", half, _of(CONTRACTIONS, _has_bias, _has_channels))
+    for saturates, how in (("never", "wraps"), ("at the end", "saturates")):
+        changes = {"bits": 16, "saturates": saturates}
+        yield Mistake(f"average sum of 16 bits {how}", changes, _of(("AVERAGE_POOL_2D",)))
+
+
 def _layouts() -> Iterator[Mistake]:
     yield Mistake("input read as NCHW", {"x_order": "NCHW"}, _of(IMAGES, _several_pixels))
     yield Mistake("output written as NCHW", {"y_order": "NCHW"}, _of(CONVOLUTIONS, _several_pixels))
@@ -193,6 +222,25 @@ def _layouts() -> Iterator[Mistake]:
 
 
 #: All of them.
-MISTAKES: tuple[Mistake, ...] = (*_roundings(), *_multipliers(), *_zero_points(), *_sums(), *_codes(), *_layouts())
+MISTAKES: tuple[Mistake, ...] = (
+    *_roundings(),
+    *_multipliers(),
+    *_zero_points(),
+    *_sums(),
+    *_codes(),
+    *_layouts(),
+    *_places(),
+)
+
+
+def both(first: Mistake, second: Mistake) -> Mistake:
+    """Two mistakes at once, of different fields."""
+    return Mistake(
+        f"{first.name}; and {second.name}",
+        {**first.changes, **second.changes},
+        lambda site: first.can_be_made(site) and second.can_be_made(site),
+        (first, second),
+    )
+
 
 assert {f for m in MISTAKES for f in m.changes} <= {f.name for f in fields(RIGHT)}

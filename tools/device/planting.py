@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device.description import Device
-from device.mistakes import MISTAKES, Mistake
+from device.mistakes import MISTAKES, Mistake, both
 from device.operators import compute, has
 from device.outside import DAMAGES, UNEXPECTED, Damage
 from device.runtimes import RUNTIMES, as_computed_by
@@ -45,7 +45,7 @@ _ENOUGH = 3
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What was planted. `kind`: listed, profile, outside or none. `changed`: elements of the
+    """What was planted. `kind`: listed, pair, profile, outside or none. `changed`: elements of the
     operator's results in all samples."""
 
     number: int
@@ -92,20 +92,30 @@ def profile_of(name: str) -> Profile:
     return by_name(base).with_single_rounding() if once is not None and name != base else by_name(base)
 
 
-def cases(models: Sequence[Path], numbers: Iterable[int], seed: int) -> Iterator[Case]:
-    """The cases of those numbers; each hangs on the seed, its number and the models only."""
+def cases(models: Sequence[Path], numbers: Iterable[int], seed: int, *, pairs: bool = False) -> Iterator[Case]:
+    """The cases of those numbers; each hangs on the seed, its number and the models only.
+
+    `pairs`: each has two mistakes in one operator.
+    """
     subjects = [s for path in models if (s := subject(path)) is not None]
     for number in numbers:
-        yield _case(number, seed, subjects, np.random.default_rng((seed, number)))
+        yield _case(number, seed, subjects, np.random.default_rng((seed, number)), pairs)
 
 
-def _case(number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator) -> Case:
+def _case(number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator, pairs: bool) -> Case:
     """Draw models, operators and inputs until a mistake shows well, as who reports one would; else take the best draw.
 
     A listed mistake that shows nowhere is a case, too: nothing differs then.
     """
     kind = str(rng.choice(["outside", "profile", "none", "listed"], p=[OUTSIDE, FOREIGN, UNSEEN, _LISTED]))
-    least, well = {"none": (0, 0), "listed": (0, _WELL), "profile": (1, _WELL), "outside": (_ENOUGH, _WELL)}[kind]
+    kind = "pair" if pairs else kind
+    least, well = {
+        "none": (0, 0),
+        "listed": (0, _WELL),
+        "pair": (_WELL, 2 * _WELL),
+        "profile": (1, _WELL),
+        "outside": (_ENOUGH, _WELL),
+    }[kind]
     attempt = 0
     while True:
         best = _best(number, seed, kind, _mistake(kind, number + attempt, seed, rng), well, subjects, rng)
@@ -140,6 +150,11 @@ def _mistake(kind: str, number: int, seed: int, rng: np.random.Generator) -> Pla
     if kind == "listed":
         order: list[int] = np.random.default_rng(seed).permutation(len(MISTAKES)).tolist()
         return MISTAKES[order[number % len(order)]]
+    if kind == "pair":
+        while True:
+            first, second = (MISTAKES[int(i)] for i in rng.integers(0, len(MISTAKES), 2))
+            if not first.changes.keys() & second.changes.keys():
+                return both(first, second)
     if kind == "outside":
         return _BEYOND[int(rng.integers(len(_BEYOND)))]
     return str(rng.choice(RUNTIMES)) if kind == "profile" else None
@@ -190,6 +205,8 @@ def _planted(
             result = compute(site, device, values)
             if isinstance(mistake, Damage):
                 result = mistake.make(result, rng)
+            if isinstance(mistake, Mistake) and not _both_show(mistake, right, site, values, result):
+                return None
             dump = _went_on(chosen.model, site, by_name(base), values, result)
         except TflqError:  # values for which an operator has no result
             return None
@@ -197,6 +214,12 @@ def _planted(
         dumps.append({t: value for t, value in dump.items() if kept is None or t in kept})
     name = mistake if isinstance(mistake, str) else "none" if mistake is None else mistake.name
     return Case(number, seed, kind, name, chosen.path, base, site, device, changed, tuple(dumps), partial)
+
+
+def _both_show(mistake: Mistake, right: Device, site: Site, values: Mapping[int, Array], result: Array) -> bool:
+    """Whether each of two mistakes changes elements that the other one alone does not change so."""
+    alone = (compute(site, part.made_by(right), values) for part in mistake.parts)
+    return all(int(np.count_nonzero(result != other)) >= _ENOUGH for other in alone)
 
 
 def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:

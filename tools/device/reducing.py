@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from device.codes import clamp, point, read, written
 from device.contraction import axis
 from device.description import Device
-from device.scaling import FIXED, Ints, fixed, scaled, wrapped
+from device.scaling import FIXED, Ints, fixed, held, scaled, wrapped
 from device.site import Site
 
 Array = NDArray[Any]
@@ -36,9 +36,13 @@ def average_pool(site: Site, device: Device, x: Array) -> Array:
             total = seen.sum(axis=(1, 2))
             if device.counts_padding:
                 total, taps = total + (high * wide - taps) * _padding(site, device), high * wide
-            out[:, oy, ox] = _quotient(total, taps, device)
+            out[:, oy, ox] = _quotient(_narrow(total, device), taps, device)
     codes = np.clip(out, *clamp(site, device))
     return codes.astype(site.output.dtype)
+
+
+def _narrow(total: Ints, device: Device) -> Ints:
+    return wrapped(total, device.bits) if device.saturates == "never" else held(total, device.bits)
 
 
 def _padding(site: Site, device: Device) -> int:

@@ -7,6 +7,7 @@ whose sides are equal in another order is the same as storing it in the inverse 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 _ROUNDINGS = {
     "rounds towards minus infinity": r"rounds towards minus infinity",
@@ -103,6 +104,13 @@ _CAUSES = {
             ("saturates at each tap", r"saturates.*tap"),
         )
     },
+    "stride ignored": r"stride of 1",
+    "offset of +9 in one channel": r"offset of \+9 in channel ",
+    "offset of -3 in one channel": r"offset of -3 in channel ",
+    "weights of one channel shifted": r"weights of channel \d+ shifted forwards",
+    "bias missing in one half": r"bias missing in channels",
+    "average sum of 16 bits wraps": r"average of codes rounded half away.*16 bits that wraps",
+    "average sum of 16 bits saturates": r"average of codes rounded half away.*16 bits that saturates",
     "accumulator of 16 bits saturates at each tap, bias first": r"accumulator of 16 bits.* saturates.*tap.*bias first",
 }
 
@@ -111,4 +119,8 @@ def is_cause(kind: str, mistake: str, hypothesis: str) -> bool:
     """Whether the hypothesis of that name is what was planted."""
     if kind == "profile":
         return hypothesis == mistake
+    if kind == "pair":
+        planted, named = mistake.split("; and "), hypothesis.split("; and ")
+        orders = (named, named[::-1]) if len(named) == 2 else ()
+        return any(all(map(partial(is_cause, "listed"), planted, order)) for order in orders)
     return re.match(_CAUSES.get(mistake, re.escape(mistake)), hypothesis) is not None

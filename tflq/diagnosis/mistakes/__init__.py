@@ -2,10 +2,11 @@
 
 | module            | mistakes in                                                                                  |
 |-------------------|----------------------------------------------------------------------------------------------|
-| `requantizing.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
+| `requantization.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
 | `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers that are no stage      |
 | `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
 | `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
+| `channels.py`     | single channels and items: offsets, weights, biases, batches of which one item is computed    |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | results computed in floating point                                                           |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
@@ -17,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes.averages import mistaken_averages
+from tflq.diagnosis.mistakes.channels import mistaken_channels, models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.floats import mistaken_floats
@@ -30,16 +31,17 @@ from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.errors import TflqError
 from tflq.ir import Model
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
 
 __all__ = ["Device", "mistakes", "reorderings"]
 
 
-def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Devices that compute the operator as the profile does but for one mistake, and the mistake's name.
 
     What they make at one place of an image hangs on what lies around that place, wherever the image ends.
     """
-    for name, model in mistaken_models(alone.model):
+    for name, model in (*mistaken_models(alone.model), *models_of_channels(alone, profile)):
         yield name, _of_model(unchecked(profile), model)
     plan = alone.plan(profile)
     for name, wrong in mistaken_profiles(profile, alone.model):
@@ -54,6 +56,7 @@ def mistakes(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
     yield from mistaken_taps(alone, profile)
     yield from mistaken_averages(alone, profile)
     yield from mistaken_floats(alone, profile)
+    yield from mistaken_channels(alone, profile)
     yield from mistaken_layouts(alone, unchecked(profile))
 
 
@@ -66,7 +69,7 @@ def _of_model(profile: Profile, model: Model) -> Device:
 
 
 def _of_data(profile: Profile, data: Any) -> Device:
-    def device(alone: Alone) -> Any:
+    def device(alone: Part) -> Any:
         plan = alone.plan(profile)
         step = plan.steps[0]
         if step.prepared is None:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.division import DIVISIONS
 from tflq.diagnosis.mistakes.stages import FixedRounding
-from tflq.diagnosis.mistakes.taps import accumulate, other_sign, zero_point
+from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows, zero_point
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.reference import mean
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -35,7 +35,7 @@ _QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
 }
 
 
-def mistaken_averages(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Every mistake in the quotients of one operator."""
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     prepared = alone.plan(profile).steps[0].prepared
@@ -52,12 +52,45 @@ def mistaken_averages(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
                         f"average of {kind} rounded {rounding}{count}",
                         _average(prepared.data, rounding, zero, counts_all),
                     )
+        for rounding in _QUOTIENTS:
+            for width in _WIDTHS if _overflows(alone, prepared.data.window.taps) else ():
+                for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
+                    name = f"average of {kind} rounded {rounding}, sum of 16 bits that {width}"
+                    yield name, _average(prepared.data, rounding, zero, False, _WIDTHS[width])
+        for name, window in wrong_windows(prepared.data.window).items():
+            yield name, _average(replace(prepared.data, window=window), "half away from zero", 0, False)
     if isinstance(prepared.data, mean.OpData):
         for rounding in DIVISIONS:
             yield f"mean rounded once, {rounding}", _mean(prepared.data, rounding)
+            for width in _WIDTHS if _overflows(alone, _input(alone).size) else ():
+                name = f"mean rounded once, {rounding}, sum of 16 bits that {width}"
+                yield name, _mean(prepared.data, rounding, _WIDTHS[width])
+        for rounding in _QUOTIENTS:
+            yield f"mean of codes rounded {rounding}", _mean_of_codes(prepared.data, rounding)
+            for width in _WIDTHS if _overflows(alone, _input(alone).size) else ():
+                name = f"mean of codes rounded {rounding}, sum of 16 bits that {width}"
+                yield name, _mean_of_codes(prepared.data, rounding, _WIDTHS[width])
 
 
-def _input(alone: Alone) -> Array:
+def _wrapped(sums: Ints) -> Ints:
+    return sums.astype(np.int16).astype(np.int64)
+
+
+def _saturated(sums: Ints) -> Ints:
+    return np.clip(sums, -(2**15), 2**15 - 1)
+
+
+#: What becomes of sums that leave 16 bits.
+_WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _saturated}
+
+
+def _overflows(alone: Part, taps: int) -> bool:
+    """Whether sums of so many codes may leave 16 bits."""
+    x = _input(alone).astype(np.int64)
+    return bool(x.size) and x.dtype.kind == "i" and int(np.abs(x).max()) * 2 * taps >= 2**15
+
+
+def _input(alone: Part) -> Array:
     tensor = alone.model.subgraphs[0].operators[0].inputs[0]
     return alone.inputs.get(tensor, np.zeros(0))
 
@@ -65,7 +98,7 @@ def _input(alone: Alone) -> Array:
 def _misread(profile: Profile) -> Device:
     """Sums know no type: the kernel is given the misread codes in a wider one."""
 
-    def device(alone: Alone) -> Mapping[int, Array]:
+    def device(alone: Part) -> Mapping[int, Array]:
         tensor = alone.model.subgraphs[0].operators[0].inputs[0]
         wide = other_sign(np.ascontiguousarray(alone.inputs[tensor])).astype(np.int16)
         values = replace(alone, inputs={**alone.inputs, tensor: wide}).run(alone.plan(profile))
@@ -74,11 +107,14 @@ def _misread(profile: Profile) -> Device:
     return device
 
 
-def _average(data: pooling.OpData, rounding: str, zero: int, counts_all: bool) -> Device:
-    def device(alone: Alone) -> Mapping[int, Array]:
+def _average(
+    data: pooling.OpData, rounding: str, zero: int, counts_all: bool, narrowed: Callable[[Ints], Ints] | None = None
+) -> Device:
+    def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, seen),) = alone.got.items()
         x = _input(alone)
         total = _sums(x.astype(np.int32) - np.int32(zero), data)
+        total = total if narrowed is None else narrowed(total)
         count = np.full_like(total, data.window.taps) if counts_all else _sums(np.ones(x.shape, np.int32), data)
         quotient = _QUOTIENTS[rounding](total, np.maximum(count, 1)) + zero
         return {tensor: np.clip(quotient, *data.clamp).astype(seen.dtype)}
@@ -95,16 +131,31 @@ def _sums(x: Array, data: pooling.OpData) -> Ints:
     return sums
 
 
-def _mean(data: mean.OpData, rounding: str) -> Device:
+def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
+    """The quotient of the sum of codes by their number, whatever the scales and zero points."""
+
+    def device(alone: Part) -> Mapping[int, Array]:
+        ((tensor, seen),) = alone.got.items()
+        rows = data.reduced.rows(_input(alone))
+        sums = sum_int32(rows).astype(np.int64)
+        sums = sums if narrowed is None else narrowed(sums)
+        quotient = _QUOTIENTS[rounding](sums, np.full_like(sums, max(1, rows.shape[1])))
+        return {tensor: np.clip(quotient, *data.clamp).astype(seen.dtype).reshape(seen.shape)}
+
+    return device
+
+
+def _mean(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
     """The multiplier that holds the division by the count, with one rounding."""
     mantissa, shift = data.multiplier
     real = np.ldexp(np.array([float(mantissa)]), shift - 31)
     fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)
     stage = FixedRounding(real, *fixed, 31, None, DIVISIONS[rounding])
 
-    def device(alone: Alone) -> Mapping[int, Array]:
+    def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, seen),) = alone.got.items()
-        sums = sum_int32(data.reduced.rows(_input(alone))).reshape(1, -1).astype(np.int64) - data.zeros
+        sums = sum_int32(data.reduced.rows(_input(alone))).reshape(1, -1).astype(np.int64)
+        sums = (sums if narrowed is None else narrowed(sums)) - data.zeros
         codes = np.clip(stage.scaled(sums) + data.zero_point, *data.clamp)
         return {tensor: codes.astype(seen.dtype).reshape(seen.shape)}
 

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.division import ROUNDINGS
 from tflq.ir import CARRIER, Model, Quantization, TensorType
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_tensor
+from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
 _CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
-def mistaken_floats(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Every way to round what the operator's float form makes of the reals that the codes stand for."""
     graph = alone.model.subgraphs[0]
     operator = graph.operators[0]
@@ -52,7 +52,7 @@ def _in_floats(model: Model, tensors: set[int]) -> Model:
 
 
 def _device(profile: Profile, in_floats: Model, tensors: set[int], rounding: str, *, reciprocal: bool) -> Device:
-    def device(alone: Alone) -> Mapping[int, Array]:
+    def device(alone: Part) -> Mapping[int, Array]:
         specs = alone.model.subgraphs[0].tensors
         inputs = {t: _reals(v, specs[t].quantization) if t in tensors else v for t, v in alone.inputs.items()}
         values = replace(alone, model=in_floats, inputs=inputs).run(alone.plan(profile, in_floats))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
@@ -22,6 +21,7 @@ from tflq.ir import Model, TensorType
 from tflq.kernels.geometry.windows import Padding, Window
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_option, with_tensor
+from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 Values = Mapping[int, Array]
@@ -33,13 +33,13 @@ _OTHER_SIGN = {np.dtype(np.int8): np.uint8, np.dtype(np.uint8): np.int8}
 _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.INT8}
 
 
-def mistaken_layouts(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Codes of the other signedness, and padding that is stored."""
     yield from _signs(alone, profile)
     yield from _stored_paddings(alone, profile)
 
 
-def reorderings(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def reorderings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Images whose channels come first, and images that lie on their side: results hang on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
@@ -70,7 +70,7 @@ def _stored_as(x: Array, order: tuple[int, ...]) -> Array:
 def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) -> Device:
     """A device that takes inputs, by position, for others."""
 
-    def device(alone: Alone) -> Values:
+    def device(alone: Part) -> Values:
         inputs = {p: changes[p](value) if p in changes else value for p, value in alone.inputs.items()}
         other = replace(alone, inputs=inputs)
         return other.run(other.plan(profile))
@@ -84,13 +84,13 @@ def _made(profile: Profile, change: Callable[[Array], Array]) -> Device:
 
 
 def _then(device: Device, change: Callable[[Array], Array]) -> Device:
-    def changed(alone: Alone) -> Values:
+    def changed(alone: Part) -> Values:
         return {t: change(value) if t in alone.got else value for t, value in device(alone).items()}
 
     return changed
 
 
-def _signs(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def _signs(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """8-bit codes with a sign taken for codes without one, or the other way round."""
     positions = [p for p, value in alone.inputs.items() if value.dtype in _OTHER_SIGN]
     for position in positions:
@@ -128,7 +128,7 @@ def _shifted(x: Array) -> Array:
 def _all_other(profile: Profile) -> Device:
     """Types changed, bits kept: inputs, constants, results."""
 
-    def device(alone: Alone) -> Values:
+    def device(alone: Part) -> Values:
         model = alone.model
         for tensor, spec in enumerate(model.subgraphs[0].tensors):
             if isinstance(spec.type, TensorType) and spec.type in _OTHER_TYPE:
@@ -147,7 +147,7 @@ def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
     Made element by element: only where every result hangs on the operands' elements at its own place.
     """
 
-    def device(alone: Alone) -> Values:
+    def device(alone: Part) -> Values:
         (tensor,) = alone.got
         made = alone.run(alone.plan(profile))[tensor]
         codes = [_operand(alone, operand) for operand in operands]
@@ -171,7 +171,7 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (1, b) for a, b in pairs)
 
 
-def _operand(alone: Alone, tensor: int) -> Array | None:
+def _operand(alone: Part, tensor: int) -> Array | None:
     """An operand's value, computed or constant."""
     return alone.inputs.get(tensor, constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor]))
 
@@ -190,7 +190,7 @@ def _with_moved_zero(model: Model, tensor: int) -> Model:
     return with_tensor(model, tensor, replace(spec, quantization=moved))
 
 
-def _stored_paddings(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Windows over an image that holds its padding, as codes that count like all others."""
     operator = alone.model.subgraphs[0].operators[0]
     options = operator.options
@@ -220,7 +220,7 @@ def _padded(profile: Profile, image: int, window: Window, fill: int, other_side:
     down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
     across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
 
-    def device(alone: Alone) -> Values:
+    def device(alone: Part) -> Values:
         top, left = window.pad_top, window.pad_left
         bottom, right = max(0, down - window.height - top), max(0, across - window.width - left)
         if other_side:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
 from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.inspection.parts import parts_of
@@ -34,6 +33,7 @@ from tflq.numerics.stages import (
     WideRounding,
 )
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
 
 #: A wrong way to make stages of real multipliers, made of the right way.
 Mistake = Callable[[StageOf], StageOf]
@@ -118,7 +118,7 @@ def mistaken_profiles(profile: Profile, model: Model) -> Iterator[tuple[str, Pro
         yield name, profile.derive(f"{profile.name}, {name}", arithmetic=profile.arithmetic.each_stage(mistake))
 
 
-def stages_made(alone: Alone, profile: Profile) -> int:
+def stages_made(alone: Part, profile: Profile) -> int:
     """How many stages the operator's preparation makes by the profile's arithmetic; 2 at least if it holds others."""
     made: list[OutputStage] = []
 

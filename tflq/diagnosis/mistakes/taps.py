@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.localization import Alone
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.inspection.parts import parts_of
 from tflq.interpreter.constants import constant_of
@@ -25,6 +24,7 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 from tflq.profiles import Profile
+from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
@@ -77,11 +77,12 @@ class Contraction:
         bias = self.output.bias[: len(self.weights)].astype(np.int64)
         values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
         weights = reading.weights(self.weights).astype(np.int32) - np.int32(self.weight_zero_point)
-        sums = np.zeros((len(values), self.window.out_h, self.window.out_w, len(weights)), np.int64)
+        window = reading.window or self.window
+        sums = np.zeros((len(values), window.out_h, window.out_w, len(weights)), np.int64)
         if reading.bias_first:
             sums += bias
         high = (1 << reading.bits - 1) - 1
-        accumulate(values, weights, self.window, reading.outside(self.input_zero_point), -high - 1, high, sums)
+        accumulate(values, weights, window, reading.outside(self.input_zero_point), -high - 1, high, sums)
         if not reading.bias_first:
             sums = np.clip(sums + bias, -high - 1, high)
         return self.output.pipeline(sums, np.zeros_like(bias)).reshape(self.shape)
@@ -105,6 +106,7 @@ class Reading:
     weights: Callable[[Array], Array] = _itself
     input_zero: Callable[[int], int] = int
     outside: Callable[[int], int] = lambda zero: 0  # what taps outside the image read, centred, for that zero point
+    window: Window | None = None  # its own, where it is another
     bits: int = _UNLIMITED  # of the accumulator, held after each tap
     bias_first: bool = False
 
@@ -137,7 +139,7 @@ _READINGS: dict[str, Reading] = {
 }
 
 
-def mistaken_taps(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
+def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Every mistake in the taps of a contraction."""
     prepared = alone.plan(profile).steps[0].prepared
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
@@ -148,9 +150,11 @@ def mistaken_taps(alone: Alone, profile: Profile) -> Iterator[Mistaken]:
         yield from _readings(contraction, alone)
 
 
-def _readings(contraction: Contraction, alone: Alone) -> Iterator[Mistaken]:
+def _readings(contraction: Contraction, alone: Part) -> Iterator[Mistaken]:
     for name, reading in _READINGS.items():
         yield name, _device(contraction, reading)
+    for name, window in wrong_windows(contraction.window).items():
+        yield name, _device(contraction, Reading(window=window))
     x = _input(alone)
     for bits in (16, 24, 32):
         if contraction.reach(x) >= 1 << bits - 1:
@@ -159,15 +163,36 @@ def _readings(contraction: Contraction, alone: Alone) -> Iterator[Mistaken]:
                 yield name, _device(contraction, Reading(bits=bits, bias_first=first))
 
 
+def wrong_windows(window: Window) -> dict[str, Window]:
+    """Windows of as many outputs that step or spread otherwise; where they begin stays."""
+    one = {"dilation_h": 1, "dilation_w": 1}
+    changes = {
+        "dilation ignored": one,
+        "dilation ignored, vertically": {"dilation_h": 1},
+        "dilation ignored, horizontally": {"dilation_w": 1},
+        "dilations of height and width swapped": {"dilation_h": window.dilation_w, "dilation_w": window.dilation_h},
+        "strides of height and width swapped": {"stride_h": window.stride_w, "stride_w": window.stride_h},
+        "stride of the width for both": {"stride_h": window.stride_w},
+        "stride of the height for both": {"stride_w": window.stride_h},
+        **{f"stride of {n} in place of its own": {"stride_h": n, "stride_w": n} for n in (1, 2, 3)},
+    }
+    wrong: dict[str, Window] = {}
+    for name, fields in changes.items():
+        changed = window._replace(**fields)
+        if changed != window and changed not in wrong.values() and max(window.out_h, window.out_w) > 0:
+            wrong[name] = changed
+    return wrong
+
+
 def _device(contraction: Contraction, reading: Reading) -> Device:
-    def device(alone: Alone) -> Mapping[int, Array]:
+    def device(alone: Part) -> Mapping[int, Array]:
         (tensor,) = alone.got
         return {tensor: contraction.codes(_input(alone), reading)}
 
     return device
 
 
-def _is_right(contraction: Contraction, alone: Alone, profile: Profile) -> bool:
+def _is_right(contraction: Contraction, alone: Part, profile: Profile) -> bool:
     """Whether the form without a mistake is what the profile computes."""
     (tensor,) = alone.got
     right = alone.run(alone.plan(profile))[tensor]
@@ -175,7 +200,7 @@ def _is_right(contraction: Contraction, alone: Alone, profile: Profile) -> bool:
     return made.dtype == right.dtype and np.array_equal(made, right)
 
 
-def _input(alone: Alone) -> Array:
+def _input(alone: Part) -> Array:
     return alone.inputs[alone.model.subgraphs[0].operators[0].inputs[0]]
 
 
@@ -187,7 +212,7 @@ _LAYOUTS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def _contraction(alone: Alone, prepared: Prepared, name: str) -> Contraction | None:
+def _contraction(alone: Part, prepared: Prepared, name: str) -> Contraction | None:
     operator = alone.model.subgraphs[0].operators[0]
     output = next((part.value for part in parts_of(prepared.data, Output)), None)
     weights = constant_of(alone.model, alone.model.subgraphs[0].tensors[operator.inputs[1]])

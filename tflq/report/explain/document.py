@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.explanation import Explanation, Hypothesis
+from tflq.diagnosis.explanation import Cause, Explanation
 from tflq.diagnosis.findings import Findings
-from tflq.diagnosis.localization import Located
 from tflq.report.explain.element_document import element_document
 from tflq.report.explain.growth_document import growth_document, outcome_document
 from tflq.report.explain.lines import PARTIAL, next_steps
+from tflq.verification.results import Located
 
 
 def explain_document(model: str, dump: str, found: Findings, inputs: str | None = None) -> dict[str, Any]:
@@ -21,14 +21,14 @@ def explain_document(model: str, dump: str, found: Findings, inputs: str | None 
         "model": model,
         "dump": dump,
         "profile": found.profile,
-        "mode": found.mode,
-        "verdict": found.verdict,
+        "mode": found.mode.value,
+        "verdict": found.verdict.value,
         "first_divergent": None if found.first is None else found.first.index,
         "unknown": list(found.unknown),
         "sample": found.sample,
         "operators": [_operator(o) for o in found.operators],
         "explanation": None if found.explanation is None else _explanation(found.explanation),
-        "discrimination": None if found.discrimination is None else _discrimination(found.discrimination),
+        "discrimination": None if found.discrimination is None else discrimination_document(found.discrimination),
         "element": None if found.element is None else element_document(found.element),
         "growth": None if found.amplification is None else growth_document(found.amplification),
         "growths": [outcome_document(growth) for growth in found.growths],
@@ -45,16 +45,18 @@ def _explanation(e: Explanation) -> dict[str, Any]:
     return {
         "index": e.index,
         "profile": e.profile,
-        "verdict": e.verdict,
+        "verdict": e.verdict.value,
+        "certainty": e.certainty.value,
         "places": list(e.places),
         "matching": e.matching,
         "elements": e.elements,
-        "exact": [_hypothesis(h) for h in e.exact],
-        "partial": [_hypothesis(h) for h in e.hypotheses if not h.exact][:PARTIAL],
+        "exact": [_cause(h) for h in e.exact],
+        "partial": [_cause(h) for h in e.causes if not h.exact][:PARTIAL],
     }
 
 
-def _discrimination(told: Discrimination) -> dict[str, Any]:
+def discrimination_document(told: Discrimination) -> dict[str, Any]:
+    """Which causes inputs tell apart, and whose inputs those are."""
     return {
         "operator": told.index,
         "inputs_of": "model" if told.of_model else "operator",
@@ -64,5 +66,5 @@ def _discrimination(told: Discrimination) -> dict[str, Any]:
     }
 
 
-def _hypothesis(h: Hypothesis) -> dict[str, Any]:
-    return {**asdict(h), "also": list(h.also)}
+def _cause(h: Cause) -> dict[str, Any]:
+    return {"kind": h.kind.value, "name": h.name, "matching": h.matching, "elements": h.elements, "also": list(h.also)}

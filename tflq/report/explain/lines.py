@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.explanation import Explanation, Hypothesis
+from tflq.diagnosis.explanation import Cause, CauseVerdict, Explanation
 from tflq.diagnosis.findings import Findings
-from tflq.diagnosis.localization import Located
+from tflq.diagnosis.hypotheses import Kind
 from tflq.inspection.difference import Difference, First
 from tflq.report.differences import histogram_text
 from tflq.report.explain.element_lines import element_lines
 from tflq.report.explain.growth_lines import growth_lines, outcome_lines
 from tflq.report.layout import Line, table
+from tflq.verification.results import Located, Verdict
 
 #: Partial hypotheses and names of one cause that are shown.
 PARTIAL, NAMES = 5, 4
-STYLES = {"same": "good", "differs": "bad", "incomplete": "warning"}
+STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
 
 
 def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[Line]:
@@ -57,21 +58,23 @@ def verdict_text(found: Findings) -> str:
     """The verdict in one line, its word first."""
     differing = len(found.differing)
     compared = sum(bool(o.differences) for o in found.operators)
-    how_many = f"in {differing} of" if differing else "in all" if found.verdict == "same" else "but the same in"
-    return f"{found.verdict.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
+    how_many = f"in {differing} of" if differing else "in all" if found.verdict == Verdict.SAME else "but the same in"
+    return (
+        f"{found.verdict.value.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
+    )
 
 
 def next_steps(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[str]:
     """The command to type next, ready to be copied, and another one that may help."""
     e = found.explanation
-    if e is None or e.verdict == "same":
+    if e is None or e.verdict == CauseVerdict.SAME:
         return
     cause = e.exact[0] if e.exact else None
     given = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
     command = f"tflq explain {given}"
     if cause is None and found.explained is not None and found.explained.assumed:
         yield f"tflq fit {given}"
-    elif cause is not None and cause.kind == "profile":
+    elif cause is not None and cause.kind == Kind.PROFILE:
         yield f"{command} --profile {quote(cause.name)}"
     else:
         yield f"tflq inspect {quote(model)} --op {e.index}"
@@ -115,22 +118,23 @@ def how_far(d: Difference) -> str:
 def cause_text(e: Explanation) -> str:
     """What is known of the cause, in one line."""
     return {
-        "same": "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
-        "explained": "Nothing else that was tried reproduces every bit:",
-        "ambiguous": f"{len(e.exact)} reproduce every bit, and this input does not tell them apart:",
-        "partial": "Undetermined: none reproduces every bit, though the best one most of them",
-        "undetermined": "Undetermined: no hypothesis reproduces every bit",
+        CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
+        CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
+        CauseVerdict.LIKELY: "Likely: nothing else that was tried reproduces every bit, but few elements differ:",
+        CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
+        CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
+        CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
     }[e.verdict]
 
 
-def partial_ones(e: Explanation) -> list[Hypothesis]:
+def partial_ones(e: Explanation) -> list[Cause]:
     """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
-    return [] if e.exact else [h for h in e.hypotheses if h.matching > e.matching][:PARTIAL]
+    return [] if e.exact else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
 
 
-def hypothesis_text(h: Hypothesis) -> str:
+def hypothesis_text(h: Cause) -> str:
     """Kind, names and evidence."""
-    text = f"{h.kind}: {h.name}, {evidence_text(h)}"
+    text = f"{h.kind.value}: {h.name}, {evidence_text(h)}"
     return f"{text}; the same on these inputs: {listed(h.also)}" if h.also else text
 
 
@@ -140,7 +144,7 @@ def listed(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
-def evidence_text(h: Hypothesis) -> str:
+def evidence_text(h: Cause) -> str:
     """How many of the elements it reproduces."""
     return f"reproduces {h.matching:,} of {h.elements:,} elements"
 

@@ -8,9 +8,8 @@ import numpy as np
 from markupsafe import Markup
 
 from tflq.diagnosis.amplification import Amplification
-from tflq.diagnosis.explanation import Explanation, Hypothesis
+from tflq.diagnosis.explanation import Cause, Explanation
 from tflq.diagnosis.findings import Divergence, Findings, Worked
-from tflq.diagnosis.localization import Located
 from tflq.report.explain.element_lines import TAP_COLUMNS, element_title, number, side_by_side, tap_row
 from tflq.report.explain.growth_lines import (
     OUTCOME_COLUMNS,
@@ -40,6 +39,7 @@ from tflq.report.html import parts
 from tflq.report.html.differences import difference_colourings, distance_figure, error_figures
 from tflq.report.html.page import page
 from tflq.report.names import short_name
+from tflq.verification.results import Located, Status, Verdict
 
 #: Taps that a page lists.
 _TAPS = 2000
@@ -76,7 +76,7 @@ def explain_page(view: ModelView, path: str, dump: str, found: Findings, inputs:
                 parts.code(path),
                 Markup(", dump"),
                 parts.code(dump),
-                f", profile {found.profile}, {found.mode}",
+                f", profile {found.profile}, {found.mode.value}",
             )
         ],
     )
@@ -136,13 +136,13 @@ def _partial(e: Explanation) -> Markup:
     return parts.together(parts.paragraph(itself), _hypotheses(ones))
 
 
-def _hypotheses(found: Sequence[Hypothesis]) -> Markup:
+def _hypotheses(found: Sequence[Cause]) -> Markup:
     return parts.listing(map(_hypothesis, found))
 
 
-def _hypothesis(h: Hypothesis) -> Markup:
+def _hypothesis(h: Cause) -> Markup:
     said = Markup("{}: <strong>{}</strong>, {}").format(
-        parts.text(h.kind), parts.text(h.name), parts.text(evidence_text(h))
+        parts.text(h.kind.value), parts.text(h.name), parts.text(evidence_text(h))
     )
     if not h.also:
         return said
@@ -185,7 +185,7 @@ def _graph(view: ModelView, found: Findings) -> Markup:
     differences = {o.index: list(o.differences.values()) for o in found.operators if o.differences}
     statuses = {o.index: _status(o)[::-1] for o in found.operators}
     colourings: list[Colouring] = list(difference_colourings(differences, statuses))
-    if found.verdict == "same":
+    if found.verdict == Verdict.SAME:
         colourings = [colourings[2], *colourings[:2]]
     if found.amplification is not None and found.amplification.spreads:
         reached = {s.index: float(s.difference.largest) for s in found.amplification.spreads}
@@ -214,6 +214,8 @@ def _status(o: Located) -> tuple[str, str]:
     """What is known of an operator, and its shade."""
     if o.differs:
         return "differs", "bad"
+    if o.status == Status.CLOSE:
+        return "close", "warning"
     return ("same", "good") if o.differences else ("not compared", "unknown")
 
 

@@ -7,7 +7,8 @@ from shlex import quote
 
 from markupsafe import Markup
 
-from tflq.report.fit.lines import best_of, equal_profiles, fit_lines, unexplained
+from tflq.diagnosis.profile_fit import Fit
+from tflq.report.fit.lines import fit_lines, mix_texts
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html import parts
@@ -18,42 +19,42 @@ Matrix = Mapping[str, tuple[Cell, ...]]
 
 #: Operators that the matrix has columns for.
 _MOST_COLUMNS = 80
+#: Profiles that are shown.
+_MOST_PROFILES = 40
 
 
-def fit_page(view: ModelView, path: str, dump: str, ops: Sequence[str], matrix: Matrix) -> str:
-    """The page of a fit: cells are (elements that agree, elements compared) by profile and operator."""
-    best = best_of(matrix)
-    first = next(iter(fit_lines(ops, matrix)))
-    left = unexplained(matrix[best])
-    command = f"tflq explain {quote(path)} --dump {quote(dump)} --profile {quote(best)}"
+def fit_page(view: ModelView, path: str, dump: str, found: Fit) -> str:
+    """The page of a fit. Of the profiles the best are shown."""
+    matrix = {name: found.matrix[name] for name in found.ranked[:_MOST_PROFILES]}
+    first = next(iter(fit_lines(found)))
+    left = found.unexplained
+    command = f"tflq explain {quote(path)} --dump {quote(dump)} --profile {quote(found.best)}"
+    start = left[0] if left else None
     return page(
         "fit",
         first.text,
-        _profiles(ops, matrix),
+        _profiles(found, matrix),
+        parts.listing([] if found.fitting else list(mix_texts(found))),
         parts.next_section([command] if left else []),
-        graph_section(view, _colourings(matrix, best), lambda index: _panel(index, matrix), left[0] if left else None),
-        _matrix(ops, matrix),
+        graph_section(view, _colourings(matrix, found.best), lambda index: _panel(index, matrix), start),
+        _matrix(found.operators, matrix),
         title=f"{path}: tflq fit",
         tone=first.style,
         facts=[parts.together("model", parts.code(path)), parts.together("dump", parts.code(dump))],
     )
 
 
-def _profiles(ops: Sequence[str], matrix: Matrix) -> Markup:
+def _profiles(found: Fit, matrix: Matrix) -> Markup:
     """Operators that each profile explains, the best first."""
-    compared = max(sum(cell is not None for cell in row) for row in matrix.values())
-    exact = {name: sum(cell is not None and cell[0] == cell[1] for cell in row) for name, row in matrix.items()}
-    best = best_of(matrix)
-    alike = {best, *equal_profiles(matrix)}
-    rows = [
-        parts.Bar(name, count, f"{count} of {compared}", "good" if name in alike else "plain")
-        for name, count in sorted(exact.items(), key=lambda item: -item[1])
-    ]
+    compared = len(found.compared)
+    rows = []
+    for name, row in matrix.items():
+        count = sum(map(_explains, row))
+        rows.append(parts.Bar(name, count, f"{count} of {compared}", "good" if name in found.ties else "plain"))
     caption = Markup("{}explains most").format(parts.key("good"))
     unit = "operators of which every element is reproduced"
-    return parts.section(
-        "profiles", "Profiles", parts.figure(parts.bars("profile", unit, rows, full=compared), caption)
-    )
+    bars = parts.bars("profile", unit, rows, full=compared)
+    return parts.section("profiles", "Profiles", parts.figure(bars, caption))
 
 
 def _colourings(matrix: Matrix, best: str) -> list[Colouring]:

@@ -20,7 +20,7 @@ def verify_document(report: Report) -> dict[str, Any]:
         "profile": report.profile,
         "against": runtime_document(report.against),
         "golden": report.golden or None,
-        "mode": report.mode,
+        "mode": report.mode.value,
         "inputs": asdict(report.inputs),
         "elements": {"compared": report.compared, "differing": report.differing},
         "first_divergent": first.index if first else None,

@@ -22,7 +22,7 @@ def junit(report: Report) -> str:
         errors="0",
     )
     properties = ElementTree.SubElement(suite, "properties")
-    facts = {"profile": report.profile, "against": runtime_text(report.against), "mode": report.mode}
+    facts = {"profile": report.profile, "against": runtime_text(report.against), "mode": report.mode.value}
     for name, value in facts.items():
         ElementTree.SubElement(properties, "property", name=name, value=printable(value))
     for operator in report.operators:

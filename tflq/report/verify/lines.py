@@ -11,7 +11,7 @@ from tflq.escaping import quoted
 from tflq.inspection.constants import Constants
 from tflq.kernels.exactness import EXACT
 from tflq.report.layout import Line, table
-from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
+from tflq.verification.results import Mode, OperatorResult, Report, Status, TensorResult, Verdict
 
 if TYPE_CHECKING:
     from tflq.inspection.difference import Difference
@@ -64,7 +64,7 @@ def summary(report: Report) -> str:
         parts = [f"{counts[Status.EXACT]} of {counted(len(report.operators), 'operator')} exact"]
         parts += [f"{counts[s]} {s.value}" for s in (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
         what.append(", ".join(parts))
-    return "; ".join(what) + f" ({report.mode}, {counted(report.inputs.samples, 'sample')})"
+    return "; ".join(what) + f" ({report.mode.value}, {counted(report.inputs.samples, 'sample')})"
 
 
 def promise_texts(report: Report) -> Iterator[str]:
@@ -141,7 +141,7 @@ def next_steps(report: Report) -> Iterator[str]:
         yield f"Next: tflq explain {model} --dump {quote(report.golden)}{profile}"
     elif first is not None:
         yield f"Next: tflq inspect {model} --op {first.index}"
-    elif report.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and report.mode == "cumulative":
+    elif report.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and report.mode == Mode.CUMULATIVE:
         yield f"Next: tflq verify {model} --mode isolated"
     elif report.verdict == Verdict.INCOMPLETE:
         yield f"Next: tflq inspect {model}"

@@ -1,0 +1,125 @@
+"""Which profiles a dump fits: ties, mixes, and nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from support import suites
+from tflq.api.files import load
+from tflq.diagnosis.compatibility import compatible
+from tflq.diagnosis.localization import localize
+from tflq.diagnosis.profile_fit import FitVerdict, candidates, fit
+from tflq.diagnosis.profiles_apart import profiles_apart
+from tflq.diagnosis.rows import computation
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import PROFILES, by_name
+from tflq.surgery.part import part_of
+from tflq.verification.dump import Dump
+from tflq.verification.localization import alone
+
+Array = NDArray[Any]
+MODELS = suites.ROOT / "golden" / "models"
+SINGLE = suites.ROOT / "golden" / "singleop" / "models"
+
+
+def device(model: Model, profiles: Mapping[str, str], otherwise: str) -> dict[int, Array]:
+    """All tensors of a run in which each type of operator is computed as under a profile of its own."""
+    graph = model.subgraphs[0]
+    rng = np.random.default_rng(5)
+    values: dict[int, Array] = {
+        t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs
+    }
+    for index, operator in enumerate(graph.operators):
+        name = profiles.get(model.operator_codes[operator.opcode_index].name, otherwise)
+        part = part_of(model, (index,), values)
+        values |= part.run(part.plan(by_name(name)))
+    return values
+
+
+@pytest.fixture(scope="module")
+def mobilenet() -> Model:
+    return load(MODELS / "digits_mobilenet_int8.tflite")
+
+
+@pytest.mark.parametrize("name", ["tflm+single-rounding", "tflm-cmsis-nn-single", "litert-xnnpack"])
+def test_a_profile_or_its_variant_is_among_those_that_fit(mobilenet: Model, name: str) -> None:
+    found = fit(mobilenet, [Dump("", device(mobilenet, {}, name))])
+    assert found.verdict == FitVerdict.FITS
+    assert name in found.fitting
+    assert found.unexplained == found.unknown == ()
+    assert all(name in names for names in found.mix.values())
+
+
+def test_of_equals_the_nearest_to_what_its_user_runs_is_the_best() -> None:
+    model = load(SINGLE / "softmax_i8_1.tflite")
+    dump = Dump("", device(model, {}, "tflm"))
+    for base in ("tflm", "litert-ref", "tflite-2.7-ref"):
+        found = fit(model, [dump], base)
+        assert found.best == found.fitting[0] == base
+        assert {"tflm", "litert-ref", "tflite-2.7-ref"} <= set(found.ties)
+
+
+def test_a_mix_is_told_by_type_of_operator(mobilenet: Model) -> None:
+    dump = Dump("", device(mobilenet, {"CONV_2D": "litert-opt", "DEPTHWISE_CONV_2D": "litert-xnnpack"}, "tflm"))
+    found = fit(mobilenet, [dump])
+    assert found.verdict == FitVerdict.MIX
+    assert found.fitting == found.unknown == ()
+    assert "litert-opt" in found.mix["CONV_2D"]
+    assert "litert-xnnpack" in found.mix["DEPTHWISE_CONV_2D"]
+    assert {op for ops in found.parts.values() for op in ops} == set(found.mix)
+
+
+def test_nothing_fits_an_arithmetic_that_no_profile_has() -> None:
+    model = load(SINGLE / "softmax_i8_1.tflite")
+    values = device(model, {}, "litert-ref")
+    output = model.subgraphs[0].outputs[0]
+    found = fit(model, [Dump("", {**values, output: values[output] ^ 1})])
+    assert (found.verdict, found.fitting, found.unknown) == (FitVerdict.NONE, (), (0,))
+
+
+def test_runtimes_are_named_by_package_and_range_of_versions() -> None:
+    names = ("tflite-2.7-ref", "tflite-2.11-ref", "litert-ref", "tflite-2.9-ref", "tflm+single-rounding")
+    old, new = compatible(map(by_name, names))
+    assert (old.package, old.versions) == ("tflite-runtime", ("2.7.0", "2.9.1", "2.11.0"))
+    assert (new.package, new.resolver) == ("ai-edge-litert", "BUILTIN_REF")
+
+
+def test_inputs_tell_profiles_apart_that_fit() -> None:
+    model = load(SINGLE / "tie_add_i8_0.tflite")
+    graph = model.subgraphs[0]
+    zeros = {t: np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs}
+    dump = Dump("", run(make_plan(model, by_name("tflm")), zeros, keep_all=True).values)
+    names = ("tflm", "tflm-cmsis-nn-single", "tflm-esp-nn")
+    assert set(names) <= set(fit(model, [dump]).fitting)
+    told = profiles_apart(model, dump, names)
+    assert (told.causes, told.groups) == (("tflm = tflm-esp-nn", "tflm-cmsis-nn-single"), ((0,), (1,)))
+    trial = told.trials[-1]
+    for name, expected in zip(("tflm", "tflm-cmsis-nn-single"), trial.expected, strict=True):
+        made = run(make_plan(model, by_name(name)), dict(zip(graph.inputs, trial.inputs, strict=True))).values
+        np.testing.assert_array_equal(expected[graph.outputs[0]], made[graph.outputs[0]])
+
+
+@pytest.mark.parametrize("path", ["tie_conv_i8_0", "mean_i8_7", "tie_fc_i8_0", "mul_i16_scales_0", "sum_i8_1"])
+def test_profiles_that_are_said_to_compute_alike_give_the_same_bits(path: str) -> None:
+    model = load(SINGLE / f"{path}.tflite")
+    dump = Dump("", device(model, {}, "litert-ref") if "i16" not in path else sixteen(model))
+    part = alone(model, 0)
+    columns: dict[Any, set[Any]] = {}
+    for profile in candidates(PROFILES["litert-ref"]):
+        (found,) = localize(model, dump, profile)
+        columns.setdefault(computation(part, profile), set()).add(tuple(sorted(found.differences.items())))
+    assert len(columns) > 1
+    assert all(len(different) == 1 for different in columns.values())
+
+
+def sixteen(model: Model) -> dict[int, Array]:
+    graph = model.subgraphs[0]
+    rng = np.random.default_rng(5)
+    fed = {t: rng.integers(-(2**15), 2**15, graph.tensors[t].shape).astype(np.int16) for t in graph.inputs}
+    return dict(run(make_plan(model, by_name("litert-ref")), fed, keep_all=True).values)

@@ -1,0 +1,46 @@
+"""Mistakes that others can be added to: each a model of the single operator and a profile, for inputs of any shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tflq.diagnosis.mistakes.channels import models_of_channels
+from tflq.diagnosis.mistakes.constants import mistaken_constants
+from tflq.diagnosis.mistakes.device import Change
+from tflq.diagnosis.mistakes.requantization import mistaken_profiles
+from tflq.diagnosis.mistakes.tensors import mistaken_models
+from tflq.diagnosis.mistakes.unchecked import unchecked
+from tflq.diagnosis.rows import row_of
+from tflq.errors import UnsupportedError
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.profiles import Profile
+from tflq.surgery.part import Part
+
+
+def changes(alone: Part, profile: Profile) -> Iterator[Change]:
+    """Misread tensors and options, mistakes in every stage, and mistakes in prepared constants."""
+    for name, model in (*mistaken_models(alone.model), *models_of_channels(alone, profile)):
+        yield Change(name, model, unchecked(profile))
+    for name, wrong in mistaken_profiles(profile, alone.model):
+        yield Change(name, alone.model, wrong)
+    step = alone.plan(profile).steps[0]
+    row = row_of(alone, profile)
+    if step.prepared is not None and row is not None and not row.session:
+        for name, _ in mistaken_constants(step.prepared.data, step.node):
+            yield Change(name, alone.model, _with_row(profile, row, name))
+
+
+def _with_row(profile: Profile, row: Kernel, mistake: str) -> Profile:
+    """The profile with a row whose prepared constants have the mistake of that name."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        right = row.prepare(node, arithmetic)
+        found: Any = next((data for name, data in mistaken_constants(right.data, node) if name == mistake), None)
+        if found is None:
+            raise UnsupportedError(node.op, index=node.index, reason=f"has no constant for: {mistake}")
+        return replace(right, data=found)
+
+    return profile.derive(f"{profile.name}, {mistake}", kernels={row.op: (replace(row, prepare=prepared),)})

@@ -1,0 +1,211 @@
+"""Mistakes in some channels or items only: offsets, weights, biases; items of a batch that are not computed.
+
+Which channels, which items and how far is read off the dump. Whether it is so is decided like everything else: all bits
+have to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.errors import UnsupportedError
+from tflq.inspection.parts import parts_of
+from tflq.interpreter import Plan
+from tflq.interpreter.constants import constant_of
+from tflq.ir import STORED_BITS, Model, TensorType
+from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.stages import OutputPipeline, type_range
+from tflq.profiles import Profile
+from tflq.surgery.edit import with_constant
+from tflq.surgery.part import Part
+
+Array = NDArray[Any]
+Values = Mapping[int, Array]
+
+#: Channels that may differ for a mistake in single ones to be looked for, and sizes of blocks of channels.
+_FEW, _BLOCKS = 4, (4, 8, 16, 32)
+#: By operator, the axis of the weights that counts results' channels.
+_CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
+
+
+def mistaken_channels(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Offsets of the results, and items of a batch that hold something else, as far as the dump suggests them."""
+    if len(alone.got) != 1:
+        return
+    ((tensor, seen),) = alone.got.items()
+    made = alone.run(alone.plan(profile)).get(tensor)
+    if (
+        made is None
+        or made.shape != seen.shape
+        or made.dtype != seen.dtype
+        or made.dtype.kind not in "iu"
+        or not made.ndim
+    ):
+        return
+    yield from _offsets(alone, profile, made, seen)
+    if made.shape[0] > 1:
+        yield from _first_items(profile, seen)
+
+
+def _offsets(alone: Part, profile: Profile, made: Array, seen: Array) -> Iterator[Mistaken]:
+    error = seen.astype(np.int64) - made.astype(np.int64)
+    prepared = alone.plan(profile).steps[0].prepared
+    limits = [part.value for part in parts_of(None if prepared is None else prepared.data, Clamp)]
+    whole = type_range(made.dtype)
+    clamps: dict[str, Clamp | None] = {"": None, ", added to the codes": whole}
+    if limits and limits[0] != whole:
+        clamps[", added to the codes inside the activation's limits"] = limits[0]
+    channels = differing_channels(made, seen)
+    places: dict[str, tuple[Any, ...]] = {"every element": (...,)}
+    if made.ndim > 1 and 0 < len(channels) < made.shape[-1] and len(channels) <= _FEW:
+        named = ", ".join(map(str, channels))
+        places = {f"channel{'s' if len(channels) > 1 else ''} {named}": (..., channels)}
+    for place, index in places.items():
+        steps = error[index][error[index] != 0]
+        offset = int(np.median(steps)) if steps.size else 0
+        if offset and abs(offset) < 1 << 8 * made.dtype.itemsize:
+            for ending, clamp in clamps.items():
+                yield f"offset of {offset:+d} in {place}{ending}", _offset(profile, index, offset, clamp)
+
+
+def _offset(profile: Profile, index: tuple[Any, ...], offset: int, clamp: Clamp | None) -> Device:
+    """After the operator's limits, inside `clamp`; None: before them, where the operator has one output pipeline."""
+
+    def device(alone: Part) -> Values:
+        plan = alone.plan(profile)
+        values = alone.run(plan)
+        moved = alone.run(_with_zero_point_moved(plan, offset)) if clamp is None else values
+        for tensor in alone.got:
+            codes, dtype = values[tensor].copy(), values[tensor].dtype
+            if clamp is None:
+                codes[index] = moved[tensor][index]
+            else:
+                codes[index] = np.clip(codes[index].astype(np.int64) + offset, *clamp).astype(dtype)
+            values[tensor] = codes
+        return values
+
+    return device
+
+
+def _with_zero_point_moved(plan: Plan, offset: int) -> Plan:
+    step = plan.steps[0]
+    if step.prepared is None:
+        raise UnsupportedError(step.op, reason="bound when it runs")
+    pipelines = list(parts_of(step.prepared.data, OutputPipeline))
+    if len(pipelines) != 1:
+        raise UnsupportedError(step.op, reason="holds no single output pipeline")
+    (pipeline,) = pipelines
+    right = pipeline.value
+    data = pipeline.rebuild(replace(right, zero_point=ZeroPoint(right.zero_point + offset)))
+    return replace(plan, steps=(replace(step, prepared=replace(step.prepared, data=data)),))
+
+
+def _first_items(profile: Profile, seen: Array) -> Iterator[Mistaken]:
+    """Only the first item of a batch is computed: what the others hold is what was in memory."""
+    rest = seen[1:]
+    fills: dict[str, Callable[[Array], Any]] = {"0": lambda first: 0, "copies of it": lambda first: first}
+    if rest.size and (rest == rest.flat[0]).all() and rest.flat[0]:
+        constant = rest.flat[0].item()
+        fills[str(constant)] = lambda first: constant
+    for name, fill in fills.items():
+        yield f"only the first item of the batch computed, the others hold {name}", _first_item(profile, fill)
+
+
+def _first_item(profile: Profile, fill: Callable[[Array], Any]) -> Device:
+    def device(alone: Part) -> Values:
+        values = alone.run(alone.plan(profile))
+        for tensor in alone.got:
+            items = values[tensor].copy()
+            items[1:] = fill(items[:1])
+            values[tensor] = items
+        return values
+
+    return device
+
+
+def differing_channels(made: Array, seen: Array) -> Array:
+    """The channels, the last axis, in which any element differs."""
+    apart = (made != seen).reshape(-1, made.shape[-1]).any(axis=0)
+    return np.flatnonzero(apart)
+
+
+def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Model]]:
+    """The operator's model with weights or biases of the differing channels wrong."""
+    operator = alone.model.subgraphs[0].operators[0]
+    name = alone.model.operator_codes[operator.opcode_index].name
+    if name not in _CHANNEL_AXIS or len(alone.got) != 1:
+        return
+    ((tensor, seen),) = alone.got.items()
+    made = alone.run(alone.plan(profile)).get(tensor)
+    if made is None or made.shape != seen.shape or not made.ndim:
+        return
+    channels = differing_channels(made, seen)
+    if not 0 < len(channels) < made.shape[-1]:
+        return
+    yield from _biases(alone.model, operator.inputs[2:3], channels, made.shape[-1])
+    if len(channels) <= _FEW:
+        yield from _weights(alone.model, operator.inputs[1], _CHANNEL_AXIS[name], channels)
+
+
+def _biases(model: Model, positions: Sequence[int], channels: Array, count: int) -> Iterator[tuple[str, Model]]:
+    """A bias that is missing in the differing channels, or in the blocks or the half of all that hold them."""
+    for position in (t for t in positions if t >= 0):
+        bias = constant_of(model, model.subgraphs[0].tensors[position])
+        if bias is None or bias.size != count:
+            continue
+        first, last = int(channels[0]), int(channels[-1])
+        spans = {(first, last + 1)}
+        for block in (*_BLOCKS, *(count // groups for groups in range(2, 9) if count % groups == 0)):
+            spans.add((first // block * block, min(count, -(-(last + 1) // block) * block)))
+        for start, stop in sorted(spans, key=lambda span: span[1] - span[0]):
+            if stop - start < count:
+                changed = bias.copy()
+                changed[start:stop] = 0
+                where = f"channel {start}" if stop - start == 1 else f"channels {start} to {stop - 1}"
+                yield f"bias missing in {where}", with_constant(model, position, changed)
+
+
+def _weights(model: Model, tensor: int, axis: int, channels: Array) -> Iterator[tuple[str, Model]]:
+    """Weights of the differing channels that lie one place further on, along the memory or an axis, or are others'."""
+    spec = model.subgraphs[0].tensors[tensor] if tensor >= 0 else None
+    if spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:
+        return
+    weights = constant_of(model, spec)
+    if weights is None or weights.ndim <= axis:
+        return
+    named = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
+    rows = np.moveaxis(weights, axis, 0)
+    zero = 0 if spec.quantization is None or not spec.quantization.zero_point.size else spec.quantization.zero_point[0]
+    ways: dict[str, Callable[[Array], Array]] = {"missing": lambda row: np.full_like(row, zero)}
+    for step in (1, -1):
+        way = "forwards" if step == 1 else "backwards"
+        ways[f"shifted {way} by one"] = partial(_rolled, step, None)
+        ways[f"shifted {way} by one, filled with the zero point"] = partial(_pushed, step, int(zero))
+        for at in range(rows.ndim - 1) if rows.ndim > 2 else ():
+            ways[f"shifted {way} by one along axis {at} of the filter"] = partial(_rolled, step, at)
+    for name, way_of in ways.items():
+        changed = rows.copy()
+        for channel in channels:
+            changed[channel] = way_of(rows[channel])
+        yield f"weights of {named} {name}", with_constant(model, tensor, np.moveaxis(changed, 0, axis))
+    for step, name in ((1, "the next"), (-1, "the previous")):
+        changed = rows.copy()
+        changed[channels] = np.roll(rows, -step, 0)[channels]
+        yield f"weights of {named} {name} channel's", with_constant(model, tensor, np.moveaxis(changed, 0, axis))
+
+
+def _rolled(step: int, axis: int | None, row: Array) -> Array:
+    return np.roll(row, step, axis)
+
+
+def _pushed(step: int, fill: int, row: Array) -> Array:
+    moved = np.roll(row.reshape(-1), step)
+    moved[0 if step > 0 else -1] = fill
+    return moved.reshape(row.shape)

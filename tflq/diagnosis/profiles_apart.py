@@ -1,0 +1,71 @@
+"""Inputs of a model on which profiles part that all fit a dump."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.discrimination import Discrimination, tell_apart
+from tflq.diagnosis.hypotheses import device_of
+from tflq.diagnosis.probes import random_values
+from tflq.diagnosis.rows import computation
+from tflq.errors import TflqError
+from tflq.ir import CARRIER, Model, TensorType
+from tflq.profiles import by_name
+from tflq.surgery.part import Part, part_of
+from tflq.verification.dump import Dump
+from tflq.verification.localization import alone
+
+Array = NDArray[Any]
+
+#: How many inputs are tried.
+_TRIALS = 12
+
+
+def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimination:
+    """Search inputs on which the model's outputs part under those profiles; where they never do, any tensor counts.
+
+    Causes are profiles; those that compute every operator of the model alike are one cause under the first one's name.
+    """
+    distinct = _distinct(model, names)
+    devices = [device_of(by_name(name)) for name in distinct]
+    graph = model.subgraphs[0]
+    made = tuple(dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0))
+    told = tell_apart(_trials(model, dump, graph.outputs), devices)
+    if len(told.groups) < len(devices):
+        inner = tell_apart(_trials(model, dump, made), devices)
+        told = inner if len(inner.groups) > len(told.groups) else told
+    return Discrimination(None, tuple(distinct.values()), True, told.trials, told.groups)
+
+
+def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
+    """One profile of each set that computes the whole model alike, and what the set is called."""
+    parts = [alone(model, index) for index in range(len(model.subgraphs[0].operators))]
+    sets: dict[Hashable, list[str]] = {}
+    for name in names:
+        sets.setdefault(tuple(computation(part, by_name(name)) for part in parts), []).append(name)
+    return {same[0]: " = ".join(same) for same in sets.values()}
+
+
+def _trials(model: Model, dump: Dump, tensors: Sequence[int]) -> Iterator[tuple[tuple[Array, ...], Part]]:
+    """Random inputs in the shapes that the dump has, and the whole model on them, looked at in those tensors."""
+    graph = model.subgraphs[0]
+    looked: Mapping[int, Array] = {t: np.empty(0) for t in tensors}
+    for trial in range(_TRIALS):
+        rng = np.random.default_rng(trial)
+        given = []
+        for tensor in graph.inputs:
+            spec, known = graph.tensors[tensor], dump.tensors.get(tensor)
+            if not isinstance(spec.type, TensorType):
+                return
+            shape = spec.shape if known is None else known.shape
+            given.append(random_values(rng, CARRIER[spec.type], shape, trial))
+        try:
+            whole = part_of(model, range(len(graph.operators)), dict(zip(graph.inputs, given, strict=True)))
+        except TflqError:
+            return
+        yield tuple(given), replace(whole, got=looked)

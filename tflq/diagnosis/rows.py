@@ -1,0 +1,41 @@
+"""Which profiles compute an operator alike: by the kernel row that they take, and what it reads of their arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from tflq.inspection.profile_pairs import fields_read
+from tflq.ir import TensorType
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.table import find
+from tflq.profiles import Profile
+from tflq.surgery.part import Part
+from tflq.surgery.results import operator_name
+
+
+def computation(part: Part, profile: Profile) -> Hashable:
+    """What decides the bits of a part's first operator, apart from the operator itself: equal for equal bits.
+
+    Rows that call subgraphs, or that cannot be told before the model is bound, are every profile's own.
+    """
+    row = row_of(part, profile)
+    if row is None or row.session or row.calls:
+        return profile.name
+    read = sorted(fields_read(row.prepare))
+    return row.prepare, tuple((name, getattr(profile.arithmetic, name)) for name in read)
+
+
+def row_of(part: Part, profile: Profile) -> Kernel | None:
+    """The row that the profile's table has for the operator; None where it refuses it, or a type is unknown."""
+    model, operator = part.model, part.model.subgraphs[0].operators[0]
+    tensors = model.subgraphs[0].tensors
+    inputs = [tensors[t] if t >= 0 else None for t in operator.inputs]
+    types = [None if spec is None else spec.type for spec in inputs]
+    made = [tensors[t].type for t in operator.outputs if t >= 0]
+    known = [type_ for type_ in types if type_ is None or isinstance(type_, TensorType)]
+    results = [type_ for type_ in made if isinstance(type_, TensorType)]
+    if len(known) < len(types) or len(results) < len(made):
+        return None
+    sparse = tuple(i for i, spec in enumerate(inputs) if spec is not None and spec.sparsity is not None)
+    version = model.operator_codes[operator.opcode_index].version
+    return find(profile.kernels, operator_name(model, 0), version, known, results, sparse)

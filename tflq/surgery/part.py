@@ -1,0 +1,83 @@
+"""Part of a model, run under a profile with given values; results go by the original tensor indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflq.errors import InputError
+from tflq.interpreter import Plan, State, Trace, make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.surgery.cut import cut
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some operators of a model, cut out, with the values of what they read from outside.
+
+    `tensors[i]` is the original index of tensor i of `model`. `inputs` go by the index in `model`; `got`, what a device
+    or a runtime made of them as far as that is known, by the original index. `runs` collects plan and inputs of every
+    run where it is a list.
+    """
+
+    operators: tuple[int, ...]  # original indices, in order of execution
+    model: Model
+    tensors: tuple[int, ...]
+    inputs: Mapping[int, Array] = field(default_factory=dict)
+    got: Mapping[int, Array] = field(default_factory=dict)
+    runs: list[tuple[Plan, Mapping[int, Array]]] | None = None
+
+    @property
+    def index(self) -> int:
+        """The original index of its first operator."""
+        return self.operators[0]
+
+    def plan(self, profile: Profile, model: Model | None = None) -> Plan:
+        """Bind its model, or a changed form of it, under a profile for the shapes of its inputs."""
+        shapes = {tensor: value.shape for tensor, value in self.inputs.items()}
+        return make_plan(model or self.model, profile, input_shapes=shapes)
+
+    def run(self, plan: Plan, variables: Mapping[int, Array] | None = None) -> dict[int, Array]:
+        """Values of all tensors, inputs among them; `variables` are what those begin with, by original index."""
+        return self.values(self.traced(plan, self.state(variables or {})))
+
+    def traced(self, plan: Plan, state: State) -> Trace:
+        """Run, keeping every tensor; indices are those of its own model."""
+        if self.runs is not None:
+            self.runs.append((plan, self.inputs))
+        return run(plan, self.inputs, state, keep_all=True)
+
+    def values(self, trace: Trace) -> dict[int, Array]:
+        """A trace's tensors by original index."""
+        return {self.tensors[i]: value for i, value in trace.values.items()}
+
+    def state(self, variables: Mapping[int, Array]) -> State:
+        """A state whose variables have these values, by original index; others are at their initial ones."""
+        return State(variables={i: variables[t] for i, t in enumerate(self.tensors) if t in variables})
+
+
+def reads(model: Model, operators: Sequence[int]) -> tuple[int, ...]:
+    """Original indices of the tensors that some operators need from outside."""
+    part, tensors = cut(model, operators)
+    return tuple(tensors[i] for i in part.subgraphs[0].inputs)
+
+
+def part_of(model: Model, operators: Sequence[int], values: Mapping[int, Array]) -> Part:
+    """Some operators of the first subgraph, fed from `values` by original index.
+
+    Raises:
+        InputError: A value that they need is not there.
+    """
+    part, tensors = cut(model, operators)
+    needed = part.subgraphs[0].inputs
+    missing = sorted(tensors[i] for i in needed if tensors[i] not in values)
+    if missing:
+        raise InputError(f"tensors that are neither in the dump nor can be computed are needed: {missing}")
+    inputs = {i: values[tensors[i]] for i in needed}
+    return Part(tuple(sorted(set(operators))), part, tensors, inputs)

@@ -1,0 +1,55 @@
+"""Dumps: what is known of the tensors of one run of a model, by tensor index. A golden file is one for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflq.errors import InputError, ShapeError
+from tflq.ir import Model
+from tflq.verification.golden import Golden, Observation
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dump:
+    """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model."""
+
+    source: str
+    tensors: Mapping[int, Array]
+    unknown: tuple[str, ...] = ()
+
+    def without(self, tensors: Iterable[int]) -> Dump:
+        """Return the dump as if it lacked some tensors."""
+        dropped = set(tensors)
+        return replace(self, tensors={t: v for t, v in self.tensors.items() if t not in dropped})
+
+
+def dumps_of_golden(model: Model, golden: Golden, source: str = "") -> tuple[Dump, ...]:
+    """The samples of a golden file. A tensor that was read while all were is preferred to the plain run's output.
+
+    Raises:
+        InputError: It is for a model with other inputs or outputs.
+        ShapeError: An output has another shape than the tensor that was read for it.
+    """
+    return tuple(Dump(source, _known(model, seen, source)) for seen in golden.observations)
+
+
+def _known(model: Model, seen: Observation, source: str) -> dict[int, Array]:
+    graph = model.subgraphs[0]
+    if len(seen.inputs) not in (0, len(graph.inputs)) or len(seen.outputs) > len(graph.outputs):
+        raise InputError("is for a model with other inputs or outputs", name=source)
+    for tensor, output in zip(graph.outputs, seen.outputs):  # noqa: B905 (trailing outputs may be absent)
+        tapped = seen.tensors.get(tensor)
+        if output is not None and tapped is not None and output.shape != tapped.shape:
+            raise ShapeError(graph.tensors[tensor].name or f"#{tensor}", tapped.shape, output.shape)
+    known = {
+        **dict(zip(graph.outputs, seen.outputs)),  # noqa: B905 (trailing outputs may be absent)
+        **{t: v for t, v in seen.tensors.items() if v is not None},
+        **dict(zip(graph.inputs, seen.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
+    }
+    return {t: v for t, v in known.items() if v is not None}

@@ -1,0 +1,255 @@
+"""Which operators differ: every operator computed, and held against what a recording or a device's dump has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from tflq.errors import ShapeError, TflqError
+from tflq.inspection.constants import Constants, constants_of
+from tflq.inspection.difference import Difference, difference
+from tflq.interpreter import Plan, State
+from tflq.ir import Model, TensorSpec
+from tflq.kernels.kernel import Prepared
+from tflq.profiles import Profile
+from tflq.surgery.part import Part
+from tflq.surgery.results import last_makers, operator_name, results_of
+from tflq.surgery.tap import single_operator
+from tflq.verification.dump import Dump
+from tflq.verification.results import Located, Mode
+
+Array = NDArray[Any]
+#: The later tensor whose bytes a dump holds in the place of a tensor's, or None; `known` are values made before.
+Overwritten: TypeAlias = "Callable[[Dump, int, Mapping[int, Array]], int | None]"
+
+UNKNOWN = "the runtime holds no value for it"
+REWRITTEN = "several operators write it, and only its last value is known"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """One run of an operator: how it compares, its results, and its variables afterwards, by original index."""
+
+    located: Located
+    made: Mapping[int, Array] = field(default_factory=dict)
+    variables: Mapping[int, Array] = field(default_factory=dict)
+
+
+class Shared:
+    """Comparisons of one operator at a time that several profiles share: equal keys of `computes` mean equal bits."""
+
+    def __init__(self, computes: Callable[[Part, Profile], Hashable]) -> None:
+        self._computes = computes
+        self._index = -1
+        self._known: dict[Hashable, tuple[Part, Mapping[int, Array], Compared]] = {}
+
+    def get(
+        self, part: Part, profile: Profile, sample: int, variables: Mapping[int, Array], compare: Callable[[], Compared]
+    ) -> Compared:
+        """The comparison that was made of the same arrays, or a new one."""
+        if part.index != self._index:
+            self._index, self._known = part.index, {}
+        arrays = (*sorted(part.inputs.items()), *sorted(variables.items()))
+        key = self._computes(part, profile), sample, tuple((t, id(value)) for t, value in arrays)
+        if key not in self._known:
+            self._known[key] = part, dict(variables), compare()  # the arrays stay alive, and so their identities theirs
+        return self._known[key][2]
+
+
+@dataclass(slots=True, eq=False)
+class _Sample:
+    """One dump as it is walked through. `computed` are the profile's values; `lost` graph inputs are overwritten."""
+
+    dump: Dump
+    computed: dict[int, Array]
+    variables: dict[int, Array] = field(default_factory=dict)
+    lost: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Localizer:
+    """How operators are compared.
+
+    `assumes`: inputs that were not observed are computed from what comes before. `overwritten` recognizes memory that
+    was used again. `is_expected`: what was observed is what is expected, and the profile's results are what is got.
+    `parts` are the model's operators alone, where they are at hand; `shared` holds what other profiles computed alike.
+    """
+
+    model: Model
+    profile: Profile
+    mode: Mode = Mode.ISOLATED
+    assumes: bool = True
+    overwritten: Overwritten | None = None
+    is_expected: bool = False
+    parts: Sequence[Part] = ()
+    shared: Shared | None = None
+
+    def operators(self, dumps: Sequence[Dump]) -> Iterator[tuple[Located, ...]]:
+        """Each operator in order of execution, once for every sample.
+
+        An operator that the profile cannot run is replayed from the dump. A tensor that several operators write is
+        compared after the last of them only. Variables carry on from the profile's own values.
+
+        Raises:
+            ShapeError: A dumped tensor has neither the shape that the file gives it nor the one that is planned.
+        """
+        makers = last_makers(self.model)
+        samples = [self._begun(dump) for dump in dumps]
+        for index in range(len(self.model.subgraphs[0].operators)):
+            one = self.parts[index] if self.parts else alone(self.model, index)
+            plans: dict[object, Plan] = {}
+            yield tuple(self._located(one, sample, k, makers, plans) for k, sample in enumerate(samples))
+
+    def _begun(self, dump: Dump) -> _Sample:
+        inputs = {t: dump.tensors[t] for t in self.model.subgraphs[0].inputs if t in dump.tensors}
+        lost: dict[int, int] = {}
+        for tensor in inputs if self.overwritten is not None else ():
+            other = self._other(dump, tensor, {t: v for t, v in inputs.items() if t != tensor})
+            lost |= {} if other is None else {tensor: other}
+        return _Sample(dump.without(lost), {t: v for t, v in inputs.items() if t not in lost}, lost=lost)
+
+    def _other(self, dump: Dump, tensor: int, known: Mapping[int, Array]) -> int | None:
+        return None if self.overwritten is None else self.overwritten(dump, tensor, known)
+
+    def _located(
+        self, one: Part, sample: _Sample, k: int, makers: Mapping[int, int], plans: dict[object, Plan]
+    ) -> Located:
+        operator = self.model.subgraphs[0].operators[one.index]
+        fed, assumed, missing = self._inputs(one, sample, makers)
+        if missing:
+            compared = Compared(self._not_run(one, missing))
+        else:
+            part, variables = replace(one, inputs=fed), sample.variables
+            compare = partial(self._compared, part, variables, sample.dump, k, makers, plans)
+            shared = self.shared
+            compared = compare() if shared is None else shared.get(part, self.profile, k, variables, compare)
+        if not compared.made:
+            results = results_of(self.model, operator)
+            sample.computed.update({t: sample.dump.tensors[t] for t in results if t in sample.dump.tensors})
+        sample.computed.update(compared.made)
+        sample.variables.update(compared.variables)
+        found = compared.located
+        overwritten = {t: sample.lost.pop(t) for t in operator.inputs if t in sample.lost}
+        if self.overwritten is not None:
+            others = {
+                t: self._other(sample.dump, t, sample.computed) for t, d in found.differences.items() if not d.same
+            }
+            overwritten |= {t: other for t, other in others.items() if other is not None}
+        sample.dump = sample.dump.without(overwritten)
+        return replace(
+            found,
+            differences={t: d for t, d in found.differences.items() if t not in overwritten},
+            assumed=() if self.mode == Mode.CUMULATIVE or not compared.made else assumed,
+            overwritten=overwritten,
+        )
+
+    def _compared(
+        self,
+        part: Part,
+        variables: Mapping[int, Array],
+        dump: Dump,
+        k: int,
+        makers: Mapping[int, int],
+        plans: dict[object, Plan],
+    ) -> Compared:
+        graph = self.model.subgraphs[0]
+        try:
+            plan = _plan(plans, part, self.profile)
+            state = part.state(variables)
+            trace = part.traced(plan, state)
+        except TflqError as error:
+            return Compared(self._not_run(part, error.statement))
+        values = part.values(trace)
+        made = {t: values[t] for t in results_of(self.model, graph.operators[part.index]) if t in values}
+        differences: dict[int, Difference] = {}
+        notes = {}
+        for tensor in (t for t in made if t not in graph.inputs):
+            seen = dump.tensors.get(tensor)
+            if makers[tensor] != part.index:
+                notes[tensor] = REWRITTEN
+            elif seen is None:
+                notes[tensor] = UNKNOWN
+            else:
+                require_shape(plan, part.tensors.index(tensor), graph.tensors[tensor], seen)
+                differences[tensor] = self._difference(made[tensor], seen, k)
+        located = Located(
+            part.index,
+            operator_name(self.model, part.index),
+            differences,
+            promises=dict.fromkeys(made, plan.steps[0].promise),
+            shapes={t: v.shape for t, v in made.items()},
+            notes=notes,
+            constants=constants_after(plan.steps[0].prepared, state, 0),
+        )
+        return Compared(located, made, {part.tensors[i]: value for i, value in state.variables.items()})
+
+    def _not_run(self, part: Part, reason: str) -> Located:
+        return Located(part.index, operator_name(self.model, part.index), {}, failure=reason)
+
+    def _difference(self, made: Array, seen: Array, sample: int) -> Difference:
+        return difference(seen, made, sample) if self.is_expected else difference(made, seen, sample)
+
+    def _inputs(
+        self, one: Part, sample: _Sample, makers: Mapping[int, int]
+    ) -> tuple[dict[int, Array], tuple[int, ...], str]:
+        """By the part's index what it is fed, the original indices of what was computed, and why something lacks."""
+        observed = readable(sample.dump, makers, one.index)
+        sources = [observed, *([sample.computed] if self.assumes else [])]
+        if self.mode == Mode.CUMULATIVE:
+            sources.reverse()
+        fed, assumed = {}, []
+        for position in one.model.subgraphs[0].inputs:
+            tensor = one.tensors[position]
+            source = next((values for values in sources if tensor in values), None)
+            if source is None:
+                return {}, (), self._missing(sample.dump, tensor)
+            fed[position] = source[tensor]
+            if source is not observed:
+                assumed.append(tensor)
+        return fed, tuple(assumed), ""
+
+    def _missing(self, dump: Dump, tensor: int) -> str:
+        if not self.assumes and tensor in dump.tensors:
+            return f"its input tensor {tensor} is overwritten later, and only the last value is known"
+        if not self.assumes:
+            return f"the runtime holds no value for its input tensor {tensor}"
+        return f"its input tensor {tensor} is neither in the dump nor can it be computed"
+
+
+def alone(model: Model, index: int) -> Part:
+    """One operator cut out of a model, without inputs yet."""
+    return Part((index,), *single_operator(model, index))
+
+
+def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
+    """The plan for the inputs' shapes; kept for the next sample of equal shapes."""
+    shapes = tuple(value.shape for value in part.inputs.values())
+    if shapes not in plans:
+        plans[shapes] = part.plan(profile)
+    return plans[shapes]
+
+
+def readable(dump: Dump, makers: Mapping[int, int], index: int) -> dict[int, Array]:
+    """What the dump says of the time before operator `index`: nothing of tensors that it or a later one writes."""
+    return {t: value for t, value in dump.tensors.items() if makers.get(t, -1) < index}
+
+
+def require_shape(plan: Plan, tensor: int, spec: TensorSpec, value: Array | None) -> None:
+    """Raise a ShapeError where a value from outside has neither the shape that the file gives the tensor nor the one
+    that it is planned to have, and the latter is certain.
+    """
+    if value is not None and plan.known[tensor]:
+        shape = plan.operands[tensor].shape
+        if value.shape not in (shape, spec.shape):
+            raise ShapeError(spec.name or f"#{tensor}", shape, value.shape)
+
+
+def constants_after(prepared: Prepared | None, state: State, index: int) -> Constants | None:
+    """The constants that step `index` was prepared with, before the run or during it."""
+    if prepared is None and index in state.bound:
+        prepared = state.bound[index][1]
+    return None if prepared is None else constants_of(prepared)
