@@ -113,8 +113,7 @@ class Session:
         if self.plan is None:
             raise StateError("Invoke called on model that is not ready.: call allocate_tensors() first")
         self._trace, self._scratch = None, {}  # their memory can be reused while the plan runs
-        inputs = {tensor: value.copy() for tensor, value in self._inputs.items()}
-        self._trace = run(self.plan, inputs, self._state, keep_all=self.keep_all)
+        self._trace = run(self.plan, self._inputs, self._state, keep_all=self.keep_all, copy_inputs=True)
 
     def reset_variables(self) -> None:
         """Set the variable tensors back to what they are after an allocation."""

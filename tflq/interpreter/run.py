@@ -9,28 +9,52 @@ import numpy as np
 from tflq.interpreter.execution import Execution, check_resources
 from tflq.interpreter.limits import Meter
 from tflq.interpreter.plan import Plan
+from tflq.interpreter.routine import Routine, routine
 from tflq.interpreter.state import State, check_inputs
 from tflq.interpreter.trace import Trace
 from tflq.kernels.kernel import Array
 
 
-def run(plan: Plan, inputs: Mapping[int, Array], state: State | None = None, *, keep_all: bool = False) -> Trace:
+def run(
+    plan: Plan,
+    inputs: Mapping[int, Array],
+    state: State | None = None,
+    *,
+    keep_all: bool = False,
+    copy_inputs: bool = False,
+) -> Trace:
     """Execute `plan` on `inputs` (by tensor index) and return its trace.
 
     The trace holds the graph's outputs; with `keep_all` its inputs, variables and every tensor that an operator made.
-    Tensors are released after their last use unless all of them are kept.
+    Tensors are released after their last use unless all of them are kept. What the trace holds may share memory with
+    the inputs unless they are copied.
 
     Raises:
         InputError: An input is missing, is none of the graph's, or has not the type or shape that was planned for.
         LimitError: The run would take more memory or work than the plan's limits allow.
     """
     check_inputs(plan, inputs)
-    state, meter = State() if state is None else state, Meter(plan.limits.work)
-    meter.spent = plan.work
+    state = State() if state is None else state
     plan.program.begin()
     check_resources(plan, state, plan.peak_memory)
+    if not keep_all and (ready := _routine(plan, state)) is not None:
+        return ready.run(inputs)
+    meter = Meter(plan.limits.work)
+    meter.spent = plan.work
+    if copy_inputs:
+        inputs = {tensor: value.copy() for tensor, value in inputs.items()}
     with np.errstate(all="ignore"):
         values = Execution(plan, state, meter, 0, keep_all).run(inputs)
     kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
     results = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
     return Trace(results, {tensor: plan.makers[tensor] for tensor in results if tensor in plan.makers}, plan.promises)
+
+
+def _routine(plan: Plan, state: State) -> Routine | None:
+    """The plan's routine, made when the plan is run for the second time: once would not be worth it."""
+    if state.known is not plan:
+        state.known, state.routine = plan, None
+        return None
+    if state.routine is None:
+        state.routine = routine(plan) or False
+    return state.routine or None

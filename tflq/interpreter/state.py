@@ -17,13 +17,15 @@ from tflq.kernels.kernel import Array, Operand, Shape
 @dataclass(slots=True, eq=False)
 class State:
     """What lives from run to run: variable tensors, steps bound to shapes that only a run could tell, what operators
-    remember, and the resources, which may be handed on to another State.
+    remember, the resources, which may be handed on to another State, and how the plan is run that was run before.
     """
 
     variables: dict[int, Array] = field(default_factory=dict)
     bound: Bindings = field(default_factory=dict)
     memory: dict[object, Any] = field(default_factory=dict)
     resources: dict[Hashable, Any] = field(default_factory=dict)
+    known: Plan | None = None
+    routine: Any = None  # of that plan; None where there is none
 
 
 def initial_value(operand: Operand) -> Array:
@@ -52,7 +54,8 @@ def check_inputs(plan: Plan, inputs: Mapping[int, Array]) -> None:
         if value is None:
             raise InputError("no value is given", name=_name(operand))
         _check_carried(operand, shape, value)
-    for tensor in inputs.keys() - plan.expected.keys():
+    if len(inputs) != len(plan.expected):
+        tensor = min(inputs.keys() - plan.expected.keys())
         raise InputError("is no input of the graph", name=_name(plan.operands[tensor]))
 
 

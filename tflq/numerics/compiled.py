@@ -57,6 +57,10 @@ class Compiled(Generic[P, R]):
                 self._call = self.python if compiling_is_off() else self._dispatcher()
             return self._call
 
+    def bound(self, *args: Any) -> Callable[[], R]:
+        """The call with these arguments, ready to be made as often as wanted."""
+        return functools.partial(self._call or self.resolve(), *args)
+
     def bind(self, **names: Any) -> Compiled[P, R]:
         """The same function with other values of those globals, compiled apart: for code that is made for constants."""
         source: Any = self.python

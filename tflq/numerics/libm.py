@@ -26,7 +26,7 @@ from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 
-#: Shorter arrays cost less through ctypes than the compiling of a loop does.
+#: So many elements cost less through ctypes than the compiling of a loop does.
 _SHORT = 1024
 
 _LIBRARIES = {"win32": ("ucrtbase", "msvcrt"), "darwin": ("libSystem.dylib", "/usr/lib/libSystem.B.dylib")}
@@ -50,6 +50,7 @@ class FloatFunction:
 
     def __init__(self, name: str, loop: Compiled[..., None], wide: Callable[..., float], arguments: int = 1) -> None:
         self.name, self.loop, self.wide, self.arguments = name, loop, wide, arguments
+        self._asked = 0  # elements so far, by anyone
 
     def __call__(self, *operands: ArrayLike) -> Floats:
         """The function of float32 `operands`, broadcast against each other."""
@@ -63,7 +64,8 @@ class FloatFunction:
         return self._native is not None
 
     def _over(self, flat: list[Floats]) -> Floats:
-        if flat[0].size <= _SHORT or not self._loop_is_trusted:
+        self._asked += flat[0].size
+        if self._asked <= _SHORT or not self._loop_is_trusted:
             return self._one_by_one(flat)
         out = np.empty_like(flat[0])
         self.loop(*flat, out)

@@ -7,6 +7,7 @@ order, and no bit depends on where a call was cut.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -43,12 +44,21 @@ class InPieces(Compiled[..., None]):
     def __call__(self, *args: Any) -> None:
         """Run it, piece by piece if it takes long."""
         call = self._call or self.resolve()
-        work = args[self._first].size * self._each if self._work is None else self._work(*args)
+        work = self._work_of(args)
         if work <= LONGEST:
             call(*args)
         else:
             for piece in self._pieces(args, work):
                 call(*piece)
+
+    def bound(self, *args: Any) -> Callable[[], None]:
+        """The call with these arguments; whether it is made in pieces is decided now."""
+        pieces = [args] if self._work_of(args) <= LONGEST else list(self._pieces(args, self._work_of(args)))
+        calls = [functools.partial(self._call or self.resolve(), *piece) for piece in pieces]
+        return calls[0] if len(calls) == 1 else functools.partial(_each, calls)
+
+    def _work_of(self, args: tuple[Any, ...]) -> int:
+        return args[self._first].size * self._each if self._work is None else self._work(*args)
 
     def _pieces(self, args: tuple[Any, ...], work: int) -> Iterator[list[Any]]:
         first, letters = args[self._first], self._axes[0][1]
@@ -74,6 +84,11 @@ def in_pieces(work: Work = 1, /, *, step: int | str = 1, **axes: str) -> Callabl
     return lambda function: InPieces(function.python, work, step, axes)
 
 
+def _each(calls: Sequence[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
+
+
 class InSteps(Compiled[..., None]):
     """A compiled function without a result that runs its own lines as Python where a call is long."""
 
@@ -83,7 +98,12 @@ class InSteps(Compiled[..., None]):
 
     def __call__(self, *args: Any) -> None:
         """Run it; what it calls is compiled either way."""
-        (self.python if self._work(*args) > LONGEST else self._call or self.resolve())(*args)
+        self.bound(*args)()
+
+    def bound(self, *args: Any) -> Callable[[], None]:
+        """The call with these arguments; whether its lines run as Python is decided now."""
+        is_long = self._work(*args) > LONGEST
+        return functools.partial(self.python if is_long else self._call or self.resolve(), *args)
 
 
 def in_steps(work: Callable[..., int]) -> Callable[[Compiled[..., None]], InSteps]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -462,6 +463,11 @@ class OutputPipeline:
             added = _NO_BIAS if bias is None else bias
             self.stage.narrow(source.reshape(shape), out.reshape(shape), added, *limits)
         return out
+
+    def into(self, accumulator: Array, out: Array) -> Callable[[], None]:
+        """The call that fills `out` with the codes of as many accumulators, by a per-tensor stage; both contiguous."""
+        flat = accumulator.reshape(1, -1), out.reshape(1, -1)
+        return partial(self.stage.narrow_flat, *flat, int(self.zero_point), *self.clamp)
 
 
 def type_range(dtype: DTypeLike) -> Clamp:

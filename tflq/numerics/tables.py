@@ -50,13 +50,13 @@ def look_up_8bit(table: Array, x: Array) -> Array:
     """table[code] for every code of `x` (int8 or uint8, any shape)."""
     codes = np.asarray(x, order="C")  # np.ascontiguousarray would make a vector of a scalar
     out = np.empty(codes.shape, table.dtype)
-    _look_up_8bit_into(table, codes.reshape(-1).view(np.uint8), out.reshape(-1))
+    look_up_8bit_into(table, codes.reshape(-1).view(np.uint8), out.reshape(-1))
     return out
 
 
 @in_pieces(codes="r", out="r")
 @compiled
-def _look_up_8bit_into(table: Array, codes: Array, out: Array) -> None:
+def look_up_8bit_into(table: Array, codes: Array, out: Array) -> None:
     """The caller guarantees: `codes` has the size of `out`, `table` 256 entries."""
     for i in range(out.size):
         out[i] = table[codes[i]]
@@ -114,13 +114,13 @@ def look_up_16bit(table: NDArray[np.int16], x: NDArray[np.int16]) -> NDArray[np.
     """The table at every element of `x` (any shape)."""
     codes = np.asarray(x, order="C")  # np.ascontiguousarray would make a vector of a scalar
     out = np.empty(codes.shape, np.int16)
-    _look_up_16bit_into(table, codes.reshape(-1), out.reshape(-1))
+    look_up_16bit_into(table, codes.reshape(-1), out.reshape(-1))
     return out
 
 
 @in_pieces(2, x="r", out="r")
 @compiled
-def _look_up_16bit_into(table: Array, x: Array, out: Array) -> None:
+def look_up_16bit_into(table: Array, x: Array, out: Array) -> None:
     """The caller guarantees: `x` and `out` have the same size, `x` is int16 and `table` has 513 entries."""
     for i in range(x.size):
         out[i] = interpolate_16bit(x[i], table)

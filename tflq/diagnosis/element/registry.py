@@ -43,7 +43,6 @@ from tflq.kernels.reference import (
 from tflq.kernels.reference import sum as sum_
 from tflq.kernels.xnnpack import mean as mean_by_xnnpack
 from tflq.kernels.xnnpack import quantize as quantize_by_xnnpack
-from tflq.numerics import tables
 from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 
 TELLERS: Mapping[Callable[..., Any], Teller] = {
@@ -67,8 +66,8 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     binary_kernels.eval_plain: binary.plain,
     unary_kernels.eval_table: unary.tabulated,
     quantize_in_blocks.eval_tables: unary.tabulated_in_blocks,
-    tables.look_up_8bit: unary.looked_up,
-    tables.look_up_16bit: unary.interpolated,
+    unary_kernels.eval_table_8bit: unary.looked_up,
+    unary_kernels.eval_table_16bit: unary.interpolated,
     logistic.eval_int16: unary.by_sigmoid_table(9, logistic_int16),
     tanh.eval_int16: unary.by_sigmoid_table(8, tanh_int16),
     quantize.eval_requantize: unary.requantized,

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.kernels.families.activation import clamp_in_place, number_range
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
 
-Function = Callable[[Array, Array], Array]
+Function = Callable[..., Array]
 Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
@@ -43,9 +44,15 @@ def prepare_clamped(function: Function) -> Prepare:
     return prepare
 
 
-def eval_clamped(data: Clamped, a: Array, b: Array) -> Array:
+@filling(lambda data, a, b: (np.broadcast_shapes(a.shape, b.shape), data.clamp.low.dtype))
+def eval_clamped(data: Clamped, out: Array, a: Array, b: Array) -> Call:
     """Source: ActivationFunctionWithMinMax(op(a, b)). Rounding: one, of the type. Overflow: integers wrap."""
-    return clamp_in_place(np.asarray(data.function(a, b)), *data.clamp)
+
+    def call() -> None:
+        data.function(a, b, out=out)
+        clamp_in_place(out, *data.clamp)
+
+    return call
 
 
 def prepare_plain(function: Function) -> Prepare:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.families.operand_rows import Rows
+from tflq.kernels.filling import Call
 from tflq.kernels.kernel import Array
 from tflq.numerics.compiled import compiled
 from tflq.numerics.contract import Contraction, Range
@@ -100,9 +102,12 @@ class FloatProducts:
     groups: tuple[Product, ...]
     output: Output
 
-    def __call__(self, x: Array, out: Array) -> None:
-        """Fill `out` (R, C) with the codes of an operand's rows; each group makes its share of C."""
-        codes, rows, first = self.rows.codes(x), len(out), self.groups[0]
+    def into(self, x: Array, out: Array) -> Call:
+        """The call that fills `out` (R, C) with the codes of an operand's rows; each group makes its share of C."""
+        return partial(self._fill, self.rows.codes(x), out)
+
+    def _fill(self, codes: Array, out: Array) -> None:
+        rows, first = len(out), self.groups[0]
         depth, width = first.shape
         block = max(1, min(rows, first.block_rows))
         patches = np.empty((block, depth), first.real)

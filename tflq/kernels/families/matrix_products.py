@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.families.float_products import FloatProducts, product
 from tflq.kernels.families.operand_rows import Rows
+from tflq.kernels.filling import Call, in_turn
 from tflq.kernels.kernel import Array
 from tflq.numerics.contract import centred_range
 from tflq.numerics.microkernels.product import Codes, IntegerProduct, fused, summed
@@ -27,8 +29,10 @@ _CACHE_BYTES = 1 << 18
 class Products(Protocol):
     """Bound products of all groups, and what becomes of their sums."""
 
-    def __call__(self, x: Array, out: Array) -> None:
-        """Fill `out` (R, C), contiguous, with the codes of an operand's rows; each group makes its share of C."""
+    def into(self, x: Array, out: Array) -> Call:
+        """The call that fills `out` (R, C), contiguous, with the codes of an operand's rows; each group makes its share
+        of C.
+        """
         ...
 
 
@@ -39,11 +43,10 @@ class FusedProducts:
     rows: Rows
     groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
 
-    def __call__(self, x: Array, out: Array) -> None:
-        """Multiply; see Products.__call__."""
+    def into(self, x: Array, out: Array) -> Call:
+        """Bind the product; see Products.into."""
         codes = self.rows.codes(x)
-        for bound, geometry in self.groups:
-            bound(out, 0, codes, geometry)
+        return in_turn([product.into(out, 0, codes, geometry) for product, geometry in self.groups])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,9 +57,12 @@ class SummedProducts:
     groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
     output: Output
 
-    def __call__(self, x: Array, out: Array) -> None:
-        """Multiply; see Products.__call__."""
-        codes, (rows, channels) = self.rows.codes(x), out.shape
+    def into(self, x: Array, out: Array) -> Call:
+        """Bind the product; see Products.into."""
+        return partial(self._fill, self.rows.codes(x), out)
+
+    def _fill(self, codes: Array, out: Array) -> None:
+        rows, channels = out.shape
         block = max(1, min(rows, _CACHE_BYTES // (4 * max(1, channels))))
         sums = np.empty((block, channels), np.int32)
         for start in range(0, rows, block):

@@ -7,6 +7,7 @@ Source: LiteRT 2.3, add.cc Prepare, sub.cc PrepareGeneralSubOp, PrepareInt16SubO
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.activation import code_range
 from tflq.kernels.families.binary import both
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
@@ -23,6 +25,9 @@ from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stages import OutputPipeline
+
+#: Bytes of an output whose accumulators are kept from run to run.
+_KEPT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,17 +93,30 @@ def centred_codes(operand: Operand) -> Array:
     return codes.astype(np.int64) - operand.zero_point
 
 
-def eval_general(data: OpData, a: Array, b: Array) -> Array:
+@filling(lambda data, *_: (data.shape, data.pipeline.dtype))
+def eval_general(data: OpData, out: Array, a: Array, b: Array) -> Call:
     """Source: AddElementwise, SubElementwise. Rounding: each input's, then the output's. Overflow: none."""
-    accumulator = np.empty(data.shape, np.int32)
-    _add_looked_up(
-        unsigned(spread(a, data.shape)),
-        unsigned(spread(b, data.shape)),
-        data.first,
-        data.second,
-        accumulator.reshape(-1),
-    )
-    return data.pipeline(accumulator)
+
+    def add(a: Array, b: Array, accumulator: Array) -> Call:
+        return _add_looked_up.bound(unsigned(a), unsigned(b), data.first, data.second, accumulator)
+
+    return accumulated(add, data.pipeline, out, a, b)
+
+
+def accumulated(
+    accumulate: Callable[[Array, Array, Array], Call], pipeline: OutputPipeline, out: Array, a: Array, b: Array
+) -> Call:
+    """What is accumulated (int32, flat) of two operands, spread to the shape of `out`, through a pipeline."""
+    if a.shape == b.shape == out.shape and out.nbytes <= _KEPT:
+        accumulator = np.empty(out.size, np.int32)
+        return in_turn([accumulate(a, b, accumulator), pipeline.into(accumulator, out)])
+
+    def call() -> None:
+        accumulator = np.empty(out.size, np.int32)
+        accumulate(spread(a, out.shape), spread(b, out.shape), accumulator)()
+        pipeline.into(accumulator, out)()
+
+    return call
 
 
 def unsigned(x: Array) -> Array:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
-from tflq.numerics.tables import Transform, look_up_8bit, look_up_16bit, table_8bit, table_16bit
+from tflq.numerics.tables import Transform, look_up_8bit_into, look_up_16bit_into, table_8bit, table_16bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,9 +41,10 @@ def tabulated(data: Any, make: Callable[[Any], Array]) -> Tabulated:
     return Tabulated(data, make(data), make)
 
 
-def eval_table(data: Tabulated, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, data.table.dtype))
+def eval_table(data: Tabulated, out: Array, x: Array) -> Call:
     """Look every code up. No rounding: that happened when the table was made."""
-    return look_up_8bit(data.table, x)
+    return look_up_8bit_into.bound(data.table, np.asarray(x, order="C").reshape(-1).view(np.uint8), out.reshape(-1))
 
 
 def same_type(node: Node) -> tuple[Operand, Operand]:
@@ -58,9 +60,21 @@ def prepare_tabulated(node: Node, transform: Transform, multiply_add: MultiplyAd
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
         table = table_16bit(transform, x.scale, x.zero_point, y.scale, y.zero_point, multiply_add)
-        return Prepared((x.shape,), table, look_up_16bit)
+        return Prepared((x.shape,), table, eval_table_16bit)
     table = table_8bit(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point)
-    return Prepared((x.shape,), table, look_up_8bit)
+    return Prepared((x.shape,), table, eval_table_8bit)
+
+
+@filling(lambda table, x: (x.shape, table.dtype))
+def eval_table_8bit(table: Array, out: Array, x: Array) -> Call:
+    """Look every 8-bit code up."""
+    return look_up_8bit_into.bound(table, np.asarray(x, order="C").reshape(-1).view(np.uint8), out.reshape(-1))
+
+
+@filling(lambda table, x: (x.shape, np.int16))
+def eval_table_16bit(table: Array, out: Array, x: Array) -> Call:
+    """Interpolate between samples."""
+    return look_up_16bit_into.bound(table, np.asarray(x, order="C").reshape(-1), out.reshape(-1))
 
 
 def check_zero_points(node: Node) -> None:

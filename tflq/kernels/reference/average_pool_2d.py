@@ -16,6 +16,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER
 from tflq.kernels.families.pooling import OpData, average_codes, average_floats, prepare_pool
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -38,18 +39,16 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_pool(node, np.dtype(np.float32), eval_float)
 
 
-def eval_quantized(data: OpData, x: Array) -> Array:
+@filling(lambda data, x: (data.shape, x.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array) -> Call:
     """Source: AveragePool. Rounding: half away from zero. Padding: taps outside are not counted."""
-    out, (low, high) = np.empty(data.shape, x.dtype), data.clamp
-    average_codes(np.ascontiguousarray(x), data.window, low, high, out)
-    return out
+    return average_codes.bound(np.ascontiguousarray(x), data.window, *data.clamp, out)
 
 
-def eval_float(data: OpData, x: Array) -> Array:
+@filling(lambda data, x: (data.shape, np.float32))
+def eval_float(data: OpData, out: Array, x: Array) -> Call:
     """Source: AveragePool (float). Rounding: sums over ky, kx in order, one division."""
-    out, (low, high) = np.empty(data.shape, np.float32), data.clamp
-    average_floats(np.ascontiguousarray(x), data.window, low, high, out)
-    return out
+    return average_floats.bound(np.ascontiguousarray(x), data.window, *data.clamp, out)
 
 
 _VERSIONS = (1, 3)

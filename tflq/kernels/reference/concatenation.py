@@ -15,11 +15,13 @@ Source: LiteRT 2.3, concatenation.cc Prepare; reference/concatenation.h Concaten
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type, require_zero_point_zero
 from tflq.numerics.arithmetic import Arithmetic
@@ -31,6 +33,7 @@ from tflq.numerics.tables import look_up_8bit
 class OpData:
     """The dimension to join along; for every input the 256 output codes of its codes, or None for a plain copy."""
 
+    shape: Shape  # of the output
     axis: int
     tables: tuple[Array | None, ...]
 
@@ -50,7 +53,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     axis = axis_within(node, int(node.options["axis"]), max(len(first.shape), 1))
     shape = joined_shape(node, operands, axis)
     tables = tuple(rescaling(x, y, arithmetic) if first.type == TensorType.UINT8 else None for x in operands)
-    return Prepared((shape,), OpData(axis, tables), eval_concatenation)
+    return Prepared((shape,), OpData(shape, axis, tables), eval_concatenation)
 
 
 def joined_shape(node: Node, operands: list[Operand], axis: int) -> Shape:
@@ -89,10 +92,17 @@ def round_half_away_float32(x: Array) -> Array:
     return rounded
 
 
-def eval_concatenation(data: OpData, *inputs: Array) -> Array:
+@filling(lambda data, *inputs: (data.shape, inputs[0].dtype))
+def eval_concatenation(data: OpData, out: Array, *inputs: Array) -> Call:
     """Source: reference_ops::Concatenation, ConcatenationWithScaling."""
-    parts = [x if table is None else look_up_8bit(table, x) for x, table in zip(inputs, data.tables, strict=True)]
-    return np.concatenate([x if x.ndim else x.reshape(1) for x in parts], data.axis)
+    sizes = [x.shape[data.axis] if x.ndim else 1 for x in inputs]
+    places = np.split(out, np.cumsum(sizes)[:-1], data.axis)
+    parts = zip(places, inputs, data.tables, strict=True)
+    return in_turn([partial(_put, place, x, table) for place, x, table in parts])
+
+
+def _put(place: Array, x: Array, table: Array | None) -> None:
+    place[...] = x if table is None else look_up_8bit(table, x)
 
 
 _X = "float32|float16|bfloat16|uint8|int8|int16|int32|uint32|int64|bool|int4"

@@ -34,6 +34,7 @@ from tflq.kernels.families.contraction import (
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import Patches, PlainRows, Rows
 from tflq.kernels.families.ordered_sums import convolve
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
@@ -125,12 +126,11 @@ def _bound(data: OpData, w: Array) -> Products:
     return products(rows, np.split(matrix, data.group_count, axis=1), data.codes, count, data.output)
 
 
-def eval_quantized(data: OpData, x: Array, w: Array, bias: Array) -> Array:
+@filling(lambda data, *_: (data.shape, data.output.pipeline.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array) -> Call:
     """Source: ConvPerChannel, Conv (uint8). Padding: taps outside are left out. Overflow: the accumulator wraps."""
-    out = np.empty(data.shape, data.output.pipeline.dtype)
     assert data.products is not None  # bound with the weights
-    data.products(x, out.reshape(-1, data.shape[3]))
-    return out
+    return data.products.into(x, out.reshape(-1, data.shape[3]))
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:

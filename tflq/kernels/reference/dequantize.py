@@ -17,6 +17,7 @@ import numpy as np
 
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.unary import prepare_unary
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
@@ -48,11 +49,11 @@ def prepare_dequantize(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), OpData(channels.scale, zero_points, channels.rows), eval_dequantize)
 
 
-def eval_dequantize(data: OpData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, np.float32))
+def eval_dequantize(data: OpData, out: Array, x: Array) -> Call:
     """Source: Dequantize. Rounding: the product, once, to float32."""
-    out = np.empty(x.shape, np.float32)
-    _dequantize(np.ascontiguousarray(x).reshape(data.rows), data.scale, data.zero_point.codes, out.reshape(data.rows))
-    return out
+    rows = np.ascontiguousarray(x).reshape(data.rows), out.reshape(data.rows)
+    return _dequantize.bound(rows[0], data.scale, data.zero_point.codes, rows[1])
 
 
 @in_pieces(x="oci", out="oci", scale="c", zero_point="c")

@@ -36,6 +36,7 @@ from tflq.kernels.families.contraction import (
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import PlainRows
 from tflq.kernels.families.ordered_sums import multiply
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
@@ -155,12 +156,11 @@ def _bound(data: OpData, w: Array) -> Products:
     return products(rows, [centred(w, data.weight_zero_point).T], data.codes, count, data.output)
 
 
-def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+@filling(lambda data, *_: (data.shape, data.output.pipeline.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
     """Source: FullyConnected, FullyConnectedPerChannel. Rounding: by the stage. Overflow: the accumulator wraps."""
-    out = np.empty(data.shape, data.output.pipeline.dtype)
     assert data.products is not None  # bound with the weights
-    data.products(x, out.reshape(-1, data.shape[-1]))
-    return out
+    return data.products.into(x, out.reshape(-1, data.shape[-1]))
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -191,14 +191,13 @@ def units_last(w: Array) -> Array:
     return np.array(w.T, order="C")
 
 
-def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+@filling(lambda data, *_: (data.shape, np.float32))
+def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
     """Source: FullyConnected (float). Rounding: product and sum apart, in order of k, bias last."""
-    out = np.empty(data.shape, np.float32)
     length, units = data.weights.shape
     sums = out.reshape(-1, units)
     rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
-    multiply(rows, data.weights, bias_of(bias, units, np.float32), *data.clamp, sums)
-    return out
+    return multiply.bound(rows, data.weights, bias_of(bias, units, np.float32), *data.clamp, sums)
 
 
 def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:

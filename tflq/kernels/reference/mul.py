@@ -20,6 +20,8 @@ import numpy as np
 
 from tflq.kernels.families.activation import code_range, limits
 from tflq.kernels.families.binary import both, eval_plain, prepare_clamped
+from tflq.kernels.families.scaled_sum import accumulated
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
@@ -73,17 +75,15 @@ def prepare_quantized(
     return Prepared((shape,), data, eval_quantized)
 
 
-def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
+@filling(lambda data, *_: (data.shape, data.pipeline.dtype))
+def eval_quantized(data: OpData, out: Array, a: Array, b: Array) -> Call:
     """Source: MulElementwise. Rounding: once, by the stage. Overflow: none (a product has at most 32 bits)."""
-    accumulator = np.empty(data.shape, np.int32)
-    _multiply_centred(
-        spread(a, data.shape).reshape(-1),
-        spread(b, data.shape).reshape(-1),
-        int(data.first_zero_point),
-        int(data.second_zero_point),
-        accumulator.reshape(-1),
-    )
-    return data.pipeline(accumulator)
+    zero_points = int(data.first_zero_point), int(data.second_zero_point)
+
+    def multiply(a: Array, b: Array, accumulator: Array) -> Call:
+        return _multiply_centred.bound(a.reshape(-1), b.reshape(-1), *zero_points, accumulator)
+
+    return accumulated(multiply, data.pipeline, out, a, b)
 
 
 @in_pieces(a="r", b="r", out="r")

@@ -17,10 +17,12 @@ Source: LiteRT 2.3, pad.cc Prepare, EvalInt, Eval; reference/pad.h PadImpl.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_same_quantization, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
@@ -80,11 +82,16 @@ def default_value(node: Node, x: Operand, y: Operand) -> int:
     return y.zero_point
 
 
-def eval_pad(data: OpData, x: Array, paddings: Array, value: Array | None = None) -> Array:
+@filling(lambda data, x, *_: (data.shape, x.dtype))
+def eval_pad(data: OpData, out: Array, x: Array, paddings: Array, value: Array | None = None) -> Call:
     """Source: reference_ops::PadImpl. Rounding, overflow: none."""
-    out = np.full(data.shape, data.value if value is None else value.reshape(()), x.dtype)
-    out[data.inside] = x
-    return out
+    around, inside = data.value if value is None else value.reshape(()), out[data.inside]
+    return partial(_pad, around, x, inside, out)
+
+
+def _pad(value: int | Array, x: Array, inside: Array, out: Array) -> None:
+    out[...] = value
+    inside[...] = x
 
 
 _X = "float32|float16|bfloat16|uint8|int8|int16|int32|int64|bool"

@@ -21,6 +21,7 @@ import numpy as np
 
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.unary import prepare_unary
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
@@ -54,17 +55,11 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), data, eval_float)
 
 
-def eval_float(data: FloatData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, data.dtype))
+def eval_float(data: FloatData, out: Array, x: Array) -> Call:
     """Source: AffineQuantize. Rounding: float32 quotient, then half away from zero. Overflow: as float_to_int32."""
-    out = np.empty(x.shape, data.dtype)
-    _quantize(
-        np.ascontiguousarray(x).reshape(data.rows),
-        data.scale,
-        data.zero_point.codes,
-        *data.clamp,
-        out.reshape(data.rows),
-    )
-    return out
+    rows = np.ascontiguousarray(x).reshape(data.rows), out.reshape(data.rows)
+    return _quantize.bound(rows[0], data.scale, data.zero_point.codes, *data.clamp, rows[1])
 
 
 @in_pieces(4, x="oci", out="oci", scale="c", zero_point="c")

@@ -17,10 +17,13 @@ Source: LiteRT 2.3, strided_slice.cc BuildStridedSliceParams, ResizeOutputTensor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.element_types import SIZED
-from tflq.kernels.families.movement import contiguous
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -185,9 +188,11 @@ def check_entries(node: Node, begins: tuple[int, ...], ends: tuple[int, ...], st
     node.check(len(begins) <= MAX_ENTRIES, "entries of begin", expected=f"up to {MAX_ENTRIES}", got=len(begins))
 
 
-def eval_strided_slice(data: OpData, x: Array, *_: Array) -> Array:
+@filling(lambda data, x, *_: (data.shape, x.dtype))
+def eval_strided_slice(data: OpData, out: Array, x: Array, *_: Array) -> Call:
     """Source: reference_ops::StridedSlice."""
-    return contiguous(x.reshape(data.seen)[data.taken]).reshape(data.shape)
+    taken = x.reshape(data.seen)[data.taken]
+    return partial(np.copyto, out.reshape(taken.shape), taken)
 
 
 _X = f"{SIZED}|string"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,10 @@ class IntegerProduct:
     def __call__(self, out: Array, first_row: int, codes: Array, geometry: Any) -> None:
         """Fill the product's columns of `out` (R, C) from row `first_row` of the codes on."""
         self.run(out, first_row, codes, geometry, *self.constants)
+
+    def into(self, out: Array, first_row: int, codes: Array, geometry: Any) -> Callable[[], None]:
+        """The same as a call to be made later."""
+        return self.run.bound(out, first_row, codes, geometry, *self.constants)
 
 
 def fused(

@@ -1,0 +1,105 @@
+"""Plans that run again and again: the same bits as when they run once, and nothing that one run leaves to the next."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from support.suites import ROOT
+from support.toys import PROFILE, graph, ints, tensor
+from tflq.api.files import load
+from tflq.errors import LimitError, UndefinedResultError
+from tflq.interpreter import Plan, State, make_plan, run
+from tflq.interpreter.arrays import admit
+from tflq.interpreter.routine import routine
+from tflq.kernels.kernel import Array
+from tflq.profiles import by_name
+
+SINGLE = ROOT / "golden" / "singleop"
+MODELS = [SINGLE / entry["model"] for entry in json.loads((SINGLE / "index.json").read_text())]
+WHOLE = sorted((ROOT / "golden" / "models").glob("*.tflite"))
+
+
+@pytest.mark.parametrize(
+    ("profile", "step"),
+    [
+        ("litert-ref", 8),
+        pytest.param("litert-ref", 1, marks=pytest.mark.slow),
+        pytest.param("litert-xnnpack", 1, marks=pytest.mark.slow),
+    ],
+)
+def test_every_run_gives_the_same_bits_as_a_run_alone(profile: str, step: int) -> None:
+    random, bound = np.random.default_rng(5), 0
+    for path in (*MODELS[::step], *WHOLE):
+        plan, state = make_plan(load(path), by_name(profile)), State()
+        for _ in range(4):
+            inputs = {tensor: sample(random, plan, tensor) for tensor in plan.inputs}
+            try:
+                alone = run(plan, inputs)
+            except UndefinedResultError:
+                continue
+            trace = run(plan, inputs, state)
+            assert trace.values.keys() == alone.values.keys()
+            assert trace.makers == alone.makers
+            for index, value in trace.values.items():
+                np.testing.assert_array_equal(value, alone.values[index], str(path))
+                assert value.dtype == alone.values[index].dtype
+                assert value.shape == alone.values[index].shape
+        bound += state.routine is not None
+    assert bound > len(MODELS) // step // 2
+
+
+def sample(random: np.random.Generator, plan: Plan, tensor: int) -> Array:
+    operand = plan.operands[tensor]
+    dtype = np.dtype(operand.type.label)
+    if dtype.kind == "f":
+        return random.standard_normal(operand.shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return admit(random.integers(info.min, info.max + 1, operand.shape).astype(dtype), operand.type, None, "x")
+
+
+def test_what_a_run_gives_is_the_callers() -> None:
+    model = graph([tensor()] * 3, [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2])], [0], [1, 2])
+    plan, state = make_plan(model, PROFILE), State()
+    given = [ints(1, 5), ints(2, 7), ints(3, 9)]
+    traces = [run(plan, {0: x}, state) for x in given]
+    assert [t.values[2].tolist() for t in traces] == [[4, 20], [8, 28], [12, 36]]
+    traces[1].values[2][:] = 0
+    assert run(plan, {0: given[1]}, state).values[2].tolist() == [8, 28]
+    assert given[0].tolist() == [1, 5]
+
+
+def test_inputs_passed_through_are_copied() -> None:
+    plan, state = make_plan(graph([tensor()], [], [0], [0]), PROFILE), State()
+    x = ints(1, 5)
+    for _ in range(3):
+        trace = run(plan, {0: x}, state, copy_inputs=True)
+        assert not np.shares_memory(trace.values[0], x)
+
+
+def test_large_results_that_are_views_outlive_what_they_show() -> None:
+    """COPY gives its input itself; the block's part that holds it is another tensor's soon after."""
+    shape = (64, 1024)
+    steps = [("DOUBLE", [0], [1]), ("COPY", [1], [2]), ("DOUBLE", [1], [3]), ("DOUBLE", [3], [4])]
+    model = graph([tensor(shape=shape)] * 5, steps, [0], [2, 4])
+    plan, state = make_plan(model, PROFILE), State()
+    for value in (1, 2, 3):
+        trace = run(plan, {0: np.full(shape, value, np.int32)}, state)
+        assert np.unique(trace.values[2]).tolist() == [2 * value]
+        assert np.unique(trace.values[4]).tolist() == [8 * value]
+
+
+def test_variables_and_late_shapes_have_no_routine() -> None:
+    dynamic = graph([tensor()] * 4, [("COPY", [0], [1]), ("ONES", [1], [2]), ("DOUBLE", [2], [3])], [0], [3])
+    assert routine(make_plan(dynamic, PROFILE)) is None
+
+
+def test_a_block_beyond_the_memory_limit_is_not_made() -> None:
+    path = WHOLE[0]
+    profile = by_name("litert-ref")
+    plan = make_plan(load(path), profile)
+    with pytest.raises(LimitError):
+        make_plan(load(path), profile, memory_limit=plan.peak_memory - 1)
+    assert routine(make_plan(load(path), profile, memory_limit=plan.peak_memory * 2)) is not None
