@@ -210,7 +210,7 @@ def _taps_into(
                     inside[c] = out.dtype.type(source[c]) - zero
 
 
-def slab_shape(window: Window, rows: int) -> Shape:
+def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
     """(rows, stride_w, columns) of the slab that `rows` output rows see, dilation and padding included.
 
     Columns whose numbers leave the same remainder by stride_w lie side by side: what a tap sees along an output row is
@@ -223,8 +223,8 @@ def slab_shape(window: Window, rows: int) -> Shape:
 
 @in_pieces(out="r", top="r")
 @compiled
-def slab_into(x: Array, zero_point: Int, window: Window, top: Int, times: Int, out: Array) -> None:
-    """Centred image rows from row `top` on, padding as 0: out (*slab_shape, C * times).
+def slab_into(x: Array, shift: Int, fill: Int, window: Window, top: Int, times: Int, out: Array) -> None:
+    """Image rows from row `top` on, less `shift`, padding as `fill`: out (*slab_shape, C * times).
 
     `x` is H, W, C, contiguous; every channel is repeated `times` times.
 
@@ -233,40 +233,40 @@ def slab_into(x: Array, zero_point: Int, window: Window, top: Int, times: Int, o
     for r in range(out.shape[0]):
         y = top + r
         if y < 0 or y >= window.height:
-            out[r] = 0
+            out[r] = fill
         elif window.stride_w == 1 and times == 1:
-            _row_into(x[y].reshape(-1), zero_point, window.pad_left * x.shape[2], out[r, 0].reshape(-1))
+            _row_into(x[y].reshape(-1), shift, fill, window.pad_left * x.shape[2], out[r, 0].reshape(-1))
         else:
-            _columns_into(x[y], zero_point, window.pad_left, times, out[r])
+            _columns_into(x[y], shift, fill, window.pad_left, times, out[r])
 
 
 @compiled
-def _row_into(source: Array, zero_point: Int, before: Int, out: Array) -> None:
-    """A centred row, after `before` elements of padding: one run of memory.
+def _row_into(source: Array, shift: Int, fill: Int, before: Int, out: Array) -> None:
+    """A row less `shift`, after `before` elements of padding: one run of memory.
 
     The caller guarantees: 0 <= `before`. This function guarantees: slices end where `out` ends.
     """
-    zero = out.dtype.type(zero_point)
-    out[:before] = 0
+    zero = out.dtype.type(shift)
+    out[:before] = fill
     inside = out[before : before + source.size]
     for k in range(inside.size):
         inside[k] = out.dtype.type(source[k]) - zero
-    out[before + inside.size :] = 0
+    out[before + inside.size :] = fill
 
 
 @compiled
-def _columns_into(source: Array, zero_point: Int, before: Int, times: Int, out: Array) -> None:
-    """A centred row (W, C) as (strides, columns, C * times): columns by their number's remainder, channels repeated.
+def _columns_into(source: Array, shift: Int, fill: Int, before: Int, times: Int, out: Array) -> None:
+    """A row (W, C) less `shift` as (strides, columns, C * times): columns by remainder, channels repeated.
 
     The caller guarantees: `out` has C * `times` channels.
     """
-    zero = out.dtype.type(zero_point)
+    zero = out.dtype.type(shift)
     for phase in range(out.shape[0]):
         for i in range(out.shape[1]):
             target = out[phase, i]
             column = i * out.shape[0] + phase - before
             if column < 0 or column >= source.shape[0]:
-                target[:] = 0
+                target[:] = fill
                 continue
             values = source[column]
             for m in range(times):

@@ -15,14 +15,16 @@ reference/depthwiseconv_float.h; reference/integer_ops/depthwise_conv.h Depthwis
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.ir import TensorType
+from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.activation import float_range
+from tflq.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
 from tflq.kernels.families.contraction import (
     Output,
     bias_of,
@@ -35,15 +37,12 @@ from tflq.kernels.families.contraction import (
     weights_read_as_int8,
 )
 from tflq.kernels.families.ordered_sums import convolve_depthwise
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.windows import Window, slab_into, slab_shape, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
-
-#: How many taps one pass over the channels takes; taps are filled up with weights of 0.
-_TAPS_AT_ONCE = 9
+from tflq.numerics.microkernels.lines import TapSums, tap_sums
 
 #: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
 _RUN = 1024
@@ -61,10 +60,15 @@ class OpData:
     times: int  # output channels an input channel
     input_zero_point: ZeroPoint  # LSB of input
     weight_zero_point: ZeroPoint  # LSB of weights
+    codes: np.dtype[Any]  # of the input
     accumulator: np.dtype[Any]  # wide enough for every sum, or as wide as the source's own
     weights: Array  # (taps, pixels * C * M), centred, int16, see `weights`; empty where they are not constant
     offsets: Array  # of the taps, in elements of the slab, int64
     output: Output
+    taps: TapSums | None = field(init=False)  # bound to all of the above, where the processor has a kernel for it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "taps", _bound(self) if self.weights.size else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +116,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         times=times,
         input_zero_point=x.zero_point,
         weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
+        codes=CARRIER[x.type],
         accumulator=_narrowest(at, max(map(abs, code_span(x))), accumulator),
         weights=np.zeros((0, 0), np.int16),
         offsets=tap_offsets(at, shape[3]),
@@ -120,6 +125,18 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     if w.value is None or (bias is not None and bias.value is None):
         return Prepared((shape,), data, eval_variable)
     return Prepared((shape,), replace(data, weights=weights(data, w.value)), eval_quantized)
+
+
+def _bound(data: OpData) -> TapSums | None:
+    channels, taps = data.shape[3], data.window.taps
+    return tap_sums(
+        np.dtype(data.codes),
+        int(data.input_zero_point),
+        data.weights[:taps, :channels],
+        data.offsets[:taps],
+        data.output.bias[:channels],
+        data.output.pipeline,
+    )
 
 
 def _narrowest(at: Window, largest: int, accumulator: np.dtype[Any]) -> np.dtype[Any]:
@@ -141,14 +158,36 @@ def tap_offsets(at: Window, channels: int) -> Array:
     rows, columns = np.arange(at.kernel_h) * at.dilation_h, np.arange(at.kernel_w) * at.dilation_w
     pixels = rows[:, None] * phases * width + columns % phases * width + columns // phases
     offsets = pixels.reshape(-1) * channels
-    return np.pad(offsets, (0, -len(offsets) % _TAPS_AT_ONCE))
+    return np.pad(offsets, (0, -len(offsets) % TAPS_AT_ONCE))
 
 
-def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+@filling(lambda data, *_: (data.shape, data.output.pipeline.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
     """Source: DepthwiseConvPerChannel, Run (uint8). Padding: taps outside are left out. Overflow: accumulators wrap."""
+    x, taps = np.ascontiguousarray(x), data.taps
+    if taps is None or not out.size:
+        return partial(_by_sums, data, x, out)
+    _, phases, columns = slab_shape(data.window, 1)
+    line = phases * columns * data.shape[3] * data.window.stride_h * x.itemsize
+    rows = max(1, min(data.window.out_h, _CACHE_BYTES // line))
+    return convolution(taps.kernel).bound(
+        x,
+        data.window,
+        slab_shape(data.window, rows),
+        data.times,
+        int(data.input_zero_point),
+        rows,
+        taps.offsets,
+        taps.weights,
+        taps.constants,
+        *taps.limits,
+        out,
+    )
+
+
+def _by_sums(data: OpData, x: Array, out: Array) -> None:
+    """By plain loops, with sums in memory."""
     at, channels = data.window, data.shape[3]
-    out = np.empty(data.shape, data.output.pipeline.dtype)
-    x = np.ascontiguousarray(x)
     rows = max(1, min(at.out_h, _CACHE_BYTES // _row_bytes(at, channels, data.accumulator)))
     slab = np.empty((*slab_shape(at, rows), channels), np.int16)
     sums = np.empty((rows, at.out_w * channels), data.accumulator)
@@ -156,65 +195,14 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
     for n in range(data.shape[0]):
         for start in range(0, at.out_h, rows):
             count = min(rows, at.out_h - start)
-            slab_into(x[n], int(data.input_zero_point), at, start * at.stride_h - at.pad_top, data.times, slab)
+            slab_into(x[n], int(data.input_zero_point), 0, at, start * at.stride_h - at.pad_top, data.times, slab)
             accumulate(values, slab[0].size * at.stride_h, data.weights, data.offsets, 0, 0, pixels[:count])
             data.output.into(sums[:count].reshape(-1, channels), out[n, start : start + count].reshape(-1, channels))
-    return out
 
 
 def _row_bytes(at: Window, channels: int, accumulator: np.dtype[Any]) -> int:
     _, phases, columns = slab_shape(at, 1)
     return channels * (2 * phases * columns * at.stride_h + accumulator.itemsize * max(1, at.out_w))
-
-
-@in_pieces(
-    lambda slab, row_step, w, offsets, row, column, sums: sums.size * offsets.size, sums="yx", row="y", column="x"
-)
-@compiled
-def accumulate(slab: Array, row_step: Int, w: Array, offsets: Array, row: Int, column: Int, sums: Array) -> None:
-    """sums[oy, ox, c] = sum over taps of slab times w, from output pixel (row, column) on.
-
-    `slab` is flat, `row_step` elements an output row.
-    Weights are repeated over several pixels, and nine taps go in one pass, so that the innermost loop is long. Nine
-    products fit int32; over passes, sums wrap in their own type.
-
-    Prepare guarantees: every tap of every row of `sums` lies inside of `slab`, `w` has a row for every offset, and
-    there are whole passes of them.
-    """
-    run = w.shape[1]
-    for oy in range(sums.shape[0]):
-        line = sums[oy].reshape(-1)
-        for start in range(0, line.size, run):
-            total = line[start : start + run]
-            at = (row + oy) * row_step + column * sums.shape[2] + start
-            for t in range(0, offsets.size, _TAPS_AT_ONCE):
-                x0, x1, x2 = slab[at + offsets[t] :], slab[at + offsets[t + 1] :], slab[at + offsets[t + 2] :]
-                x3, x4, x5 = slab[at + offsets[t + 3] :], slab[at + offsets[t + 4] :], slab[at + offsets[t + 5] :]
-                x6, x7, x8 = slab[at + offsets[t + 6] :], slab[at + offsets[t + 7] :], slab[at + offsets[t + 8] :]
-                w0, w1, w2, w3, w4, w5, w6, w7, w8 = (
-                    w[t],
-                    w[t + 1],
-                    w[t + 2],
-                    w[t + 3],
-                    w[t + 4],
-                    w[t + 5],
-                    w[t + 6],
-                    w[t + 7],
-                    w[t + 8],
-                )
-                for k in range(total.size):
-                    nine = (
-                        np.int32(x0[k]) * np.int32(w0[k])
-                        + np.int32(x1[k]) * np.int32(w1[k])
-                        + np.int32(x2[k]) * np.int32(w2[k])
-                        + np.int32(x3[k]) * np.int32(w3[k])
-                        + np.int32(x4[k]) * np.int32(w4[k])
-                        + np.int32(x5[k]) * np.int32(w5[k])
-                        + np.int32(x6[k]) * np.int32(w6[k])
-                        + np.int32(x7[k]) * np.int32(w7[k])
-                        + np.int32(x8[k]) * np.int32(w8[k])
-                    )
-                    total[k] = nine if t == 0 else total[k] + nine
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:

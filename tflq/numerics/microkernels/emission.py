@@ -15,7 +15,8 @@ from tflq.numerics.microkernels.forms import Tile
 from tflq.numerics.microkernels.kernel import SIZES, Kernel
 from tflq.numerics.microkernels.vectors import DOUBLE, FLOAT, I8, I16, I32, I64, Value, Vectors
 
-_ELEMENTS = MappingProxyType({"int8": I8, "uint8": I8, "int16": I16, "int32": I32, "float32": FLOAT, "float64": DOUBLE})
+#: LLVM types by name.
+ELEMENTS = MappingProxyType({"int8": I8, "uint8": I8, "int16": I16, "int32": I32, "float32": FLOAT, "float64": DOUBLE})
 
 #: (vectors, sums, word of a row in every lane, weights) -> sums
 Dot = Callable[[Vectors, Value, Value, Value], Value]
@@ -131,7 +132,7 @@ def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:
             codes.append(v.clamp(builder.add(total, zero_point), low, high))
         whole = v.joined(codes)
         if kernel.code != "int32":
-            whole = builder.trunc(whole, ir.VectorType(_ELEMENTS[kernel.code], tile.columns))
+            whole = builder.trunc(whole, ir.VectorType(ELEMENTS[kernel.code], tile.columns))
         v.store(whole, builder.gep(at.codes, [builder.mul(at.code_step, ir.Constant(I64, r))]))
 
 
@@ -141,7 +142,7 @@ def _products(v: Vectors, tile: Tile, at: Operands) -> list[list[Value]]:
     sums = [_begin(v, tile, at, r) for r in range(tile.rows)]
     starts = [builder.gep(at.rows, [builder.mul(at.row_step, ir.Constant(I64, r))]) for r in range(tile.rows)]
     word = form.group * SIZES[form.left]
-    weight = ir.VectorType(_ELEMENTS[form.right], form.lanes * form.group)
+    weight = ir.VectorType(ELEMENTS[form.right], form.lanes * form.group)
     vector_bytes = weight.count * SIZES[form.right]
     before, loop = builder.block, builder.append_basic_block("over_k")
     after = builder.append_basic_block("scale")
@@ -184,7 +185,7 @@ def _constants(v: Vectors, kernel: Kernel, address: Value, vector: int) -> list[
         values = []
         for kind in step.types:
             size = SIZES[kind]
-            own = ir.VectorType(_ELEMENTS[kind], v.lanes)
+            own = ir.VectorType(ELEMENTS[kind], v.lanes)
             values.append(v.load(address, offset + vector * v.lanes * size, own))
             offset += kernel.tile.columns * size
         found.append(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ class EmittedTile(Compiled[..., None]):
 
     def digest(self) -> str:
         """A digest of the kernel and of the code that writes it."""
-        return hashlib.sha256(f"{self.kernel} {_sources()}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
 
     def _dispatcher(self) -> Callable[..., None]:
         emitted: Callable[..., None] = _intrinsic(self.kernel)
@@ -32,11 +32,11 @@ class EmittedTile(Compiled[..., None]):
 
 
 @cache
-def _sources() -> str:
+def sources() -> str:
     """A digest of the files that write code."""
     folder = Path(__file__).parent
     digest = hashlib.sha256()
-    for name in ("emission", "tiles", "vectors"):
+    for name in ("emission", "tap_emission", "taps", "tiles", "vectors"):
         digest.update((folder / f"{name}.py").read_bytes())
     return digest.hexdigest()
 
@@ -67,7 +67,7 @@ def definition(kernel: Kernel) -> Callable[..., None]:
         caller sees to it that rows, panel and the whole tile lie inside their arrays; there is one step at least.
         """
         matrix = weights[panel].reshape(-1, columns, group).transpose(0, 2, 1).reshape(-1, columns).astype(np.int64)
-        biases, *words = _unpacked(kernel, constants[panel])
+        biases, *words = unpacked(kernel.constants, columns, constants[panel])
         for r in range(tile.rows):
             sums = biases + rows[row + r, : len(matrix)].astype(np.int64) @ matrix
             if not tile.form.is_wide:
@@ -82,12 +82,12 @@ def definition(kernel: Kernel) -> Callable[..., None]:
     return tile_into
 
 
-def _unpacked(kernel: Kernel, words: Array) -> list[Array]:
-    """Biases and steps' constants of a panel, one array each."""
+def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
+    """Biases and steps' constants of so many columns, one array each, of these types."""
     data, at, found = words.tobytes(), 0, []
-    for kind in map(np.dtype, kernel.constants):
-        found.append(np.frombuffer(data, kind, kernel.tile.columns, at))
-        at += kind.itemsize * kernel.tile.columns
+    for kind in map(np.dtype, kinds):
+        found.append(np.frombuffer(data, kind, columns, at))
+        at += kind.itemsize * columns
     return found
 
 

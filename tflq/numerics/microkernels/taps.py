@@ -1,0 +1,170 @@
+"""Sums over taps: every lane has a channel of its own, and a whole line is made in one call.
+
+A line is a run of consecutive elements of the output, pixel by pixel and channel by channel. What a tap sees of it is a
+run of consecutive codes as well, which begins elsewhere. Two taps go in one instruction that multiplies pairs of int16
+and adds the products: their codes are interleaved, as weights were when they were packed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.numerics.compiled import Array, Compiled, Int
+from tflq.numerics.microkernels.forms import Form
+from tflq.numerics.microkernels.roundings import Step
+from tflq.numerics.microkernels.tiles import sources, unpacked
+from tflq.numerics.rounding import clamp, wrap_int32
+
+#: int16 values of 128 bits: the instructions that interleave work on so many at a time.
+_PART = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TapKernel:
+    """What is done to `width` elements of a line at a time: sums over taps, and the steps that scale them."""
+
+    form: Form  # of int16 pairs
+    left: str  # type of the codes that taps see: "int8", "uint8" or "int16"
+    steps: tuple[Step, ...]
+    code: str  # type of the codes that are made
+
+    @property
+    def width(self) -> int:
+        """Elements that are made at a time: two registers of sums."""
+        return 2 * self.form.lanes
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Which element each lane of the two registers holds: interleaving takes lower and upper halves of 128 bits."""
+        parts = range(0, self.width, _PART)
+        halves = [[part + half + i for part in parts for i in range(_PART // 2)] for half in (0, _PART // 2)]
+        return (*halves[0], *halves[1])
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """Types of what there is one of for each lane: the bias, then each step's constants."""
+        return ("int32", *(kind for step in self.steps for kind in step.types))
+
+
+class EmittedLine(Compiled[..., None]):
+    """The line of one kernel: `python` defines it, compiled code calls what `emit_line` writes."""
+
+    def __init__(self, kernel: TapKernel) -> None:
+        super().__init__(definition(kernel))
+        self.kernel = kernel
+
+    def digest(self) -> str:
+        """A digest of the kernel and of the code that writes it."""
+        return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
+
+    def _dispatcher(self) -> Callable[..., None]:
+        emitted: Callable[..., None] = _intrinsic(self.kernel)
+        return emitted
+
+
+def definition(kernel: TapKernel) -> Callable[..., None]:
+    """What a line is, on scalars."""
+    width, lanes = kernel.width, kernel.form.lanes
+
+    def line_into(
+        codes: Array,
+        at: Int,
+        offsets: Array,
+        weights: Array,
+        constants: Array,
+        first: Int,
+        passes: Int,
+        zero_point: Int,
+        low: Int,
+        high: Int,
+        out: Array,
+        out_at: Int,
+    ) -> None:
+        """out[out_at + i] = clamp(scale(bias + sum over taps of codes[at + offset + i] * weight) + zero point).
+
+        For `passes` passes of `width` elements each. `codes`, `offsets` and `out` are flat; `weights` is (period,
+        pairs, 2, width) and `constants` (period, words), laid out by `lines`; all are contiguous. The caller sees to it
+        that everything lies inside its array, whole passes included, and `first` within the period.
+        """
+        for step in range(passes):
+            phase = (first + step) % len(weights)
+            biases, *words = unpacked(kernel.constants, width, constants[phase])
+            start = at + step * width
+            seen = np.array([codes[start + o : start + o + width] for o in offsets], np.int64)
+            for lane, element in enumerate(kernel.order):
+                half, place = divmod(lane, lanes)
+                own = weights[phase, :, half, 2 * place : 2 * place + 2].reshape(-1).astype(np.int64)
+                value, word = wrap_int32(int(biases[lane]) + int(own @ seen[:, element])), 0
+                for each in kernel.steps:
+                    value = each.define(value, *(w[lane] for w in words[word : word + len(each.types)]))
+                    word += len(each.types)
+                out[out_at + step * width + element] = clamp(wrap_int32(value + zero_point), low, high)
+
+    return line_into
+
+
+def _intrinsic(kernel: TapKernel) -> Any:
+    """The line as a numba intrinsic with the arguments of its definition."""
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    from tflq.numerics.microkernels.tap_emission import LineOperands, emit_line
+    from tflq.numerics.microkernels.vectors import I8, I32
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def line_into(
+        typing: Any,
+        codes: Any,
+        at: Any,
+        offsets: Any,
+        weights: Any,
+        constants: Any,
+        first: Any,
+        passes: Any,
+        zero_point: Any,
+        low: Any,
+        high: Any,
+        out: Any,
+        out_at: Any,
+    ) -> Any:
+        given = (codes, at, offsets, weights, constants, first, passes, zero_point, low, high, out, out_at)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def array(position: int) -> Any:
+                return context.make_array(given[position])(context, builder, arguments[position])
+
+            def number(position: int) -> Any:
+                return context.cast(builder, arguments[position], given[position], types.int64)
+
+            def address(position: int, element: Any = None) -> Any:
+                held = array(position)
+                place = builder.bitcast(held.data, I8.as_pointer())
+                if element is None:
+                    return place
+                return builder.gep(place, [builder.mul(element, builder.extract_value(held.strides, 0))])
+
+            operands = LineOperands(
+                codes=address(0, number(1)),
+                offsets=address(2),
+                pairs=builder.extract_value(array(3).shape, 1),
+                weights=address(3),
+                constants=address(4),
+                period=builder.extract_value(array(3).shape, 0),
+                first=number(5),
+                passes=number(6),
+                zero_point=builder.trunc(number(7), I32),
+                low=builder.trunc(number(8), I32),
+                high=builder.trunc(number(9), I32),
+                out=address(10, number(11)),
+            )
+            builder.call(emit_line(builder.module, kernel), list(operands))
+            return context.get_dummy_value()
+
+        return types.void(*given), generate
+
+    return line_into
