@@ -8,22 +8,29 @@ PopulatePrecomputedZPTimesWeightsWithBias; lstm_eval.cc LstmStepInteger8x8_16; p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Node, Operand
+from tflq.kernels.recurrent.lstm_integer_steps import (
+    add_peephole,
+    hide,
+    logistic_gate,
+    normalise,
+    run_steps,
+    tanh_gate,
+    update_cell,
+)
 from tflq.kernels.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, SINGLE, Sizes
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.elementary import inverse_sqrt, logistic, tanh
-from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
-from tflq.numerics.pieces import in_pieces, matmul
-from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_int32
+from tflq.numerics.multiplier import Multiplier, quantize_multiplier
+from tflq.numerics.pieces import matmul
 from tflq.numerics.scaling import checked_log2
-from tflq.numerics.stages import OutputStage
+from tflq.numerics.stages import DoubleRounding, OutputStage
 
 _LOW16, _HIGH16 = -32768, 32767
 
@@ -79,6 +86,10 @@ class OpData:
     cells: int
     outputs: int
     time_major: bool
+    loop: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of the compiled loop over time
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loop", _loop(self))
 
 
 def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes, *, time_major: bool) -> OpData:
@@ -182,14 +193,52 @@ def _layer_norm(node: Node, gate: int) -> LayerNorm:
 def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[Array, Array, Array]:
     """Source: EvalInteger8x8_16. Outputs, then the new output state and cell state; `x` is (N, T, I) or (T, N, I)."""
     steps = x if data.time_major else x.transpose(1, 0, 2)
-    state = first_state.reshape(steps.shape[1], data.outputs)
+    state = np.array(first_state).reshape(steps.shape[1], data.outputs)
     cell = np.array(first_cell).reshape(steps.shape[1], data.cells)
     outputs = np.empty((*steps.shape[:2], data.outputs), np.int8)
     from_input = data.from_input(steps) if x.size else np.zeros((*steps.shape[:2], 0), np.int32)
-    for t in range(len(steps)):
-        state = outputs[t] = _step(data, from_input[t], state, cell)
+    if data.loop is None:
+        for t in range(len(steps)):
+            state = outputs[t] = _step(data, from_input[t], state, cell)
+    else:
+        run_steps(from_input, *data.loop, state, cell, outputs)
+        state = outputs[-1] if len(outputs) else state
     arranged = outputs if data.time_major else np.ascontiguousarray(outputs.transpose(1, 0, 2))
     return arranged, state.reshape(first_state.shape).copy(), cell.reshape(first_cell.shape)
+
+
+def _loop(data: OpData) -> tuple[Any, ...] | None:
+    """The constants of `run_steps`; None where products are not scaled as it scales them."""
+    products = [data.from_state] if data.projection is None else [data.from_state, data.projection]
+    if any(type(product.stage) is not DoubleRounding for product in products):
+        return None
+    from_state, *projection = [_scaled_product(product) for product in products]
+    roles = tuple(data.gates.index(gate) if gate in data.gates else -1 for gate in (INPUT, FORGET, CELL, OUTPUT))
+    peepholes = [data.peepholes.get(gate) for gate in data.gates]
+    norms = [data.layer_norms.get(gate) for gate in data.gates]
+    absent = np.zeros(0, np.int16)
+    return (
+        from_state,
+        projection[0] if projection else tuple(values[:0] for values in from_state),
+        roles,
+        tuple(absent if p is None else np.array(p.weights) for p in peepholes),
+        np.array([(0, 0) if p is None else p.multiplier for p in peepholes], np.int64),
+        tuple(absent if n is None else np.array(n.weights) for n in norms),
+        tuple(np.zeros(0, np.int32) if n is None else np.array(n.bias) for n in norms),
+        np.array([(0, 0, 0) if n is None else (*n.multiplier, n.guard) for n in norms], np.int64),
+        data.time_major,
+        (data.cell_log2, data.cell_clip, *data.hidden, int(data.hidden_zero_point)),
+        (int(data.state_zero_point), data.projection_clip),
+    )
+
+
+def _scaled_product(product: Product) -> tuple[Array, ...]:
+    """Weights (outputs, inputs) as int16, bias, and the constants of the stage for each output."""
+    stage: Any = product.stage
+    constants = stage.constants(stage.mantissa, stage.shift)
+    count = product.weights.shape[1]
+    weights = np.ascontiguousarray(product.weights.T.astype(np.int16))
+    return weights, product.bias, *(np.ascontiguousarray(np.broadcast_to(values, count)) for values in constants)
 
 
 def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
@@ -201,9 +250,9 @@ def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
     input_gate = ready.get(INPUT)
     if input_gate is None:
         input_gate = np.int16(32767) - ready[FORGET]
-    _update_cell(ready[FORGET], input_gate, ready[CELL], data.cell_log2, data.cell_clip, cell)
+    update_cell(ready[FORGET], input_gate, ready[CELL], data.cell_log2, data.cell_clip, cell)
     hidden = np.empty(cell.shape, np.int8)
-    _hide(
+    hide(
         _activate(data, OUTPUT, gates[OUTPUT], cell),
         cell,
         15 + data.cell_log2,
@@ -227,110 +276,12 @@ def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
         # The source walks outputs, not cells, along both arrays: across batches where time comes first.
         rows = (1, -1) if data.time_major else cell.shape
         count = data.outputs * (len(cell) if data.time_major else 1)
-        _add_peephole(
-            cell.reshape(rows), peephole.weights, *peephole.multiplier, data.outputs, count, out.reshape(rows)
-        )
+        add_peephole(cell.reshape(rows), peephole.weights, *peephole.multiplier, data.outputs, count, out.reshape(rows))
     norm = data.layer_norms.get(gate)
     if norm is not None:
-        _normalise(out, norm.weights, norm.bias, *norm.multiplier, norm.guard)
+        normalise(out, norm.weights, norm.bias, *norm.multiplier, norm.guard)
     if gate == CELL:
-        _tanh(out)
+        tanh_gate(out)
     else:
-        _logistic(out)
+        logistic_gate(out)
     return out
-
-
-@in_pieces(8, out="r", cell="r")
-@compiled
-def _add_peephole(cell: Array, weights: Array, mantissa: Int, shift: Int, period: Int, count: Int, out: Array) -> None:
-    """out += weights * cell over the first `count` elements of each row, weights repeating after `period`.
-
-    Prepare guarantees: `cell` and `out` have the same shape, `count` elements a row at least, `weights` has `period`
-    elements at least.
-    """
-    for r in range(out.shape[0]):
-        for i in range(count):
-            product = multiply_double_rounding(np.int64(weights[i % period]) * np.int64(cell[r, i]), mantissa, shift)
-            out[r, i] = clamp(product + np.int64(out[r, i]), -32768, 32767)
-
-
-@compiled
-def _divide_towards_zero(a: Int, b: Int) -> Int:
-    """a / b as C divides, b > 0."""
-    return a // b if a >= 0 else -((-a) // b)
-
-
-@in_pieces(8, gate="r")
-@compiled
-def _normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: Int, guard: Int) -> None:
-    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products as said. Overflow: wraps int32.
-
-    Prepare guarantees: `weights` and `bias` have an element for every cell.
-    """
-    batches, cells = gate.shape
-    for b in range(batches):
-        total, squares = np.int64(0), np.int64(0)
-        for i in range(cells):
-            value = np.int64(gate[b, i])
-            total += value
-            squares += value * value
-        mean = _divide_towards_zero(total * np.int64(1024), cells)
-        variance = squares * np.int64((1 << 20) // cells) - mean * mean
-        spread = wrap_int32(_divide_towards_zero(variance, 1 << 20))
-        if spread < 1:
-            spread = guard
-        root, right = inverse_sqrt(spread)
-        for i in range(cells):
-            centred = wrap_int32(np.int64(1024) * np.int64(gate[b, i]) - mean)
-            scaled = multiply_double_rounding(centred, root, -right)
-            weighed = wrap_int32(scaled * np.int64(weights[i]) + np.int64(bias[i]))
-            rounded = _divide_towards_zero(weighed + np.int64(512 if weighed > 0 else -512), 1024)
-            gate[b, i] = clamp(multiply_double_rounding(rounded, mantissa, shift + 12), -32768, 32767)
-
-
-@in_pieces(40, gate="r")
-@compiled
-def _logistic(gate: Array) -> None:
-    """This function guarantees: all indices come from the shape of `gate`."""
-    for b in range(gate.shape[0]):
-        for i in range(gate.shape[1]):
-            gate[b, i] = logistic(np.int64(gate[b, i]), 3, 16)
-
-
-@in_pieces(40, gate="r")
-@compiled
-def _tanh(gate: Array) -> None:
-    """This function guarantees: all indices come from the shape of `gate`."""
-    for b in range(gate.shape[0]):
-        for i in range(gate.shape[1]):
-            gate[b, i] = tanh(np.int64(gate[b, i]), 3, 16)
-
-
-@in_pieces(4, cell="r", forget="r", enter="r", update="r")
-@compiled
-def _update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip: Int, cell: Array) -> None:
-    """cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Products wrap int16.
-
-    Prepare guarantees: all arrays are (batch, cells).
-    """
-    for b in range(cell.shape[0]):
-        for i in range(cell.shape[1]):
-            kept = wrap(divide_by_pot_half_away(np.int64(forget[b, i]) * np.int64(cell[b, i]), 15), 16)
-            new = divide_by_pot_half_away(np.int64(enter[b, i]) * np.int64(update[b, i]), 30 + cell_log2)
-            total = clamp(kept + wrap(new, 16), -32768, 32767)
-            cell[b, i] = max(min(total, clip), -clip) if clip > 0 else total
-
-
-@in_pieces(40, cell="r", gate="r", hidden="r")
-@compiled
-def _hide(
-    gate: Array, cell: Array, integer_bits: Int, mantissa: Int, shift: Int, zero_point: Int, hidden: Array
-) -> None:
-    """hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
-
-    Prepare guarantees: all arrays are (batch, cells).
-    """
-    for b in range(cell.shape[0]):
-        for i in range(cell.shape[1]):
-            product = np.int64(gate[b, i]) * tanh(np.int64(cell[b, i]), integer_bits, 16)
-            hidden[b, i] = clamp(multiply_double_rounding(product, mantissa, shift) + zero_point, -128, 127)
