@@ -13,6 +13,7 @@ from tflq.api.files import load
 from tflq.errors import LimitError, UndefinedResultError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.interpreter.arrays import admit
+from tflq.interpreter.limits import Limits
 from tflq.interpreter.routine import routine
 from tflq.kernels.kernel import Array
 from tflq.profiles import by_name
@@ -101,5 +102,5 @@ def test_a_block_beyond_the_memory_limit_is_not_made() -> None:
     profile = by_name("litert-ref")
     plan = make_plan(load(path), profile)
     with pytest.raises(LimitError):
-        make_plan(load(path), profile, memory_limit=plan.peak_memory - 1)
-    assert routine(make_plan(load(path), profile, memory_limit=plan.peak_memory * 2)) is not None
+        make_plan(load(path), profile, limits=Limits(memory=plan.peak_memory - 1))
+    assert routine(make_plan(load(path), profile, limits=Limits(memory=plan.peak_memory * 2))) is not None
