@@ -120,6 +120,7 @@ TOGETHER = {
         (
             "recurrent.lstm_basic",
             "recurrent.lstm_integer",
+            "recurrent.lstm_integer_steps",
             "recurrent.lstm_narrow",
             "reference.bidirectional_sequence_lstm",
         ),
