@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,18 @@ from support.flatbuf_structure import differences
 from support.model_values import with_anything, with_odd_values
 from tflq.errors import FormatError, LimitError, TflqError
 from tflq.flatbuf import Limits, read, write
-from tflq.ir import Buffer, Model, Operator, OperatorCode, SignatureDef, Subgraph, UnknownField
+from tflq.ir import (
+    Buffer,
+    Model,
+    Operator,
+    OperatorCode,
+    Quantization,
+    SignatureDef,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    UnknownField,
+)
 
 BASES = [models.leaky_relu(), models.convolution(), models.rich(), models.outside(), *models.option_models()]
 NAMES = ["leaky_relu", "convolution", "rich", "outside", "options", "options_2"]
@@ -93,3 +105,19 @@ def test_an_option_is_rounded_to_the_float_that_the_file_holds() -> None:
     (operator,) = read(content).subgraphs[0].operators
     assert operator.options is not None
     assert operator.options["alpha"] == np.float32(0.1)
+
+
+def test_equal_scales_and_zero_points_are_stored_once() -> None:
+    def file(*points: int) -> bytes:
+        quantizations = [Quantization(np.full(64, 0.5 + p, np.float32), np.full(64, p), 0) for p in points]
+        tensors = tuple(TensorSpec(f"t{k}", TensorType.INT8, (64,), 0, q) for k, q in enumerate(quantizations))
+        base = models.leaky_relu()
+        return write(
+            replace(base, subgraphs=(replace(base.subgraphs[0], tensors=tensors, inputs=(), outputs=(), operators=()),))
+        )
+
+    apart, alike = file(1, 2, 3), file(2, 2, 2)
+    assert len(apart) - len(alike) == 2 * 64 * (4 + 8) + 2 * 2 * 4  # elements and lengths
+    for tensor in read(alike).subgraphs[0].tensors:
+        assert tensor.quantization is not None
+        np.testing.assert_array_equal(tensor.quantization.zero_point, np.full(64, 2))

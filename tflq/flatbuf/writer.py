@@ -1,7 +1,8 @@
 """From a Model to the bytes of a `.tflite` file.
 
 The bytes depend on the model's values alone. Tables lie behind the data they point to, as FlatBuffers are built back to
-front; bytes that belong outside the tables follow them, each at a multiple of 16, as LiteRT's converter lays them out.
+front; equal scales or zero points of several tensors are stored once. Bytes that belong outside the tables follow them,
+each at a multiple of 16, as LiteRT's converter lays them out.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _ALIGNMENT = 16
 _TAIL = 16  # zero bytes behind the last outside bytes: vector instructions may read that far
 _OFFSET_SIZE = 4
 _ROOM = 1 << 16  # initial space for tables
+#: Tables whose equal vectors of numbers are stored once: scales and zero points repeat, a channel at a time.
+_SHARING = frozenset({"QuantizationParameters"})
 _OFFSET = replace(NUMBERS["uint32"], name="offset")
 _UNION_TYPE, _UNKNOWN = NUMBERS["uint8"], NUMBERS["uint64"]
 _LAST_SLOT = (1 << 15) - 3  # a vtable has up to 65,535 bytes: two for each slot, and four at its head
@@ -120,6 +123,7 @@ class _Writer:
 
     def __init__(self, builder: Builder, outside: _Outside, drop_unknown: bool) -> None:
         self.builder, self.sink, self.drop_unknown = builder, outside, drop_unknown
+        self.parameters: dict[tuple[bytes, int, int], int] = {}  # vectors of numbers that tables share
 
     def table(self, table: Layout, value: Any) -> int:
         """A table and all that it points to."""
@@ -168,7 +172,7 @@ class _Writer:
                 return self._scalar(field, value)
             if field.kind is Kind.UNION:
                 return self._union(field, value)
-            return [(field.id, _OFFSET, self._reference(field, value))]
+            return [(field.id, _OFFSET, self._reference(field, value, shared=table.name in _SHARING))]
         except FormatError:
             raise
         except _UNFIT as error:
@@ -194,7 +198,7 @@ class _Writer:
         number = members(field.target).index(name)
         return [(field.id - 1, _UNION_TYPE, number), (field.id, _OFFSET, self.table(layout(name), value))]
 
-    def _reference(self, field: Field, value: Any) -> int:
+    def _reference(self, field: Field, value: Any, *, shared: bool) -> int:
         if field.kind is Kind.STRING:
             return int(self.builder.CreateString(value.encode("utf-8", "surrogateescape")))
         if field.kind is Kind.TABLE:
@@ -204,7 +208,14 @@ class _Writer:
                 raise TypeError("no tuple of tables")
             return self._tables([self.table(layout(field.target), element) for element in value])
         assert field.number is not None
-        return self._vector(_numbers(field.number, value), field.number.size, max(field.align, field.number.size))
+        array, width = _numbers(field.number, value), field.number.size
+        alignment = max(field.align, width)
+        if not shared:
+            return self._vector(array, width, alignment)
+        key = array.tobytes(), width, alignment
+        if key not in self.parameters:
+            self.parameters[key] = self._vector(array, width, alignment)
+        return self.parameters[key]
 
     def _tables(self, offsets: Sequence[int]) -> int:
         self.builder.StartVector(_OFFSET_SIZE, len(offsets), _OFFSET_SIZE)
