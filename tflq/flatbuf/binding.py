@@ -7,66 +7,16 @@ bytes lie in a file is no part of the vocabulary: `load` fetches those outside t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq import ir
+from tflq.flatbuf.contract import Binding, Fields, Pair, Sink, Source, Unknown, indices
+from tflq.flatbuf.tensors import load_quantization, load_tensor, store_quantization, store_tensor
 from tflq.ir.schema import enum, enum_names
-
-Fields = Mapping[str, Any]
-Unknown = tuple[ir.UnknownField, ...]
-
-_NO_FLOATS = np.zeros(0, np.float32)
-_NO_INTEGERS = np.zeros(0, np.int64)
-_NO_FLOATS.flags.writeable = _NO_INTEGERS.flags.writeable = False
-
-
-class Source(Protocol):
-    """What `load` may ask of the file that is being read."""
-
-    def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
-        """The vector as a tuple of Python numbers."""
-
-    def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
-        """Bytes that lie outside the tables, `offset` counted from the start of the file."""
-
-
-class Sink(Protocol):
-    """What `store` may ask of the file that is being written."""
-
-    def inside(self, buffer: ir.Buffer) -> bool:
-        """Whether this buffer's bytes go into its table."""
-
-    def outside(self, data: Any) -> tuple[int, int]:
-        """Store bytes outside the tables: their offset from the start of the file, and their number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A class of the vocabulary and its table: values from fields, and fields from values."""
-
-    type: type
-    load: Callable[[Fields, Unknown, Source], Any]
-    store: Callable[[Any, Sink], Fields]
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A table that the vocabulary holds as a plain pair."""
-
-    first: str | None
-    second: int
-    unknown: Unknown
-
-
-def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
-    """A table without a class of its own."""
-    return ir.Record(table, MappingProxyType(dict(fields)), unknown)
-
 
 # --- operator codes -------------------------------------------------------------------------------------------------
 
@@ -93,65 +43,6 @@ def _store_operator_code(code: ir.OperatorCode, sink: Sink) -> Fields:
     }
 
 
-# --- tensors --------------------------------------------------------------------------------------------------------
-
-
-def _load_quantization(f: Fields, unknown: Unknown, source: Source) -> ir.Quantization:
-    return ir.Quantization(
-        scale=_NO_FLOATS if f["scale"] is None else f["scale"],
-        zero_point=_NO_INTEGERS if f["zero_point"] is None else f["zero_point"],
-        quantized_dimension=f["quantized_dimension"],
-        min=f["min"],
-        max=f["max"],
-        details=f["details"],
-        unknown=unknown,
-    )
-
-
-def _store_quantization(q: ir.Quantization, sink: Sink) -> Fields:
-    return {
-        "min": q.min,
-        "max": q.max,
-        "scale": q.scale if np.size(q.scale) else None,
-        "zero_point": q.zero_point if np.size(q.zero_point) else None,
-        "details": q.details,
-        "quantized_dimension": q.quantized_dimension,
-    }
-
-
-def _load_tensor(f: Fields, unknown: Unknown, source: Source) -> ir.TensorSpec:
-    return ir.TensorSpec(
-        name=f["name"],
-        type=_tensor_type(f["type"]),
-        shape=_indices(f["shape"], source) or (),
-        buffer=f["buffer"],
-        quantization=f["quantization"],
-        is_variable=f["is_variable"],
-        sparsity=f["sparsity"],
-        shape_signature=_indices(f["shape_signature"], source),
-        has_rank=f["has_rank"],
-        variant_tensors=f["variant_tensors"],
-        external_buffer=f["external_buffer"],
-        unknown=unknown,
-    )
-
-
-def _store_tensor(t: ir.TensorSpec, sink: Sink) -> Fields:
-    return {
-        "shape": t.shape,
-        "type": int(t.type),
-        "buffer": t.buffer,
-        "name": t.name,
-        "quantization": t.quantization,
-        "is_variable": t.is_variable,
-        "sparsity": t.sparsity,
-        "shape_signature": t.shape_signature,
-        "has_rank": t.has_rank,
-        "variant_tensors": t.variant_tensors,
-        "external_buffer": t.external_buffer,
-    }
-
-
 # --- operators and subgraphs ----------------------------------------------------------------------------------------
 
 
@@ -163,15 +54,15 @@ def _load_operator(f: Fields, unknown: Unknown, source: Source) -> ir.Operator:
         custom_options = source.outside(*place, "Operator", "large_custom_options_offset")
     return ir.Operator(
         opcode_index=f["opcode_index"],
-        inputs=_indices(f["inputs"], source) or (),
-        outputs=_indices(f["outputs"], source) or (),
+        inputs=indices(f["inputs"], source) or (),
+        outputs=indices(f["outputs"], source) or (),
         options=f["builtin_options"],
         options_2=f["builtin_options_2"],
         custom_options=custom_options,
         custom_options_format=f["custom_options_format"],
         custom_options_external=external,
         mutating_variable_inputs=_flags(f["mutating_variable_inputs"], source),
-        intermediates=_indices(f["intermediates"], source),
+        intermediates=indices(f["intermediates"], source),
         debug_metadata_index=f["debug_metadata_index"],
         unknown=unknown,
     )
@@ -199,8 +90,8 @@ def _store_operator(op: ir.Operator, sink: Sink) -> Fields:
 def _load_subgraph(f: Fields, unknown: Unknown, source: Source) -> ir.Subgraph:
     return ir.Subgraph(
         tensors=f["tensors"] or (),
-        inputs=_indices(f["inputs"], source) or (),
-        outputs=_indices(f["outputs"], source) or (),
+        inputs=indices(f["inputs"], source) or (),
+        outputs=indices(f["outputs"], source) or (),
         operators=f["operators"] or (),
         name=f["name"],
         debug_metadata_index=f["debug_metadata_index"],
@@ -278,7 +169,7 @@ def _load_model(f: Fields, unknown: Unknown, source: Source) -> ir.Model:
         subgraphs=f["subgraphs"] or (),
         buffers=f["buffers"] or (),
         description=f["description"],
-        metadata_buffer=_indices(f["metadata_buffer"], source),
+        metadata_buffer=indices(f["metadata_buffer"], source),
         metadata=None if metadata is None else tuple((p.first, p.second) for p in metadata),
         signature_defs=f["signature_defs"],
         external_buffer_groups=f["external_buffer_groups"],
@@ -307,16 +198,6 @@ def _store_model(m: ir.Model, sink: Sink) -> Fields:
 #: Offsets up to this one mean "not stored outside"; converters write 1 before they know the place.
 _NO_OFFSET = 1
 
-_TENSOR_TYPES = {int(t): t for t in ir.TensorType}
-
-
-def _tensor_type(number: int) -> ir.TensorType | int:
-    return _TENSOR_TYPES.get(number, number)
-
-
-def _indices(vector: NDArray[Any] | None, source: Source) -> tuple[int, ...] | None:
-    return None if vector is None else source.integers(vector)
-
 
 def _flags(vector: NDArray[Any] | None, source: Source) -> tuple[bool, ...] | None:
     return None if vector is None else tuple(map(bool, source.integers(vector)))
@@ -334,8 +215,8 @@ def _of_pairs(pairs: tuple[Pair, ...]) -> Unknown:
 BINDINGS: Mapping[str, Binding] = MappingProxyType(
     {
         "OperatorCode": Binding(ir.OperatorCode, _load_operator_code, _store_operator_code),
-        "QuantizationParameters": Binding(ir.Quantization, _load_quantization, _store_quantization),
-        "Tensor": Binding(ir.TensorSpec, _load_tensor, _store_tensor),
+        "QuantizationParameters": Binding(ir.Quantization, load_quantization, store_quantization),
+        "Tensor": Binding(ir.TensorSpec, load_tensor, store_tensor),
         "Operator": Binding(ir.Operator, _load_operator, _store_operator),
         "SubGraph": Binding(ir.Subgraph, _load_subgraph, _store_subgraph),
         "Buffer": Binding(ir.Buffer, _load_buffer, _store_buffer),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What a file of n bytes may become where `Limits.memory` is None: 64 MiB + 3 n, or 32 n where that is more. A file that
+# What a file of n bytes may become where `Limits.memory` is None: 12 MiB + 3 n, or 24 n where that is more. A file that
 # is all structure takes up to 22 n (operators without options, of tensors with short names); most bytes of a usual one
 # are constants, which take nothing.
-_BASE, _PER_BYTE, _PER_BYTE_DENSE = 64 << 20, 3, 32
+_BASE, _PER_BYTE, _PER_BYTE_DENSE = 12 << 20, 3, 24
 
 
 @dataclass(frozen=True, slots=True)

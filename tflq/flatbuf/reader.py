@@ -10,8 +10,6 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +17,11 @@ from flatbuffers import packer
 from numpy.typing import NDArray
 
 from tflq.errors import FormatError, LimitError
-from tflq.flatbuf.binding import BINDINGS, load_record
+from tflq.flatbuf.binding import BINDINGS
+from tflq.flatbuf.contract import load_record
 from tflq.flatbuf.layout import Field, Kind, Layout, layout, members
 from tflq.flatbuf.limits import Limits
+from tflq.flatbuf.table_plan import TablePlan, arrange
 from tflq.ir import Model, Record, UnknownField
 from tflq.ir.schema import schema
 
@@ -75,21 +75,6 @@ def _reader(data: Readable, limits: Limits) -> _Reader:
     return _Reader(view, limits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What a vtable says about a table: its size, and where in it each present field lies."""
-
-    size: int
-    scalars: tuple[tuple[str, Callable[[Any, int], tuple[Any, ...]], int], ...]
-    references: tuple[tuple[Field, int], ...]
-    unions: tuple[tuple[Field, int, int], ...]
-    unknown: tuple[tuple[int, int, int], ...]
-
-    @property
-    def empty(self) -> bool:
-        return not (self.scalars or self.references or self.unions or self.unknown)
-
-
 class _Reader:
     """One file being read."""
 
@@ -97,7 +82,7 @@ class _Reader:
         self.view, self.size, self.limits = view, len(view), limits
         self.memory = limits.memory_for(self.size)
         self.tables, self.elements = limits.tables, limits.elements
-        self.plans: dict[tuple[str, int], _Plan] = {}
+        self.plans: dict[tuple[str, int], TablePlan] = {}
         self.seen: dict[str, dict[int, Any]] = {}
         self.absent: dict[str, Any] = {}
         self.references: dict[Kind, Callable[[Layout, Field, int, int], Any]] = {
@@ -144,7 +129,7 @@ class _Reader:
             value = seen[position] = self._build(table, plan, position, depth)
         return value
 
-    def _build(self, table: Layout, plan: _Plan, position: int, depth: int) -> Any:
+    def _build(self, table: Layout, plan: TablePlan, position: int, depth: int) -> Any:
         fields = dict(table.defaults)
         for name, unpack, at in plan.scalars:
             fields[name] = unpack(self.view, position + at)[0]
@@ -162,7 +147,7 @@ class _Reader:
             self.absent[table.name] = binding.load(table.defaults, (), self) if binding else table.absent
         return self.absent[table.name]
 
-    def _plan(self, table: Layout, position: int) -> _Plan:
+    def _plan(self, table: Layout, position: int) -> TablePlan:
         if not 0 <= position <= self.size - _OFFSET_SIZE:
             raise FormatError("the table lies beyond the file's end", offset=position, table=table.name)
         vtable = position - packer.soffset.unpack_from(self.view, position)[0]
@@ -171,7 +156,7 @@ class _Reader:
             self.plans[key] = self._read_vtable(table, position, vtable)
         return self.plans[key]
 
-    def _read_vtable(self, table: Layout, position: int, vtable: int) -> _Plan:
+    def _read_vtable(self, table: Layout, position: int, vtable: int) -> TablePlan:
         def broken(reason: str, at: int = vtable, field: str = "") -> FormatError:
             return FormatError(reason, offset=at, table=table.name, field=field)
 
@@ -193,7 +178,7 @@ class _Reader:
             if at < _OFFSET_SIZE or at + width > table_size:
                 where = vtable + _VTABLE_HEAD + 2 * slot
                 raise broken("the field lies outside its table", where, known.name if known else f"id {slot}")
-        return _arrange(table, table_size, present)
+        return arrange(table, table_size, present)
 
     # --- fields -----------------------------------------------------------------------------------------------------
 
@@ -304,21 +289,3 @@ class _Reader:
             allowed = self.limits.memory_for(self.size)
             reason = f"what the file describes takes more than {allowed} bytes, too much for a file of {self.size}"
             raise LimitError(reason, offset=position, table=table, field=field)
-
-
-def _arrange(table: Layout, size: int, present: dict[int, int]) -> _Plan:
-    """Sort a table's present slots by how they are read. `present`: offset in the table by slot."""
-    scalars, references, unknown = [], [], []
-    ends = sorted({*present.values(), size})
-    following = dict(pairwise(ends))
-    for slot, at in present.items():
-        field = table.slots.get(slot)
-        if field is None:
-            if slot not in table.type_slots:
-                unknown.append((slot, at, following[at] - at))
-        elif field.kind is Kind.SCALAR and field.number is not None:
-            scalars.append((field.name, field.number.packer.unpack_from, at))
-        elif field.kind is not Kind.UNION:
-            references.append((field, at))
-    unions = [(f, present[slot], present.get(f.id, 0)) for slot, f in table.type_slots.items() if slot in present]
-    return _Plan(size, tuple(scalars), tuple(references), tuple(unions), tuple(unknown))

@@ -1,0 +1,63 @@
+"""What a binding is: a class of the vocabulary, its table, and what both directions may ask of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from tflq import ir
+
+Fields = Mapping[str, Any]
+Unknown = tuple[ir.UnknownField, ...]
+
+
+class Source(Protocol):
+    """What `load` may ask of the file that is being read."""
+
+    def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
+        """The vector as a tuple of Python numbers."""
+
+    def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
+        """Bytes that lie outside the tables, `offset` counted from the start of the file."""
+
+
+class Sink(Protocol):
+    """What `store` may ask of the file that is being written."""
+
+    def inside(self, buffer: ir.Buffer) -> bool:
+        """Whether this buffer's bytes go into its table."""
+
+    def outside(self, data: Any) -> tuple[int, int]:
+        """Store bytes outside the tables: their offset from the start of the file, and their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A class of the vocabulary and its table: values from fields, and fields from values."""
+
+    type: type
+    load: Callable[[Fields, Unknown, Source], Any]
+    store: Callable[[Any, Sink], Fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A table that the vocabulary holds as a plain pair."""
+
+    first: str | None
+    second: int
+    unknown: Unknown
+
+
+def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
+    """A table without a class of its own."""
+    return ir.Record(table, MappingProxyType(dict(fields)), unknown)
+
+
+def indices(vector: NDArray[Any] | None, source: Source) -> tuple[int, ...] | None:
+    """Return the vector as a tuple; None where the field is absent."""
+    return None if vector is None else source.integers(vector)
