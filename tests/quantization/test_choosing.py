@@ -148,3 +148,32 @@ def test_hopeless_ranges_leave_in_the_heat_with_all_that_refines_them(monkeypatc
     assert report.ranking[1].score is None
     assert report.ranking[1].left == "its ranges alone lost 50.0 times as much as the best in the heat of 8 samples"
     assert report.ranking[2].left == "lost 50.0 times as much as the best in the heat of 8 samples"
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_an_interrupt_leaves_the_best_so_far(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tflq.quantization.judge import contest
+
+    real, count = contest.build, [0]
+
+    def build(task: Any) -> Any:
+        count[0] += 1
+        if count[0] > after:
+            raise KeyboardInterrupt
+        return real(task)
+
+    monkeypatch.setattr(contest, "build", build)
+    model = random_graph(3)
+    recipe = Recipe(candidates=tuple(Methods(k / 4) for k in range(5)))
+    if after == 0:
+        with pytest.raises(KeyboardInterrupt):
+            tflq.quantize(model, samples(model, 3, 12), recipe, keep_best=True)
+        return
+    report = tflq.quantize(model, samples(model, 3, 12), recipe, keep_best=True).report
+    assert report.interrupted
+    (leading,) = report.ranking
+    assert leading.methods in recipe.candidates[:after]
+    assert report.held_back == 3
+    count[0] = 0
+    with pytest.raises(KeyboardInterrupt):
+        tflq.quantize(model, samples(model, 3, 12), recipe)

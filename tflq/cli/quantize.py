@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 @python_option
 @html_option
 @limit_options
+@click.option("--keep-best", is_flag=True, help="On Ctrl-C write the best model so far instead of none.")
 @click.option("--quiet", is_flag=True, help="Tell nothing of how far it is.")
 @json_option
 def quantize_command(
@@ -75,6 +76,7 @@ def quantize_command(
     scaling: Any,
     python: str | None,
     html: str | None,
+    keep_best: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -102,7 +104,7 @@ def quantize_command(
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=quiet) as progress:
         samples = Calibration(source.model, calibration, scaling)
-        result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity)
+        result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity, keep_best=keep_best)
     made = subject(result.save(output)).facts
     making = Making(source.facts, replace(made, path=output), calibration, scaling, result)
     if html is not None:

@@ -19,7 +19,7 @@ from tflq.quantization.calibration.quarters import Kept, parted
 from tflq.quantization.judge.budget import within_budget
 from tflq.quantization.judge.check import Check, check
 from tflq.quantization.judge.comparison import Comparison, compare_models
-from tflq.quantization.judge.contest import chosen
+from tflq.quantization.judge.contest import Leader, chosen
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.progress import Progress
@@ -53,7 +53,8 @@ class Report:
     model, on the `held_back` samples, or where that is 0 on those that the model was fitted to. `kept_float` says why
     operators of the float model stayed as they are, `notes` what was changed to make values of others fit, `spared`
     what the budget had others compute in. `sensitivities` are empty where nobody asked for them and there is no budget.
-    `outlying` are samples far beyond the rest.
+    `outlying` are samples far beyond the rest. Where the search was `interrupted`, `ranking` holds the best candidate
+    until then.
     """
 
     recipe: Recipe
@@ -66,6 +67,7 @@ class Report:
     spared: tuple[Remark, ...]
     sensitivities: tuple[Sensitivity, ...]
     outlying: tuple[int, ...]
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +90,7 @@ def quantize(
     *,
     sensitivity: bool = False,
     python: str | None = None,
+    keep_best: bool = False,
 ) -> Result:
     """Quantize a float model.
 
@@ -95,7 +98,9 @@ def quantize(
     `calibration` a path or an iterable of samples, each a list of arrays in input order or a dict by name, batch
     dimension included; `recipe` a preset's name, the path of a recipe or a Recipe. Where a recipe has several
     candidates, the one that does best on samples that it was not fitted to is taken, and fitted to all. `sensitivity`
-    asks for a report of what each operator alone costs.
+    asks for a report of what each operator alone costs. With `keep_best` an interrupt (Ctrl-C) ends the search, and the
+    best candidate so far is given back as it is, fitted to three quarters of the samples; a recipe with a budget, or
+    with nothing carried out yet, is interrupted all the same.
 
     Raises:
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
@@ -108,9 +113,16 @@ def quantize(
     samples = Kept(Calibration(source, calibration))
     outlying_samples = _outlying(source, samples)
     task = _task(source, samples, recipe, progress)
-    ranking = chosen(task)
-    task = replace(task, recipe=recipe, methods=ranking[0].methods)
-    task.watching.forget_expected()
+    leader = Leader()
+    try:
+        ranking = chosen(task, leader)
+        task = replace(task, recipe=recipe, methods=ranking[0].methods)
+        task.watching.forget_expected()
+        built = build(task) if recipe.budget is None else None
+    except KeyboardInterrupt:
+        if not keep_best or recipe.budget is not None or leader.ranked is None:
+            raise
+        return _interrupted(source, task, replace(leader.ranked, left=""), leader.built, outlying_samples)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -119,8 +131,7 @@ def quantize(
     if recipe.budget is not None:
         attempt = within_budget(source, replace(task, samples=fitting), judging, costs)
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
-    else:
-        built = build(task)
+    assert built is not None  # within the budget, or without one
     result = stamped(built.integer.model, recipe)
     comparison = _compared(source, built, result, judging, progress)
     floats = task.floats
@@ -135,6 +146,29 @@ def quantize(
         _remarks(floats, spared),
         tuple(replace(s, operator=floats.origins[s.operator]) for s in costs),
         outlying_samples,
+    )
+    return Result(result, report)
+
+
+def _interrupted(
+    source: Model, task: Task, leading: Ranked, built: Built | None, outlying_samples: tuple[int, ...]
+) -> Result:
+    """Return what was best when the search was interrupted, compared on samples that were held back."""
+    assert built is not None  # it leads
+    result, judging = stamped(built.integer.model, task.recipe), parted(task.samples)[1]
+    comparison = _compared(source, built, result, judging, None)
+    report = Report(
+        task.recipe,
+        (leading,),
+        comparison,
+        0 if judging is task.samples else comparison.samples,
+        check(result, source, judging),
+        _remarks(task.floats, built.kept_float),
+        _remarks(task.floats, built.assignment.notes),
+        (),
+        (),
+        outlying_samples,
+        interrupted=True,
     )
     return Result(result, report)
 

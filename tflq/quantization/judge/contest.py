@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResultError, UnsupportedError
 from tflq.quantization.build.build import Built, build, foreseen
@@ -35,8 +35,24 @@ HEAT, SHARE = 8, 4
 HOPELESS, BEHIND = 4.0, 1.1
 
 
-def chosen(task: Task) -> tuple[Ranked, ...]:
+@dataclass(slots=True, eq=False)
+class Leader:
+    """The best candidate that the first turn has carried out so far, and its model; None before there is one."""
+
+    ranked: Ranked | None = None
+    built: Built | None = None
+
+    def note(self, ranked: Ranked, built: Built) -> None:
+        """Let a candidate lead if it lost less than the one that leads."""
+        before = None if self.ranked is None else self.ranked.score
+        if ranked.score is not None and (before is None or ranked.score.losses.mean() < before.losses.mean()):
+            self.ranked, self.built = ranked, built
+
+
+def chosen(task: Task, leader: Leader | None = None) -> tuple[Ranked, ...]:
     """Return all candidates of the task's recipe, the best first. A single candidate is not judged.
+
+    `leader` is told who leads, for callers that are interrupted.
 
     Raises:
         TflqError: All candidates failed; this is the last one's error.
@@ -44,7 +60,7 @@ def chosen(task: Task) -> tuple[Ranked, ...]:
     recipe = task.recipe
     if len(recipe.candidates) == 1:
         return (Ranked(recipe.candidates[0], None),)
-    contest = _Contest(task)
+    contest = _Contest(task, leader or Leader())
     first = ranked(contest.first_turn())
     if first[0].score is None and contest.failure is not None:
         raise contest.failure
@@ -81,8 +97,8 @@ def _times(score: Score, best: Score) -> str:
 class _Contest:
     """Candidates carried out and judged, one after another."""
 
-    def __init__(self, task: Task) -> None:
-        self._task, recipe = task, task.recipe
+    def __init__(self, task: Task, leader: Leader) -> None:
+        self._task, self._leader, recipe = task, leader, task.recipe
         self._parts = [parted(task.samples, turn) for turn in range(recipe.turns)]
         bases = len({replace(methods, refining=Refining()) for methods in recipe.candidates})
         refined = sum(not methods.refining.changes_nothing for methods in recipe.candidates)
@@ -119,7 +135,9 @@ class _Contest:
             if methods != base:
                 return self._judged(methods, 0)
             rest = judged(self._task, built[base], judging, slice(heat.stop, None))
-            return Ranked(methods, joined([score, rest]))
+            ranked = Ranked(methods, joined([score, rest]))
+            self._leader.note(ranked, built[base])
+            return ranked
 
         return [outcome(methods) for methods in candidates]
 
@@ -137,7 +155,10 @@ class _Contest:
         carried_out = self._built(methods, turn)
         if not isinstance(carried_out, Built):
             return Ranked(methods, None, str(carried_out))
-        return Ranked(methods, judged(self._task, carried_out, self._parts[turn][1]))
+        ranked = Ranked(methods, judged(self._task, carried_out, self._parts[turn][1]))
+        if turn == 0:
+            self._leader.note(ranked, carried_out)
+        return ranked
 
     def _built(self, methods: Methods, turn: int) -> Built | TflqError:
         """Carry out a candidate on what is not held back in a turn; the error where it fails."""

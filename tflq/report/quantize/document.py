@@ -33,6 +33,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "spared": [asdict(remark) for remark in report.spared],
         "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
         "outlying": list(report.outlying),
+        "interrupted": report.interrupted,
         "next": next_step(making),
     }
 

@@ -99,6 +99,8 @@ def headline(making: Making) -> str:
 
 def why_text(report: Report) -> str:
     """How the configuration was chosen."""
+    if report.interrupted:
+        return "Interrupted. The best configuration until then, fitted to three quarters of the samples:"
     if len(report.ranking) == 1:
         return "The only configuration of the recipe:"
     by = "dB" if math.isnan(report.ranking[0].divergence) else "divergence, those that are even by dB"
