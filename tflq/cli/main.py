@@ -25,6 +25,7 @@ from tflq.escaping import printable
 VERBS = {
     "compare": ("tflq.cli.compare", "compare_command"),
     "conform": ("tflq.cli.conform", "conform_command"),
+    "doctor": ("tflq.cli.doctor", "doctor_command"),
     "explain": ("tflq.cli.explain", "explain_command"),
     "fit": ("tflq.cli.fit", "fit_command"),
     "diff": ("tflq.cli.diff", "diff_command"),

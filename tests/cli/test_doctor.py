@@ -1,0 +1,48 @@
+"""`tflq doctor`: what it finds, and that its self-test can fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from tflq.cli.main import cli
+from tflq.conformance import doctor
+from tflq.ir.schema import data_text
+from tflq.profiles import by_name
+from tflq.runtimes import RUNTIMES, Description
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One runtime only: each is a process of its own."""
+    monkeypatch.setattr(doctor, "RUNTIMES", {"litert-ref": RUNTIMES["litert-ref"]})
+
+
+def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
+    result = CliRunner().invoke(cli, ["doctor", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    jsonschema.validate(found, json.loads(data_text("doctor.schema.json")))
+    assert found["self_test"]["problem"] is None
+    (runtime,) = found["runtimes"]
+    assert runtime["version"] is None or runtime["profile"] == "litert-ref" or runtime["reason"]
+
+
+def test_a_changed_arithmetic_fails_the_self_test(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, drawn, _ = doctor.digests()
+    if drawn != doctor.DRAWN:
+        pytest.skip("inputs are drawn otherwise here")
+    monkeypatch.setattr(doctor, "by_name", lambda name: by_name("litert-ref+single-rounding"))
+    result = CliRunner().invoke(cli, ["doctor"])
+    assert (result.exit_code, "not those that were recorded" in result.stdout) == (1, True), result.output
+
+
+def test_a_runtime_stands_for_the_profile_of_its_version() -> None:
+    source = by_name("tflite-2.14-ref").source
+    said = Description("x", source.package, source.version, source.resolver, 1, "3", "2", "Linux x86_64")
+    assert doctor._stands_for(replace(source, cpu="any"), said)
+    assert not doctor._stands_for(replace(source, cpu="any"), replace(said, version="2.13.0"))

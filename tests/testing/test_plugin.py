@@ -1,0 +1,95 @@
+"""The plugin, in pytest processes of their own: goldens that hold, that changed, that are missing, that are renewed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from support import suites
+from tflq.api.files import load
+from tflq.verification.golden import load_golden
+
+MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
+GOLDEN = suites.ROOT / "golden" / "singleop" / "recorded" / "tie_conv_i8_0.npz"
+
+TESTS = """
+import pytest
+
+def test_whole(tflq_golden):
+    assert tflq_golden({model!r}, {golden!r}, {profile!r}).differing == 0
+
+@pytest.mark.tflq({model!r}, {golden!r}, {profile!r})
+def test_each(tflq_operator):
+    tflq_operator()
+"""
+
+
+def run(folder: Path, golden: Path, *words: str, profile: str = "litert-ref") -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(TESTS.format(model=str(MODEL), golden=str(golden), profile=profile))
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *_plugin(), *words, "test_it.py"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(suites.ROOT)},
+        timeout=600,
+        check=False,
+    )
+
+
+def _plugin() -> list[str]:
+    """The plugin by name, where this installation does not announce it."""
+    from importlib.metadata import entry_points
+
+    announced = any(e.value == "tflq.testing.plugin" for e in entry_points(group="pytest11"))
+    return [] if announced else ["-p", "tflq.testing.plugin"]
+
+
+@pytest.mark.slow
+def test_a_golden_that_holds_passes(tmp_path: Path) -> None:
+    done = run(tmp_path, all_tensors(tmp_path))
+    assert "2 passed" in done.stdout, done.stdout
+
+
+def test_a_changed_bit_is_told_with_operator_element_and_cause(tmp_path: Path) -> None:
+    done = run(tmp_path, all_tensors(tmp_path), profile="litert-opt")
+    assert "2 failed" in done.stdout, done.stdout
+    assert "operator 0 CONV_2D: differs under litert-opt" in done.stdout
+    assert "expected" in done.stdout
+    assert "cause: the golden has the bits of litert-ref" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_missing_golden_says_what_to_do(tmp_path: Path) -> None:
+    done = run(tmp_path, tmp_path / "nothing.npz")
+    assert "pytest --tflq-update records it" in done.stdout, done.stdout
+
+
+@pytest.mark.slow
+def test_a_golden_is_renewed(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    made = tmp_path / "made.npz"
+    done = run(tmp_path, made, "--tflq-update")
+    assert "2 passed" in done.stdout, done.stdout
+    assert made.is_file()
+
+
+@pytest.mark.slow
+def test_outputs_alone_say_nothing_of_operators(tmp_path: Path) -> None:
+    done = run(tmp_path, GOLDEN)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "holds outputs only" in done.stdout
+
+
+def all_tensors(folder: Path) -> Path:
+    """The recorded golden, whose outputs are the only operator's results."""
+    found, (output,) = load_golden(GOLDEN), load(MODEL).subgraphs[0].outputs
+    observations = tuple(replace(o, tensors={output: o.outputs[0]}) for o in found.observations)
+    place = folder / "golden.npz"
+    replace(found, observations=observations, tensors=True).save(place)
+    return place

@@ -1,0 +1,115 @@
+"""What is installed here, which profile each runtime stands for, and a self-test against bits that were recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+from tflq.api.files import load
+from tflq.conformance.grids import drafts
+from tflq.errors import TflqError
+from tflq.interpreter import make_plan, run
+from tflq.numerics.code_cache import code_folder
+from tflq.numerics.microkernels.forms import chosen, machine
+from tflq.profiles import PROFILES, by_name
+from tflq.profiles.profile import Source
+from tflq.runtimes import RUNTIMES, Description
+from tflq.runtimes import by_name as runtime_by_name
+
+#: Every so-manieth draft of the standard suite is a case of the self-test.
+_STEP = 500
+#: SHA-256 of their models and inputs, and of their outputs as LiteRT 2.3.0 gave them: BUILTIN_REF, x86-64, one thread.
+DRAWN = "625182a0dc18d9214721cc2233fdf61313533fab8bb7ab0de5212b227c516c2e"
+RECORDED = "f97af0591720d3043ecdd12d0ecaf255d389e794d80d865c0beecb85fd4b3efc"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A runtime: its package's version where it is installed, else why not; and the profile that it stands for."""
+
+    name: str
+    package: str
+    version: str
+    profile: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The machine, the runtimes and the self-test. `kernels` are the instructions that integer products take."""
+
+    tflq: str
+    python: str
+    numpy: str
+    numba: str
+    platform: str
+    kernels: str
+    machine_code: str
+    runtimes: tuple[Found, ...]
+    tested: int
+    failing: str  # what is wrong in the self-test; empty where nothing is
+
+
+def examine(python: str | None = None) -> Examination:
+    """Look at everything. `python` is the path of the Python that has the runtimes installed, None for this one."""
+    form = chosen(is_wide=False)
+    tested, failing = _self_test()
+    return Examination(
+        tflq=metadata.version("tflq"),
+        python=platform.python_version(),
+        numpy=np.__version__,
+        numba=metadata.version("numba"),
+        platform=f"{platform.system()} {platform.machine()}",
+        kernels="none" if form is None else form.name,
+        machine_code=str(code_folder().path),
+        runtimes=tuple(_runtime(name, python) for name in RUNTIMES),
+        tested=tested,
+        failing=failing,
+    )
+
+
+def _runtime(name: str, python: str | None) -> Found:
+    package = RUNTIMES[name].package
+    try:
+        said = runtime_by_name(name, python=python).describe()
+    except TflqError as error:
+        return Found(name, package, "", "", str(error))
+    profile = next((p for p, known in PROFILES.items() if _stands_for(known.source, said)), "")
+    return Found(name, said.package, said.version, profile, "" if profile else "no profile of this version")
+
+
+def _stands_for(source: Source, said: Description) -> bool:
+    """Whether a profile's source is what a runtime says of itself."""
+    is_here = source.cpu == "any" or ("AArch64" in source.cpu) == (machine() == "aarch64")
+    return is_here and (source.package, source.version, source.resolver) == (said.package, said.version, said.resolver)
+
+
+def digests() -> tuple[int, str, str]:
+    """How many cases the self-test has; SHA-256 of models and inputs; SHA-256 of what `litert-ref` gives."""
+    profile, given, made, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
+    for draft in list(drafts(0, "standard"))[::_STEP]:
+        model = draft.model()
+        given.update(model)
+        plan = make_plan(load(model), profile)
+        for sample in draft.samples:
+            for value in sample:
+                given.update(np.ascontiguousarray(value).tobytes())
+            values = run(plan, dict(zip(plan.inputs, sample, strict=True))).values
+            for tensor in plan.outputs:
+                made.update(np.ascontiguousarray(values[tensor]).tobytes())
+        count += 1
+    return count, given.hexdigest(), made.hexdigest()
+
+
+def _self_test() -> tuple[int, str]:
+    try:
+        count, drawn, found = digests()
+    except TflqError as error:
+        return 0, str(error)
+    if drawn != DRAWN:  # another NumPy or C library draws other scales
+        return 0, ""
+    return count, "" if found == RECORDED else "results are not those that were recorded from LiteRT 2.3"

@@ -1,0 +1,1 @@
+"""Goldens in the tests of other projects: a plugin of pytest."""

@@ -1,0 +1,77 @@
+"""A model against its golden file, as a test says it: renewed when asked for, and told in full where bits changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tflq.diagnosis.session import explain
+from tflq.errors import TflqError
+from tflq.report.layout import text_of
+from tflq.report.verify.lines import report_lines
+from tflq.verification import record, verify
+from tflq.verification.results import OperatorResult, Report, Status, Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A model, its golden file, and the profile that has to give the golden's bits."""
+
+    model: str
+    golden: str
+    profile: str = "litert-ref"
+
+    def renew(self, against: str, inputs: str | None, samples: int, seed: int, python: str | None) -> None:
+        """Record the golden anew from a runtime, every tensor of it."""
+        record(self.model, against, inputs, True, self.golden, samples, seed, python)
+
+    @cached_property
+    def report(self) -> Report:
+        """The comparison, made once."""
+        if not os.path.isfile(self.golden):
+            raise AssertionError(f"{self.golden}: no golden file; pytest --tflq-update records it")
+        return verify(self.model, self.golden, profile=self.profile)
+
+    @cached_property
+    def causes(self) -> tuple[str, ...]:
+        """What reproduces the golden's bits at the first operator that differs."""
+        try:
+            found = explain(self.model, self.golden, self.profile).explanation
+        except TflqError:
+            return ()
+        return () if found is None else tuple(h.name for h in found.exact)
+
+    def check(self) -> Report:
+        """The comparison; an AssertionError that says operator, element, expected, got and cause where bits differ."""
+        if self.report.verdict not in (Verdict.SAME, Verdict.CLOSE):
+            raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._said()))
+        return self.report
+
+    def check_operator(self, index: int) -> OperatorResult:
+        """The same for one operator."""
+        if index >= len(self.report.operators):
+            raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")
+        operator = self.report.operators[index]
+        if operator.status in (Status.DIFFERS, Status.NOT_COMPARED):
+            raise AssertionError("\n".join(_told(operator, self.profile)))
+        return operator
+
+    def _said(self) -> Iterator[str]:
+        if self.causes:
+            yield f"cause: the golden has the bits of {', '.join(self.causes[:3])}"
+
+
+def _told(operator: OperatorResult, profile: str) -> Iterator[str]:
+    yield f"operator {operator.index} {operator.op}: {operator.status.value} under {profile}"
+    if operator.reason:
+        yield operator.reason
+    for tensor in operator.tensors:
+        found = tensor.difference
+        if found is not None and found.first is not None:
+            at = list(found.first.index)
+            yield f"{tensor.name}{at}: expected {found.first.expected}, got {found.first.got}"
+            yield f"{found.differing:,} of {found.elements:,} elements differ, by up to {found.largest} {found.unit}"
+        elif tensor.reason:
+            yield f"{tensor.name}: {tensor.reason}"

@@ -1,0 +1,97 @@
+"""pytest's side: the fixture `tflq_golden`, the mark `tflq` with the fixture `tflq_operator`, the option that renews.
+
+Nothing of tflq is imported before a test needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_KEPT = pytest.StashKey[dict[tuple[str, str, str], Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options."""
+    group = parser.getgroup("tflq", "bit-exact goldens of .tflite models")
+    group.addoption("--tflq-update", action="store_true", help="Record goldens anew from a real runtime.")
+    group.addoption("--tflq-python", metavar="PATH", help="The Python that has the runtime installed.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark."""
+    config.addinivalue_line(
+        "markers", "tflq(model, golden, profile='litert-ref'): run the test once for each operator of the model"
+    )
+    config.stash[_KEPT] = {}
+
+
+def _recorded(config: pytest.Config, model: Any, golden: Any, profile: str) -> Any:
+    """The comparison, of which each process keeps one."""
+    from tflq.testing.goldens import Recorded
+
+    key = (str(model), str(golden), profile)
+    return config.stash[_KEPT].setdefault(key, Recorded(*key))
+
+
+@pytest.fixture
+def tflq_golden(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """`tflq_golden(model, golden, profile="litert-ref")`: the model gives the golden's bits, or the test fails.
+
+    With --tflq-update the golden is first recorded from the runtime `against`, on `samples` inputs of `inputs`.
+    """
+    config = request.config
+
+    def check(
+        model: Any,
+        golden: Any,
+        profile: str = "litert-ref",
+        *,
+        against: str = "litert-ref",
+        inputs: str | None = None,
+        samples: int = 1,
+        seed: int = 0,
+    ) -> Any:
+        held = _recorded(config, model, golden, profile)
+        if config.getoption("--tflq-update"):
+            held.renew(against, inputs, samples, seed, config.getoption("--tflq-python"))
+        return _told(held.check)
+
+    return check
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test an operator, for tests with the mark and the fixture `tflq_operator`."""
+    mark = metafunc.definition.get_closest_marker("tflq")
+    if mark is None or "tflq_operator" not in metafunc.fixturenames:
+        return
+    from tflq.api.files import load
+
+    model, golden, *rest = (*mark.args, *(mark.kwargs[name] for name in ("model", "golden") if name in mark.kwargs))
+    profile = rest[0] if rest else mark.kwargs.get("profile", "litert-ref")
+    base = Path(str(metafunc.module.__file__)).parent
+    loaded = load(base / model)
+    names = [loaded.operator_codes[o.opcode_index].name for o in loaded.subgraphs[0].operators]
+    cases = [(str(base / model), str(base / golden), profile, index) for index in range(len(names))]
+    ids = [f"{index:04d}-{name}" for index, name in enumerate(names)]
+    metafunc.parametrize("tflq_operator", cases, ids=ids, indirect=True)
+
+
+@pytest.fixture
+def tflq_operator(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    """The check of one operator of the model that the mark names, against its golden."""
+    model, golden, profile, index = request.param
+    held = _recorded(request.config, model, golden, profile)
+    return lambda: _told(lambda: held.check_operator(index))
+
+
+def _told(check: Callable[[], Any]) -> Any:
+    """The check's result; where it fails, a failure whose text is only what it says."""
+    __tracebackhide__ = True
+    try:
+        return check()
+    except AssertionError as error:
+        pytest.fail(str(error), pytrace=False)
