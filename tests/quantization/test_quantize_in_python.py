@@ -13,7 +13,7 @@ import pytest
 import tflq
 from support import suites
 from support.float_graphs import FloatGraph
-from tflq.errors import CalibrationError, FormatError, UnknownNameError
+from tflq.errors import CalibrationError, FormatError, ModelError, UnknownNameError
 from tflq.ir import Model, SignatureDef
 from tflq.quantization.progress import STEPS
 from tflq.quantization.recipe.recipe import Methods
@@ -114,6 +114,14 @@ def test_progress_is_told() -> None:
     assert any(": observing sample " in what for what, _ in race)
     assert any(": refining operator 2 of " in what for what, _ in race)
     assert told[-1] == ("comparing sample", len(list(rows())), len(list(rows())))
+
+
+def test_a_model_that_is_integer_already_is_refused_with_the_reason() -> None:
+    integer = GOLDEN.with_name("digits_mobilenet_int8.tflite")
+    graph = tflq.load(integer).subgraphs[0]
+    sample = np.zeros(graph.tensors[graph.inputs[0]].shape, np.int8)
+    with pytest.raises(ModelError, match="is integer already: none of its 20 operators computes with floats"):
+        tflq.quantize(integer, [[sample]] * 8)
 
 
 def test_what_cannot_be_a_model_or_a_recipe_is_refused() -> None:

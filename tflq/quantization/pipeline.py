@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tflq.api.files import Source, load, save
+from tflq.errors import ModelError
 from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType
 from tflq.ir.structure import check_structure
@@ -103,11 +104,13 @@ def quantize(
     with nothing carried out yet, is interrupted all the same.
 
     Raises:
+        ModelError: The model is integer already.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
         OptionError: The recipe's budget cannot be kept.
     """
     source = float_model(model, python)
+    _refuse_integers(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     samples = Kept(Calibration(source, calibration))
@@ -148,6 +151,24 @@ def quantize(
         outlying_samples,
     )
     return Result(result, report)
+
+
+def _refuse_integers(source: Model) -> None:
+    """Refuse a model in which no operator computes with floats, and say what helps instead."""
+    graph = source.subgraphs[0]
+    quantized = any(t.quantization is not None and len(t.quantization.scale) for t in graph.tensors)
+    names = [source.operator_codes[operator.opcode_index].name for operator in graph.operators]
+    floats = [
+        name
+        for name, operator in zip(names, graph.operators, strict=True)
+        if name not in ("QUANTIZE", "DEQUANTIZE")
+        and any(t >= 0 and graph.tensors[t].type == TensorType.FLOAT32 for t in (*operator.inputs, *operator.outputs))
+    ]
+    if quantized and not floats:
+        raise ModelError(
+            f"the model is integer already: none of its {len(names)} operators computes with floats, and the values "
+            "that its codes were rounded from are not in it; quantize the float model that it was made from"
+        )
 
 
 def _interrupted(
