@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tflq.api.files import load, save
     from tflq.api.interpreter import Interpreter
+    from tflq.api.many import run_many
     from tflq.api.options import OpResolverType
     from tflq.diagnosis.session import explain, fit
     from tflq.errors import TflqError
@@ -39,6 +40,7 @@ __all__ = [
     "prove",
     "quantize",
     "record",
+    "run_many",
     "save",
     "verify",
 ]
@@ -58,6 +60,7 @@ _HOMES = {
     "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "record": ("tflq.verification", "record"),
+    "run_many": ("tflq.api.many", "run_many"),
     "save": ("tflq.api.files", "save"),
     "verify": ("tflq.verification", "verify"),
 }

@@ -14,8 +14,10 @@ from tflq.errors import LimitError, UndefinedResultError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.interpreter.arrays import admit
 from tflq.interpreter.limits import Limits
-from tflq.interpreter.routine import routine
+from tflq.interpreter.routine import _together, routine
+from tflq.ir import TensorSpec, TensorType
 from tflq.kernels.kernel import Array
+from tflq.numerics import pieces
 from tflq.profiles import by_name
 
 SINGLE = ROOT / "golden" / "singleop"
@@ -59,6 +61,36 @@ def sample(random: np.random.Generator, plan: Plan, tensor: int) -> Array:
         return random.standard_normal(operand.shape).astype(dtype)
     info = np.iinfo(dtype)
     return admit(random.integers(info.min, info.max + 1, operand.shape).astype(dtype), operand.type, None, "x")
+
+
+@pytest.mark.parametrize("name", ["digits_mobilenet_int8", "digits_unet_float"])
+def test_threads_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "SMALLEST", 64)
+    plan = make_plan(load(ROOT / "golden" / "models" / f"{name}.tflite"), by_name("litert-ref"))
+    inputs = {index: sample(np.random.default_rng(7), plan, index) for index in plan.inputs}
+    alone = run(plan, inputs)
+    for threads in (2, 3, 5):
+        state = State(threads=threads)
+        for _ in range(4):
+            trace = run(plan, inputs, state)
+        assert sum(getattr(call, "func", None) is _together for call in state.routine._calls) > 3
+        for index, value in alone.values.items():
+            np.testing.assert_array_equal(trace.values[index], value)
+
+
+def test_a_bias_that_an_operator_makes_is_read_when_the_model_runs() -> None:
+    def floats(*shape: int, buffer: int = 0) -> TensorSpec:
+        return tensor(TensorType.FLOAT32, shape, buffer=buffer)
+
+    weights, ones = np.ones((2, 3), np.float32), np.ones(2, np.float32)
+    tensors = [floats(1, 3), floats(2), floats(2, 3, buffer=1), floats(2, buffer=2), floats(2), floats(1, 2)]
+    steps = [("ADD", [1, 3], [4]), ("FULLY_CONNECTED", [0, 2, 4], [5])]
+    model = graph(tensors, steps, [0, 1], [5], [weights.tobytes(), ones.tobytes()])
+    plan, state = make_plan(model, by_name("litert-ref")), State()
+    for bias in (1, 20, 300):
+        trace = run(plan, {0: np.ones((1, 3), np.float32), 1: np.full(2, bias, np.float32)}, state)
+        assert trace.values[5].tolist() == [[4 + bias, 4 + bias]]
+    assert state.routine
 
 
 def test_what_a_run_gives_is_the_callers() -> None:

@@ -70,7 +70,7 @@ class Interpreter:
             model_path: A `.tflite` file.
             model_content: The bytes of one, or a Model.
             experimental_delegates: Refused unless empty.
-            num_threads: At least 1; results do not depend on it.
+            num_threads: How many threads compute at the same time, 1 unless given; results do not depend on it.
             experimental_op_resolver_type: An OpResolverType, of tflq, LiteRT or TensorFlow, or its number: BUILTIN and
                 AUTO mean profile `litert-xnnpack`, BUILTIN_WITHOUT_DEFAULT_DELEGATES `litert-opt`, BUILTIN_REF
                 `litert-ref`. None leaves it to `profile`.
@@ -97,7 +97,7 @@ class Interpreter:
         """
         chosen = profile_of(experimental_op_resolver_type, profile)
         check_delegates(experimental_delegates, experimental_default_delegate_latest_features)
-        check_threads(num_threads)
+        self._threads = check_threads(num_threads)
         self._custom_op_registerers = custom_op_registerers or []
         self._profile = with_custom_operators(chosen, custom_operators(custom_op_registerers))
         self._delegates: list[object] = []
@@ -282,6 +282,13 @@ class Interpreter:
                 error = UnknownNameError("subgraph", index, range(count))
                 raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {count}")
             session = self._sessions[index] = Session(
-                self._model, self._profile, index, self._keep_all, self._limits, self._resources, self._strict
+                self._model,
+                self._profile,
+                index,
+                self._keep_all,
+                self._limits,
+                self._resources,
+                self._strict,
+                self._threads,
             )
         return session

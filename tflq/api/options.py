@@ -68,16 +68,17 @@ def _resolver(value: object) -> OpResolverType:
     ).opening(f"Unrecognized passed in op resolver type: {value}")
 
 
-def check_threads(num_threads: object) -> None:
-    """Refuse what LiteRT refuses. The number itself changes nothing: results do not depend on it."""
+def check_threads(num_threads: object) -> int:
+    """The number of threads, 1 where none is given; refuses what LiteRT refuses. Results do not depend on it."""
     if num_threads is None:
-        return
+        return 1
     if not isinstance(num_threads, int):
         error = OptionError("has the wrong type", name="num_threads", expected="an int", got=num_threads)
         raise error.opening("type of num_threads should be int")
     if num_threads < 1:
         error = OptionError("is too small", name="num_threads", expected="1 or more", got=num_threads)
         raise error.opening("num_threads should >= 1")
+    return num_threads
 
 
 def check_delegates(delegates: Sequence[object] | None, latest_features: object) -> None:

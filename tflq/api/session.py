@@ -38,15 +38,16 @@ class Session:
         limits: Limits,
         resources: dict[Hashable, Any],
         strict: bool = False,
+        threads: int = 1,
     ) -> None:
         self.model, self.profile, self.index = model, profile, index
-        self.keep_all, self.limits, self.strict = keep_all, limits, strict
+        self.keep_all, self.limits, self.strict, self.threads = keep_all, limits, strict, threads
         self.graph = model.subgraphs[index]
         self.plan: Plan | None = None
         self._resized: dict[int, Shape] = {}
         self._inputs: dict[int, Array] = {}
         self._resources = resources
-        self._state = State(resources=resources)
+        self._state = State(resources=resources, threads=threads)
         self._trace: Trace | None = None
         self._scratch: dict[int, Array] = {}  # what stands for the memory of other tensors until the next run
 
@@ -105,7 +106,7 @@ class Session:
             return
         plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
-        self._state = State(resources=self._resources)
+        self._state = State(resources=self._resources, threads=self.threads)
         self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}
 
     def invoke(self) -> None:

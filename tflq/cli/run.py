@@ -14,7 +14,7 @@ from tflq.cli.options import html_option, input_options, json_option, limit_opti
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
-    from tflq.interpreter import Trace
+    from tflq.interpreter import Plan, Trace
     from tflq.ir import Model
     from tflq.kernels.exactness import Exactness
     from tflq.profiles import Profile
@@ -78,10 +78,12 @@ def run_command(
     page = ""
     arrays: dict[str, Any] = {}
     promises: dict[str, Exactness] = {}
+    plans: dict[Any, Plan] = {}
     for k, sample in enumerate(made.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
         drawn = html is not None and k == 0
-        plan = make_plan(target.model, chosen, input_shapes=shapes)
+        key = tuple(shapes.items())
+        plan = plans[key] = plans.get(key) or make_plan(target.model, chosen, input_shapes=shapes)
         trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or drawn)
         if drawn:
             page = _page(model, chosen, made, sample, trace)

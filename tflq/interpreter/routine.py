@@ -9,6 +9,7 @@ held against type and shape as ever (`evaluation`), and is copied into the block
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from tflq.kernels.families.movement import eval_view
 from tflq.kernels.filling import Call, Filling
 from tflq.kernels.kernel import Array, Prepared
 from tflq.numerics.compiled import compiling_is_off
+from tflq.numerics.pieces import at_once
 
 #: Arrays begin at multiples of this many bytes: a line of the cache.
 _ALIGNMENT = 64
@@ -34,8 +36,9 @@ _COPIED = 1 << 16
 class Routine:
     """The steps of a plan, bound to arrays of their own. One run at a time; what a run gives is the caller's."""
 
-    def __init__(self, plan: Plan, places: Mapping[int, Array], block: Array) -> None:
-        self._plan, self._block = plan, block
+    def __init__(self, plan: Plan, places: Mapping[int, Array], block: Array, threads: int) -> None:
+        self._plan, self._block, self._threads = plan, block, threads
+        self._pool = ThreadPoolExecutor(threads - 1, "tflq") if threads > 1 else None
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
             self._values[tensor] = place
@@ -103,8 +106,20 @@ class Routine:
             self._add(step, partial(_evaluate, prepared, step, values, (), self._block))
 
     def _add(self, step: Step, call: Call) -> None:
+        parts = at_once(call, self._threads)
         self._steps.append(step)
-        self._calls.append(call)
+        self._calls.append(call if self._pool is None or len(parts) == 1 else partial(_together, self._pool, parts))
+
+
+def _together(pool: Executor, calls: Sequence[Call]) -> None:
+    """Make calls that do not depend on each other, the first of them here; none is left running when this returns."""
+    others = [pool.submit(call) for call in calls[1:]]
+    try:
+        calls[0]()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
 
 
 def _evaluate(
@@ -123,12 +138,15 @@ def _evaluate(
             values[tensor] = result.copy() if np.may_share_memory(result, block) else result
 
 
-def routine(plan: Plan) -> Routine | None:
-    """The plan's routine. None where it needs more than arrays of known shapes, or has no memory for them."""
+def routine(plan: Plan, threads: int = 1) -> Routine | None:
+    """The plan's routine, in which so many threads compute.
+
+    None where it needs more than arrays of known shapes, or has no memory for them.
+    """
     if not plan.is_settled or plan.variables or any(_is_bound_late(step) for step in plan.steps):
         return None
     placed = _places(plan)
-    return None if placed is None else Routine(plan, *placed)
+    return None if placed is None else Routine(plan, *placed, threads)
 
 
 def _is_bound_late(step: Step) -> bool:

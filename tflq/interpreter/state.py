@@ -26,6 +26,7 @@ class State:
     resources: dict[Hashable, Any] = field(default_factory=dict)
     known: Plan | None = None
     routine: Any = None  # of that plan; None where there is none
+    threads: int = 1  # that may compute at the same time
 
 
 def initial_value(operand: Operand) -> Array:

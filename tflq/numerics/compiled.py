@@ -41,6 +41,9 @@ _MAKING = threading.RLock()
 class Compiled(Generic[P, R]):
     """A function with two bodies of one source: `python`, and the machine code made of it on demand."""
 
+    #: Whether other threads run while its machine code does.
+    frees_threads = False
+
     def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
         self._call: Callable[..., R] | None = None
@@ -77,6 +80,8 @@ class Compiled(Generic[P, R]):
         parts = [self.python.__defaults__, *_source(self._code)]
         for name, value in self._globals().items():
             parts += [name, _content(value)]
+        if self.frees_threads:
+            parts.append("nogil")
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     @property
@@ -102,7 +107,7 @@ class Compiled(Generic[P, R]):
         )
         bound.__qualname__ = f"{source.__qualname__}_{self.digest()}"
         bound.__module__, bound.__doc__ = source.__module__, source.__doc__
-        dispatcher = numba.njit(error_model="numpy")(bound)
+        dispatcher = numba.njit(error_model="numpy", nogil=self.frees_threads)(bound)
         # As Dispatcher.enable_caching of numba.core.dispatcher does with numba's own cache.
         dispatcher._cache = CodeCache(code_folder(), f"{source.__module__}.{source.__qualname__}", self.digest())
         return cast(Callable[..., R], dispatcher)

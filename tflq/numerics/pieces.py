@@ -18,6 +18,8 @@ from tflq.numerics.compiled import Array, Compiled
 
 #: Passes through an innermost loop that one call makes at most, where it can be cut: about a tenth of a second.
 LONGEST = 1 << 26
+#: Passes that are worth a thread of their own.
+SMALLEST = 1 << 17
 #: Multiply-accumulates of floats that one product of matrices makes at most: about as long.
 LONGEST_PRODUCT = 1 << 31
 
@@ -30,8 +32,16 @@ Block = Mapping[str, slice]
 class InPieces(Compiled[..., None]):
     """A compiled function without a result that makes a long call as several short ones."""
 
-    def __init__(self, function: Callable[..., None], work: Work, step: int | str, axes: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., None],
+        work: Work,
+        step: int | str,
+        axes: Mapping[str, str],
+        are_independent: bool = False,
+    ) -> None:
         super().__init__(function)
+        self.frees_threads = are_independent
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
         self._axes = [(parameters.index(name), letters) for name, letters in axes.items()]
@@ -53,18 +63,36 @@ class InPieces(Compiled[..., None]):
 
     def bound(self, *args: Any) -> Callable[[], None]:
         """The call with these arguments; whether it is made in pieces is decided now."""
-        pieces = [args] if self._work_of(args) <= LONGEST else list(self._pieces(args, self._work_of(args)))
-        calls = [functools.partial(self._call or self.resolve(), *piece) for piece in pieces]
-        return calls[0] if len(calls) == 1 else functools.partial(_each, calls)
+        work, call = self._work_of(args), self._call or self.resolve()
+        if work > LONGEST:
+            return functools.partial(_each, [functools.partial(call, *piece) for piece in self._pieces(args, work)])
+        bound = Divisible(call, *args) if self.frees_threads else functools.partial(call, *args)
+        if isinstance(bound, Divisible):
+            bound.whole = self
+        return bound
+
+    def parts(self, args: tuple[Any, ...], count: int) -> list[Callable[[], None]]:
+        """The call as up to `count` calls that may be made at the same time; fewer where there is little to do."""
+        first, letters = args[self._first], self._axes[0][1]
+        size, count = prod(first.shape[: len(letters)]), min(count, self._work_of(args) // SMALLEST)
+        if count < 2:
+            return [functools.partial(self._call or self.resolve(), *args)]
+        pieces = self._pieces_of(args, -(-size // count))
+        return [functools.partial(self._call or self.resolve(), *piece) for piece in pieces]
 
     def _work_of(self, args: tuple[Any, ...]) -> int:
         return args[self._first].size * self._each if self._work is None else self._work(*args)
 
     def _pieces(self, args: tuple[Any, ...], work: int) -> Iterator[list[Any]]:
+        letters = self._axes[0][1]
+        return self._pieces_of(args, LONGEST * prod(args[self._first].shape[: len(letters)]) // work)
+
+    def _pieces_of(self, args: tuple[Any, ...], most: int) -> Iterator[list[Any]]:
+        """Pieces of at most so many elements of the axes that are cut."""
         first, letters = args[self._first], self._axes[0][1]
         extents = first.shape[: len(letters)]
         step = self._step or len(args[self._period])
-        for slices in blocks(extents, LONGEST * prod(extents) // work, step):
+        for slices in blocks(extents, most, step):
             block = dict(zip(letters, slices, strict=True))
             piece = list(args)
             for place, axes in self._axes:
@@ -72,16 +100,30 @@ class InPieces(Compiled[..., None]):
             yield piece
 
 
-def in_pieces(work: Work = 1, /, *, step: int | str = 1, **axes: str) -> Callable[[Compiled[..., None]], InPieces]:
+class Divisible(functools.partial[None]):
+    """A bound call whose pieces may be made at the same time."""
+
+    whole: InPieces
+
+
+def at_once(call: Callable[[], object], count: int) -> Sequence[Callable[[], object]]:
+    """Up to `count` calls that together are `call`, and may be made at the same time: `call` itself if it is one."""
+    return call.whole.parts(call.args, count) if isinstance(call, Divisible) else [call]
+
+
+def in_pieces(
+    work: Work = 1, /, *, step: int | str = 1, are_independent: bool = False, **axes: str
+) -> Callable[[Compiled[..., None]], InPieces]:
     """Declare that calls of a compiled function may be cut, and how; goes above `@compiled`.
 
     `axes` gives a letter for each axis that may be cut, by parameter: `@in_pieces(x="nr", out="nr", scale="r")` for x
     and out of (N, R, ...) and scale of (R,). The first parameter is an array that has all the axes, the outermost
     first. In a piece, arrays are cut; a number is that of its first row, column ...; a flag is true in the first piece
     only; anything else has a method `part` that takes a slice for each axis. The innermost axis is cut at multiples of
-    `step`, or of the length of the parameter of that name.
+    `step`, or of the length of the parameter of that name. Pieces that `are_independent`, none of which reads or writes
+    what another writes, may be made by several threads at the same time.
     """
-    return lambda function: InPieces(function.python, work, step, axes)
+    return lambda function: InPieces(function.python, work, step, axes, are_independent)
 
 
 def _each(calls: Sequence[Callable[[], None]]) -> None:

@@ -34,6 +34,7 @@ def _passes(x: Array, window: Window, times: int, offsets: Array) -> int:
 
 @in_pieces(
     lambda x, window, slab_size, times, fill, rows, offsets, *_: _passes(x, window, times, offsets),
+    are_independent=True,
     out="ny",
     x="n",
     window="y",

@@ -43,7 +43,13 @@ def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
         finish(sums[i], bias, low, high, sums[i])
 
 
-@in_pieces(lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size, out="nyx", x="n", window="yx")
+@in_pieces(
+    lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
+    are_independent=True,
+    out="nyx",
+    x="n",
+    window="yx",
+)
 @compiled
 def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low: Real, high: Real, out: Array) -> None:
     """CONV_2D. `x` N, H, W, C; `w` KH, KW, C/G, O; `filters` output channels a group.
@@ -77,7 +83,11 @@ def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low:
 
 
 @in_pieces(
-    lambda x, w, start, bias, window, *_: len(x) * window.out_h * window.out_w * w.size, out="nyx", x="n", window="yx"
+    lambda x, w, start, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
+    are_independent=True,
+    out="nyx",
+    x="n",
+    window="yx",
 )
 @compiled
 def convolve_depthwise(
@@ -147,7 +157,7 @@ def _spread(x: Array, w: Array, window: Window, out: Array) -> None:
                                 sums[o] += value * weights[o]
 
 
-@in_pieces(lambda x, w, *_: len(x) * w.size, x="r", out="r")
+@in_pieces(lambda x, w, *_: len(x) * w.size, are_independent=True, x="r", out="r")
 @compiled
 def multiply(x: Array, w: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
     """FULLY_CONNECTED and one matrix of BATCH_MATMUL. `x` (R, K), `w` (K, N), `out` (R, N).

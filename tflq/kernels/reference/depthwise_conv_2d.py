@@ -27,7 +27,6 @@ from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
 from tflq.kernels.families.contraction import (
     Output,
-    bias_of,
     centred,
     code_span,
     multipliers,
@@ -217,14 +216,14 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
 
-def eval_float(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
+@filling(lambda data, *_: (data.shape, np.float32))
+def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
     """Source: DepthwiseConv (float). Rounding: product and sum apart, over ky, kx in order, bias last."""
-    out = np.empty(data.shape, np.float32)
-    added = bias_of(bias, data.shape[3], np.float32)
-    convolve_depthwise(
-        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), np.zeros_like(added), added, data.window, *data.clamp, out
+    start = np.zeros(data.shape[3], np.float32)
+    added = start if bias is None else np.ascontiguousarray(bias).reshape(-1)
+    return convolve_depthwise.bound(
+        np.ascontiguousarray(x), np.ascontiguousarray(w[0]), start, added, data.window, *data.clamp, out
     )
-    return out
 
 
 _VERSIONS = (1, 6)

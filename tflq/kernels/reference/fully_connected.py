@@ -25,7 +25,6 @@ from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.contraction import (
     Output,
     accumulator_16x8,
-    bias_of,
     centred,
     float64_multipliers,
     output,
@@ -197,7 +196,8 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | No
     length, units = data.weights.shape
     sums = out.reshape(-1, units)
     rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
-    return multiply.bound(rows, data.weights, bias_of(bias, units, np.float32), *data.clamp, sums)
+    added = np.zeros(units, np.float32) if bias is None else np.ascontiguousarray(bias).reshape(-1)
+    return multiply.bound(rows, data.weights, added, *data.clamp, sums)
 
 
 def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:

@@ -17,9 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.kernels.families.unary import prepare_unary, same_type
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.pieces import in_pieces
+from tflq.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
 from tflq.numerics.stages import OutputStage, type_range
 
 
@@ -64,12 +68,39 @@ def prepare_quantized(
     return prepare_unary(node, data, eval_quantized, dtype)
 
 
-def eval_quantized(data: OpData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, x.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array) -> Call:
     """Source: QuantizeLeakyRelu. Rounding: once, by the stage. Overflow: none (|x - zero point| <= 2**16)."""
-    centred = x.astype(np.int32) - np.int32(data.input_zero_point)
-    below = np.int32(data.negative_sign) * data.negative(centred)
-    scaled = np.where(centred >= 0, data.positive(centred), below)
-    return np.clip(scaled + np.int32(data.output_zero_point), *data.clamp).astype(x.dtype)
+    codes = np.asarray(x, order="C").reshape(-1)
+
+    def call() -> None:
+        centred, above, below = np.empty((3, codes.size), np.int32)
+        _centre(codes, int(data.input_zero_point), centred)
+        for stage, scaled in ((data.positive, above), (data.negative, below)):
+            stage.narrow_flat(centred[None], scaled[None], 0, INT32_MIN, INT32_MAX)
+        zero_point = int(data.output_zero_point)
+        _choose(centred, above, below, data.negative_sign, zero_point, *data.clamp, out.reshape(-1))
+
+    return call
+
+
+@in_pieces(codes="r", out="r")
+@compiled
+def _centre(codes: Array, zero_point: Int, out: Array) -> None:
+    """Eval guarantees: `out` has the size of `codes`."""
+    for i in range(codes.size):
+        out[i] = wrap_int32(np.int64(codes[i]) - zero_point)
+
+
+@in_pieces(centred="r", above="r", below="r", out="r")
+@compiled
+def _choose(
+    centred: Array, above: Array, below: Array, sign: Int, zero_point: Int, low: Int, high: Int, out: Array
+) -> None:
+    """Eval guarantees: all arrays have the same size."""
+    for i in range(out.size):
+        scaled = np.int64(above[i]) if centred[i] >= 0 else wrap_int32(np.int64(below[i]) * sign)
+        out[i] = clamp(wrap_int32(scaled + zero_point), low, high)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:

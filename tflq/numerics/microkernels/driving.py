@@ -49,7 +49,7 @@ def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int
     return int(len(out) * (length + 16) * width) >> 4
 
 
-@in_pieces(_passes, out="r", first_row="r")
+@in_pieces(_passes, are_independent=True, out="r", first_row="r")
 @compiled
 def product_into(
     out: Array,
