@@ -27,6 +27,8 @@ OUTPUTS = {
     "diff": ("{model}", "{model}", "--html"),
     "fit": ("{model}", "--dump", "{golden}", "--html"),
     "profiles": ("--model", "{model}", "--html"),
+    "view --html": ("{model}", "{golden}", "--once", "--html"),
+    "view --overlay": ("{model}", "--once", "--overlay"),
     "inspect": ("{model}", "--html"),
     "verify --html": ("{model}", "--golden", "{golden}", "--html"),
     "explain --html": ("{model}", "--dump", "{golden}", "--html"),

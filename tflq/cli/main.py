@@ -38,6 +38,7 @@ VERBS = {
     "record": ("tflq.cli.record", "record_command"),
     "reduce": ("tflq.cli.reduce", "reduce_command"),
     "run": ("tflq.cli.run", "run_command"),
+    "view": ("tflq.cli.view", "view_command"),
     "verify": ("tflq.cli.verify", "verify_command"),
 }
 

@@ -19,10 +19,7 @@ def diff_page(view: ModelView, found: ModelDiff) -> str:
     """The page of a comparison of two files; `view` is of the first."""
     names = found.first.path or "first", found.second.path or "second"
     columns = (("operator", "<"), ("differs in", "<"), (names[0], "<"), (names[1], "<"))
-    by_operator: dict[int, list[Change]] = {}
-    for change in found.changes:
-        if change.first is not None:
-            by_operator.setdefault(change.first, []).append(change)
+    by_operator = _by_operator(found)
     model = [change for change in found.changes if not change.op]
     added = [change for change in found.changes if change.op and change.first is None]
     kinds = Counter(_kind(change) for change in found.changes)
@@ -42,7 +39,7 @@ def diff_page(view: ModelView, found: ModelDiff) -> str:
             "What differs",
             bars("what", "differences", [Bar(kind, count, f"{count:,}") for kind, count in kinds.most_common()]),
         ),
-        graph_section(view, _colourings(view, by_operator), panel, min(by_operator, default=None)),
+        graph_section(view, diff_colourings(view, found), panel, min(by_operator, default=None)),
         section("added", f"Only in {names[1]}", table(columns, map(change_row, added)) if added else ""),
         section(
             "changes",
@@ -67,10 +64,20 @@ def _kind(change: Change) -> str:
     return " ".join(word for word in words if not word.isdigit())
 
 
-def _colourings(view: ModelView, changes: dict[int, list[Change]]) -> list[Colouring]:
+def _by_operator(found: ModelDiff) -> dict[int, list[Change]]:
+    changes: dict[int, list[Change]] = {}
+    for change in found.changes:
+        if change.first is not None:
+            changes.setdefault(change.first, []).append(change)
+    return changes
+
+
+def diff_colourings(view: ModelView, found: ModelDiff) -> list[Colouring]:
+    """Operators of the first model by how much differs in them, and by what it is."""
+    changes = _by_operator(found)
     count = len(view.inspection.operators)
     numbers = {index: float(len(changes.get(index, ()))) for index in range(count)}
-    gone = {index for index, found in changes.items() if any(change.second is None for change in found)}
+    gone = {index for index, those in changes.items() if any(change.second is None for change in those)}
     texts = {index: counted(int(n), "difference") if n else "the same" for index, n in numbers.items()}
     return [
         scale("differences", numbers, "", texts=texts),

@@ -181,7 +181,8 @@ def _steps(worked: Worked) -> Iterator[tuple[list[object], bool]]:
         yield [name, *shown, parts.code(there[0].how)], len(there) == 2 and values[0] != values[1]
 
 
-def _graph(view: ModelView, found: Findings) -> Markup:
+def explain_colourings(found: Findings) -> list[Colouring]:
+    """Operators by their differences, and by what the first one grows to."""
     differences = {o.index: list(o.differences.values()) for o in found.operators if o.differences}
     statuses = {o.index: _status(o)[::-1] for o in found.operators}
     colourings: list[Colouring] = list(difference_colourings(differences, statuses))
@@ -192,9 +193,13 @@ def _graph(view: ModelView, found: Findings) -> Markup:
         colourings.append(
             scale(f"what operator {found.amplification.index}'s difference grows to", reached, "LSB or ULP")
         )
+    return colourings
+
+
+def _graph(view: ModelView, found: Findings) -> Markup:
     located = {o.index: o for o in found.operators}
     focus = found.first.index if found.first is not None else None
-    return graph_section(view, colourings, lambda index: _panel(found, located.get(index)), focus)
+    return graph_section(view, explain_colourings(found), lambda index: _panel(found, located.get(index)), focus)
 
 
 def _panel(found: Findings, o: Located | None) -> Markup:

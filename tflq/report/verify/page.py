@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from tflq.escaping import quoted
+from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html.differences import difference_colourings, distance_figure
 from tflq.report.html.page import page
@@ -48,17 +49,7 @@ def verify_page(view: ModelView, report: Report) -> str:
     def panel(index: int) -> Markup:
         return _panel(report, operators[index]) if index in operators else Markup("")
 
-    graph = Markup("")
-    if operators:
-        found = {
-            index: [t.difference for t in operator.tensors if t.difference is not None]
-            for index, operator in operators.items()
-        }
-        statuses = {index: (_SHADES[o.status], o.status.value) for index, o in operators.items()}
-        colourings = difference_colourings(found, statuses)
-        if first is None:
-            colourings = (colourings[2], *colourings[:2])
-        graph = graph_section(view, colourings, panel, None if first is None else first.index)
+    graph = graph_section(view, verify_colourings(report), panel, None if first is None else first.index)
     path = report.model.path or "the model"
     return page(
         "verify",
@@ -74,6 +65,16 @@ def verify_page(view: ModelView, report: Report) -> str:
         tone=STYLES[report.verdict],
         facts=[code(path), *promise_texts(report), what_ran(report)],
     )
+
+
+def verify_colourings(report: Report) -> tuple[Colouring, ...]:
+    """Operators by their differences, or where nothing differs by what is known of them first; none without any."""
+    if not report.operators:
+        return ()
+    found = {o.index: [t.difference for t in o.tensors if t.difference is not None] for o in report.operators}
+    statuses = {o.index: (_SHADES[o.status], o.status.value) for o in report.operators}
+    largest, share, status = difference_colourings(found, statuses)
+    return (status, largest, share) if report.first_divergent is None else (largest, share, status)
 
 
 def _first(report: Report) -> Markup:

@@ -1,0 +1,235 @@
+"""Every page in a real browser: quiet, whole, readable on a telephone, and its graph does what it says.
+
+Screenshots of all pages are left in the folder that pytest prints as its temporary one (pages*/).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from support import suites
+from support.browser import VIEWS, Browser, browser
+from support.hostile import NAMES
+from tflq.api.files import load, save
+from tflq.cli.main import cli
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model
+from tflq.profiles import by_name
+from tflq.report.graph.standard import view_of
+from tflq.report.inspect.page import inspect_page
+from tflq.report.view.server import Watched, follow, served
+from tflq.verification.golden import Golden, Observation
+from tflq.verification.results import InputFacts
+
+pytestmark = pytest.mark.slow
+
+GOLDEN = suites.ROOT / "golden" / "models"
+INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilenet_float.tflite"
+#: Words of the verbs, by the page they make.
+PAGES = {
+    "inspect": "inspect {int8}",
+    "run": "run {int8}",
+    "verify": "verify {int8} --golden {golden}",
+    "explain": "explain {int8} --dump {golden}",
+    "fit": "fit {int8} --dump {golden}",
+    "profiles": "profiles --model {int8}",
+    "list": "profiles",
+    "pair": "profiles litert-ref litert-opt",
+    "diff": "diff {float} {int8}",
+    "lint": "lint {uint8} --target tflm",
+    "compare": "compare {float} {int8} --data {rows}",
+    "quantize": "quantize {float} --calibration {rows} --recipe fast --sensitivity -o {folder}/q.tflite",
+    "unet": "inspect {unet}",
+    "lstm": "run {lstm}",
+}
+#: Those that draw no model.
+WITHOUT_GRAPH = {"list", "pair"}
+
+
+def recording_of(model: Model, profile: str) -> Golden:
+    """What a device that computes another profile would record."""
+    graph = model.subgraphs[0]
+    sample = [
+        np.random.default_rng(2).integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs
+    ]
+    values = run(make_plan(model, by_name(profile)), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
+    observation = Observation(tuple(sample), tuple(values[t] for t in graph.outputs), values)
+    digest = hashlib.sha256(INT8.read_bytes()).hexdigest()
+    return Golden((observation,), True, InputFacts("made", None, 1), {"name": "device"}, digest)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def files(folder: Path) -> dict[str, object]:
+    recording_of(load(INT8), "litert-opt").save(folder / "golden.npz")
+    np.save(folder / "rows.npy", np.random.default_rng(0).random((8, 8, 8, 1), np.float32) * 16)
+    return {
+        "folder": folder,
+        "int8": INT8,
+        "float": FLOAT,
+        "uint8": suites.ROOT / "golden" / "singleop" / "models" / "add_u8_0.tflite",
+        "unet": GOLDEN / "digits_unet_int8.tflite",
+        "lstm": GOLDEN / "digits_lstm_int8.tflite",
+        "golden": folder / "golden.npz",
+        "rows": folder / "rows.npy",
+    }
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def page_of(name: str, files: dict[str, object]) -> Path:
+    path = Path(str(files["folder"])) / f"{name}.html"
+    if not path.exists():
+        words = [word.format(**files) for word in PAGES[name].split()]
+        result = CliRunner().invoke(cli, [*words, "--html", str(path)])
+        assert path.exists(), result.output
+    return path
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_quiet_and_fits(name: str, files: dict[str, object], chromium: Browser, folder: Path) -> None:
+    page = page_of(name, files)
+    for width, theme in VIEWS:
+        chromium.show(page.as_uri(), width, theme)
+        assert chromium.requests() == [page.as_uri()] or set(chromium.requests()) <= {"data:,"}
+        chromium.screenshot(folder / f"{name}-{width}-{theme}.png")
+        assert chromium.complaints() == []
+        assert chromium.run("return document.documentElement.scrollWidth") <= width
+    assert chromium.nameless() == []
+    drawn = chromium.run("return document.querySelectorAll('#drawing .box[data-op]').length")
+    assert bool(drawn) == (name not in WITHOUT_GRAPH)
+
+
+def panel(chromium: Browser) -> str:
+    return str(chromium.run("return document.querySelector('#panel h3').textContent"))
+
+
+def test_the_graph_answers(files: dict[str, object], chromium: Browser) -> None:
+    chromium.show(page_of("explain", files).as_uri())
+    assert panel(chromium) == "4 CONV_2D"  # the first that differs
+    chromium.driver.find_element("css selector", "#box-5").click()
+    assert panel(chromium) == "5 ADD"
+    assert chromium.run("return location.hash") == "#op-5"
+    view = chromium.driver.find_element("css selector", "#view")
+    view.send_keys("\ue015")  # arrow down
+    assert panel(chromium) == "6 CONV_2D"
+    assert chromium.run("return document.activeElement.id") == "box-6"
+    find = chromium.driver.find_element("css selector", "#find")
+    find.send_keys("softmax")
+    assert chromium.run("return document.querySelectorAll('.box:not(.dim)').length") == 1
+    find.send_keys("\ue007")  # enter
+    assert panel(chromium) == "19 SOFTMAX"
+    find.clear()
+    shade = "return document.querySelector('#box-4').classList[1]"
+    assert chromium.run(shade) == "hot5"
+    chromium.driver.find_element("css selector", "#colouring option:nth-child(3)").click()
+    assert chromium.run(shade) == "bad"
+    assert chromium.run("return document.querySelector('#box-4 .value').textContent") == "differs"
+    width = "return document.querySelector('#drawing').getBoundingClientRect().width"
+    before = chromium.run(width)
+    chromium.driver.find_element("css selector", "#nearer").click()
+    assert chromium.run(width) == pytest.approx(1.25 * before)
+    chromium.driver.find_element("css selector", "#whole").click()
+    assert chromium.run("const v = document.querySelector('#view'); return v.scrollHeight - v.clientHeight") <= 2
+    assert chromium.complaints() == []
+
+
+def test_an_address_leads_to_an_operator(files: dict[str, object], chromium: Browser) -> None:
+    chromium.show(page_of("verify", files).as_uri() + "#op-7")
+    assert panel(chromium) == "7 DEPTHWISE_CONV_2D"
+    chromium.run("location.hash = '#op-2'")
+    time.sleep(0.2)
+    assert panel(chromium) == "2 CONV_2D"
+
+
+def test_hostile_names_are_only_shown(chromium: Browser, folder: Path) -> None:
+    model = load(INT8)
+    graph = model.subgraphs[0]
+    evil = (*NAMES, "</title><script>window.pwned=1</script>", '"><img src=x onerror="window.pwned=1">', "</template>")
+    tensors = tuple(replace(t, name=evil[i % len(evil)]) for i, t in enumerate(graph.tensors))
+    named = replace(model, subgraphs=(replace(graph, tensors=tensors),))
+    (folder / "evil.html").write_text(inspect_page(view_of(named)), encoding="utf-8", errors="backslashreplace")
+    chromium.show((folder / "evil.html").as_uri(), 420)
+    assert chromium.run("return window.pwned") is None
+    assert chromium.complaints() == []
+    operators = len(graph.operators)
+    assert chromium.run("return document.querySelectorAll('#graph template').length") == operators
+    assert chromium.run("return document.documentElement.scrollWidth") <= 420
+
+
+def test_a_thousand_operators_are_drawn(chromium: Browser, folder: Path) -> None:
+    model = load(INT8)
+    graph = model.subgraphs[0]
+    add = next(o for o in graph.operators if model.operator_codes[o.opcode_index].name == "ADD")
+    spec = replace(graph.tensors[add.outputs[0]])
+    tensors = [replace(spec, name=f"t{i}", buffer=0) for i in range(1001)]
+    chain = [replace(add, inputs=(i, max(0, i - i % 7)), outputs=(i + 1,)) for i in range(1000)]
+    large = replace(
+        model,
+        subgraphs=(
+            replace(graph, tensors=tuple(tensors), operators=tuple(chain), inputs=(0,), outputs=(1000,), name="main"),
+        ),
+        signature_defs=None,
+    )
+    page = inspect_page(view_of(save(large)))
+    (folder / "large.html").write_text(page, encoding="utf-8")
+    assert len(page) < 5_000_000
+    chromium.show((folder / "large.html").as_uri())
+    assert chromium.run("return document.querySelectorAll('#drawing .box[data-op]').length") == 1000
+    chromium.run("document.querySelector('#view').scrollTo(0, 1e6)")
+    chromium.driver.find_element("css selector", "#find").send_keys("t500")
+    assert chromium.run("return document.querySelector('#matches').textContent") != ""
+    assert chromium.complaints() == []
+
+
+@pytest.mark.skipif(bool(suites.missing()), reason="no shared test material")
+def test_mobilenet_fits_in_three_megabytes(chromium: Browser, folder: Path) -> None:
+    model = suites.SHARED / "suites" / "real" / "models" / "coral" / "mobilenet_v2_1.0_224_quant.tflite"
+    page = inspect_page(view_of(model))
+    assert len(page.encode()) < 3_000_000
+    (folder / "mobilenet.html").write_text(page, encoding="utf-8")
+    chromium.show((folder / "mobilenet.html").as_uri())
+    chromium.screenshot(folder / "mobilenet.png")
+    assert chromium.complaints() == []
+
+
+def test_a_served_page_follows_its_file(chromium: Browser, folder: Path) -> None:
+    path = folder / "followed.tflite"
+    path.write_bytes(INT8.read_bytes())
+    watched = Watched(lambda: inspect_page(view_of(path)), [str(path)], lambda line: None)
+    stop = threading.Event()
+    thread = threading.Thread(target=follow, args=(watched, stop))
+    thread.start()
+    try:
+        with served(watched) as address:
+            chromium.show(address)
+            first = chromium.run("return document.querySelectorAll('.box').length")
+            path.write_bytes((GOLDEN / "digits_unet_int8.tflite").read_bytes())
+            for _ in range(300):
+                time.sleep(0.1)
+                if chromium.run("return document.querySelectorAll('.box').length") not in (0, first):
+                    break
+            else:
+                pytest.fail("the page was not loaded again")
+            assert all(request.startswith((address, "data:")) for request in chromium.requests())
+            assert chromium.complaints() == []
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,75 @@
+"""`tflq view`: a model, and what is known of it, in the browser."""
+
+from __future__ import annotations
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.options import html_option, model_argument, profile_option
+from tflq.cli.output import say, say_error
+
+
+@click.command("view")
+@model_argument
+@click.argument("other", required=False, type=click.Path(), metavar="[DUMP|GOLDEN|INT8]")
+@profile_option
+@click.option("--data", metavar="PATH", type=click.Path(), help="Inputs on which MODEL and INT8 are compared.")
+@click.option(
+    "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Of the page. [default: a free one]"
+)
+@click.option("--no-browser", is_flag=True, help="Only print the page's address.")
+@html_option
+@click.option("--overlay", metavar="FILE", type=click.Path(), help="Also write node data for Model Explorer (JSON).")
+@click.option("--once", is_flag=True, help="Write --html and --overlay, and end.")
+@force_option
+def view_command(
+    model: str,
+    other: str | None,
+    profile: str,
+    data: str | None,
+    port: int,
+    no_browser: bool,
+    html: str | None,
+    overlay: str | None,
+    once: bool,
+    force: bool,
+) -> int:
+    """Open a page about MODEL in the browser; it is made again whenever a file changes, until Ctrl-C.
+
+    Alone as `inspect` shows it; with a golden file as `verify` does, with a dump as `explain` does, and with another
+    model as `compare` does on --data, or as `diff` does.
+
+    Nobody but this machine can open the page.
+    """
+    if once and html is None and overlay is None:
+        raise click.UsageError("--once writes --html or --overlay: give one of them")
+    check_files([html, overlay], [model, other, data], force=force)
+    from tflq.report.json import dumps
+    from tflq.report.view.overlay import overlay as overlay_of
+    from tflq.report.view.picture import picture
+
+    def make() -> str:
+        drawn = picture(model, other, profile, data)
+        if html is not None:
+            write_text(html, drawn.page)
+        if overlay is not None:
+            write_text(overlay, dumps(overlay_of(drawn.colourings[0])))
+        return drawn.page
+
+    if once:
+        make()
+        return Exit.SAME
+    import threading
+    import webbrowser
+
+    from tflq.report.layout import Line
+    from tflq.report.view.server import Watched, follow, served
+
+    watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
+    with served(watched, port) as address:
+        say([Line(address, "strong"), Line("made again when a file changes; Ctrl-C ends", "faint")])
+        if not no_browser:
+            webbrowser.open(address)
+        follow(watched, threading.Event())
+    return Exit.SAME

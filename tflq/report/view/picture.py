@@ -1,0 +1,79 @@
+"""The page about a model, or about a model and a dump, a recording or another model; and what colours its operators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflq.api.subject import subject
+from tflq.diagnosis.dump import load_dumps
+from tflq.diagnosis.findings import investigate
+from tflq.errors import TflqError
+from tflq.inspection.model_diff import diff
+from tflq.profiles import by_name
+from tflq.quantization.calibration import Calibration
+from tflq.quantization.judge.comparison import compare
+from tflq.report.compare.page import compare_page
+from tflq.report.diff.page import diff_colourings, diff_page
+from tflq.report.explain.page import explain_colourings, explain_page
+from tflq.report.graph.colouring import Colouring
+from tflq.report.graph.standard import facts_of, view_of
+from tflq.report.html.fidelity import fidelity_colourings
+from tflq.report.inspect.page import inspect_page
+from tflq.report.verify.page import verify_colourings, verify_page
+from tflq.verification import verify
+from tflq.verification.golden import model_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A page, and what its operators can be coloured by, that which it shows first in front."""
+
+    page: str
+    colourings: Sequence[Colouring]
+
+
+def picture(model: str, other: str | None = None, profile: str = "litert-ref", data: str | None = None) -> Picture:
+    """Make the page about a model.
+
+    Args:
+        model: Path of a `.tflite` file.
+        other: A recording of `tflq record` (as `verify` shows it), a dump (as `explain` does), or another model (as
+            `compare` does on `data`, as `diff` does without). None for the model alone, as `inspect` does.
+        profile: Whose arithmetic is computed.
+        data: Inputs for both models.
+
+    Raises:
+        TflqError: As the verbs do.
+    """
+    if other is None:
+        view = view_of(model, profile)
+        return Picture(inspect_page(view), facts_of(view.inspection))
+    if other.endswith(".tflite"):
+        return _two_models(model, other, profile, data)
+    view = view_of(model, profile)
+    if _is_recording(other):
+        report = verify(model, Path(other), profile=profile)
+        return Picture(verify_page(view, report), verify_colourings(report) or facts_of(view.inspection))
+    findings = investigate(view.model, load_dumps(view.model, other, None, None), by_name(profile))
+    return Picture(explain_page(view, model, other, findings), explain_colourings(findings))
+
+
+def _two_models(model: str, other: str, profile: str, data: str | None) -> Picture:
+    view = view_of(model, profile)
+    if data is None:
+        differences = diff(model, other, profile)
+        return Picture(diff_page(view, differences), diff_colourings(view, differences))
+    found = compare(model, other, Calibration(view.model, data))
+    page = compare_page(view, subject(model).facts, subject(other).facts, found)
+    return Picture(page, fidelity_colourings(found))
+
+
+def _is_recording(path: str) -> bool:
+    """Whether a file says of which model it is a recording."""
+    try:
+        return os.path.isfile(path) and bool(model_of(path))
+    except TflqError:
+        return False
