@@ -8,7 +8,8 @@
 A variant is a model of the recorded ones or of those that `fuzz_ops.py` draws, with changes to types, shapes, indices,
 options, buffers, quantization and subgraphs, or to its bytes. It is loaded, allocated, fed, run twice and read, with
 limits of 64 MiB of memory and 1e9 of work. What is found is a crash (a signal), a hang (no end within --seconds),
-memory beyond --memory, or an error that is none of tflq's. --save writes it with as few changes as still lead to it.
+memory beyond --memory, an error that is none of tflq's, or a second run on planned arrays that differs from the first.
+--save writes it with as few changes as still lead to it.
 
 Exit status: 0 nothing found; 1 something was found; 2 wrong usage.
 """

@@ -132,3 +132,12 @@ def test_each_run_may_prepare_as_much_as_the_first(monkeypatch: pytest.MonkeyPat
         interpreter.set_tensor(0, np.array([size], np.int32))
         interpreter.invoke()
         assert interpreter.get_tensor(3).shape == (size,)
+
+
+def test_what_an_operator_works_with_counts() -> None:
+    """Three tensors of 100 kB, and three arrays of 800 kB of float64 on the way."""
+    x = T("int8", (100_000,))
+    model = build(Graph([x, x, x], (0, 1), (2,), [Op("FLOOR_DIV", (0, 1), (2,))]))
+    tflq.Interpreter(model_content=model, memory_limit=2_700_000).allocate_tensors()
+    with pytest.raises(LimitError, match="operator 0 FLOOR_DIV: memory of 2700000 bytes"):
+        tflq.Interpreter(model_content=model, memory_limit=2_699_999).allocate_tensors()

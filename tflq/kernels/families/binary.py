@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -55,12 +56,16 @@ def eval_clamped(data: Clamped, out: Array, a: Array, b: Array) -> Call:
     return call
 
 
-def prepare_plain(function: Function) -> Prepare:
-    """A prepare for `function` in the operands' own type, without an activation."""
+def prepare_plain(function: Function, scratch: int = 0) -> Prepare:
+    """A prepare for `function` in the operands' own type, without an activation.
+
+    The function works with `scratch` bytes for each element of its result.
+    """
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, _ = both(node)
-        return Prepared((broadcast_shape(node, a, b),), function, eval_plain)
+        shape = broadcast_shape(node, a, b)
+        return Prepared((shape,), function, eval_plain, scratch=scratch * math.prod(shape))
 
     return prepare
 

@@ -33,7 +33,10 @@ def floor_divide(a: Array, b: Array) -> Array:
     return floats_to_int32(quotient).astype(a.dtype)
 
 
+#: Bytes for each element: both operands and their quotient as float64.
+_SCRATCH = 24
+
 KERNELS = tuple(
-    Kernel("FLOOR_DIV", f"{t} {t} -> {t}", prepare_plain(floor_divide), (1, 3))
+    Kernel("FLOOR_DIV", f"{t} {t} -> {t}", prepare_plain(floor_divide, _SCRATCH), (1, 3))
     for t in ("float32", "int32", "int16", "int8")
 )
