@@ -254,7 +254,7 @@ def test_shapes_that_are_none(shape: Any) -> None:
 def test_only_inputs_are_resized() -> None:
     with pytest.raises(InputError):
         ready(TWICE).resize_tensor_input(2, [3])
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(InputError, match="only inputs can be resized"):
         ready(TWICE).resize_tensor_input(3, [3])
 
 

@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -69,9 +71,17 @@ def test_debug_adds_it_to_foreseen_errors_too() -> None:
     assert "Traceback" not in tflq("inspect", "missing.tflite").stderr
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_knows_debug(verb: str) -> None:
-    assert "--debug" in tflq(verb, "--help").stdout
+def commands() -> Iterator[tuple[str, ...]]:
+    """Every verb; of a group of verbs, each of its members."""
+    context = click.Context(cli)
+    for verb in VERBS:
+        command = cli.get_command(context, verb)
+        yield from ((verb, name) for name in command.commands) if isinstance(command, click.Group) else [(verb,)]
+
+
+@pytest.mark.parametrize("words", tuple(commands()), ids=" ".join)
+def test_every_verb_knows_debug(words: tuple[str, ...]) -> None:
+    assert "--debug" in tflq(*words, "--help").stdout
 
 
 def test_arguments_are_shown_escaped() -> None:

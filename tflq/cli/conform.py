@@ -34,7 +34,14 @@ _junit = click.option("--junit", metavar="FILE", type=click.Path(), help="Also w
 
 @click.group("conform")
 def conform_command() -> None:
-    """Make a suite of single operators, and hold a device, a compiler or a runtime against it."""
+    """Make a suite of single operators, and hold a device, a compiler or a runtime against it.
+
+    \b
+    tflq conform make -o suite.npz --level smoke
+    tflq conform run suite.npz --target "python target.py"
+    tflq conform pack suite.npz -o carried/
+    tflq conform check suite.npz carried/
+    """
 
 
 @conform_command.command("make")

@@ -16,6 +16,10 @@ def doctor_command(python: str | None, as_json: bool) -> int:
     """Say which runtimes are installed and which profile each stands for, and test tflq itself in some seconds.
 
     What --json prints is what a bug report needs. Exit code 1 if the self-test fails.
+
+    \b
+    tflq doctor
+    tflq doctor --json
     """
     from tflq.conformance.doctor import examine
     from tflq.report.doctor.document import doctor_document

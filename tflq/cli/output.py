@@ -21,14 +21,19 @@ def say(lines: Iterable[Line]) -> None:
     """Print lines of a report; with --quiet only the first."""
     from itertools import islice
 
-    import click
-
     from tflq.report.layout import text_of, wants_colour
 
-    context = click.get_current_context(silent=True)
-    if context is not None and context.meta.get("tflq.quiet"):
+    if is_quiet():
         lines = islice(lines, 1)
     _print(text_of(lines, coloured=sys.stdout is not None and wants_colour(sys.stdout)))
+
+
+def is_quiet() -> bool:
+    """Whether --quiet was given: only the verdict is printed, and nothing is told of progress."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get("tflq.quiet"))
 
 
 def say_document(document: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ import click
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, limit_options, model_argument, python_option, scaling_options
-from tflq.cli.output import say, say_document
+from tflq.cli.output import is_quiet, say, say_document
 from tflq.cli.sources import float_subject
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 @html_option
 @limit_options
 @click.option("--keep-best", is_flag=True, help="On Ctrl-C write the best model so far instead of none.")
-@click.option("--quiet", is_flag=True, help="Tell nothing of how far it is.")
 @json_option
 def quantize_command(
     model: str,
@@ -77,7 +76,6 @@ def quantize_command(
     python: str | None,
     html: str | None,
     keep_best: bool,
-    quiet: bool,
     as_json: bool,
 ) -> int:
     """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
@@ -102,7 +100,7 @@ def quantize_command(
     mode = _mode(mode, weights)
     wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
     source = float_subject(model, python)
-    with progress_bar(lines=True, quiet=quiet) as progress:
+    with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)
         result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity, keep_best=keep_best)
     made = subject(result.save(output)).facts
