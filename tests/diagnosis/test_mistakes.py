@@ -16,7 +16,7 @@ from support.dense_device import array_of, parameters
 from tflq.api.files import load
 from tflq.diagnosis.explanation import explain_operator
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.profiles import PROFILES
 from tflq.verification.dump import Dump
 
@@ -70,6 +70,13 @@ def convolved(model: Model, x: Array, device: dict[str, Any]) -> Array:
         w = w.reshape(5, 5, 3, 7).transpose(3, 0, 1, 2)
     if device.get("input") == "NCHW":
         x = x.reshape(x.shape[0], x.shape[3], *x.shape[1:3]).transpose(0, 2, 3, 1)
+    if "shifted" in device:
+        row = w[device["shifted"]].reshape(-1)
+        w = w.copy()
+        w[device["shifted"]] = np.concatenate([row[-1:], row[:-1]]).reshape(w.shape[1:])
+    for channel in range(*device.get("without_bias", (0, 0))):
+        bias[channel] = 0
+    step = device.get("step", 2)
     xq, wq, yq = map(parameters, (xs, ws, ys))
     zero, y_zero = int(xq.zero_point[0]), int(yq.zero_point[0])
     x_zero = zero * device.get("zero", 1)
@@ -81,7 +88,7 @@ def convolved(model: Model, x: Array, device: dict[str, Any]) -> Array:
     for n, oy, ox, o in product(*map(range, ys.shape)):
         total = bias[o] if device.get("first") else 0
         for ky, kx in product(range(5), range(5)):
-            row, column = oy * 2 - top + ky, ox * 2 - left + kx
+            row, column = oy * step - top + ky, ox * step - left + kx
             inside = 0 <= row < x.shape[1] and 0 <= column < x.shape[2]
             for c in range(3):
                 weight = unsigned(int(w[o, ky, kx, c]), device.get("weights", False))
@@ -94,6 +101,7 @@ def convolved(model: Model, x: Array, device: dict[str, Any]) -> Array:
             total if device.get("first") else held(total + int(bias[o] * device.get("bias", 1)), device.get("bits", 62))
         )
         code = rescaled(total, float(xq.scale[0]) * scales[o] / float(yq.scale[0])) + y_zero
+        code += dict([device["offset"]]).get(o, 0) if "offset" in device else 0
         low, high = device.get("clamp", (max(-128, y_zero), min(127, six)))
         out[n, oy, ox, o] = np.int64(min(max(code, low), high)).astype(np.int8)
     return out
@@ -119,6 +127,10 @@ def convolved(model: Model, x: Array, device: dict[str, Any]) -> Array:
         ({"clamp": (-128, 127)}, "no activation in place of RELU6"),
         ({"clamp": (-(2**31), 2**31)}, "no clamp: codes wrap (output.pipeline)"),
         ({"clamp": (0, 255)}, "clamp of the unsigned type (output.pipeline)"),
+        ({"step": 1}, "stride of 1 in place of its own"),
+        ({"offset": (2, 9)}, "offset of +9 in channel 2"),
+        ({"shifted": 3}, "weights of channel 3 shifted forwards by one"),
+        ({"without_bias": (4, 7)}, "bias missing in channels 4 to 6"),
     ],
 )
 def test_a_convolution(device: dict[str, Any], cause: str) -> None:
@@ -128,6 +140,19 @@ def test_a_convolution(device: dict[str, Any], cause: str) -> None:
     made = convolved(model, x, device)
     assert (made != result).any()
     assert cause in names_of(model, values, made)
+
+
+@pytest.mark.parametrize(
+    ("device", "causes"),
+    [
+        ({"bias": 0, "roll": 1}, {"bias missing", "scales of channels: each the previous one's"}),
+        ({"zero": -1, "offset": (2, 9)}, {"zero point of input 0 with the wrong sign", "offset of +9 in channel 2"}),
+    ],
+)
+def test_two_mistakes_at_once(device: dict[str, Any], causes: set[str]) -> None:
+    model, values = given(MODELS / "conv_i8_1.tflite")
+    made = convolved(model, values[model.subgraphs[0].inputs[0]], device)
+    assert causes in [set(name.split("; and ")) for name in names_of(model, values, made)]
 
 
 def pooled(x: Array, zero: int, rounding: str, padding: int | None) -> Array:
@@ -180,3 +205,31 @@ def test_a_table(index: int, value: int, cause: str) -> None:
     assert len(table) == 256
     made = [min(max(table[min(max(code + index, -128), 127)] + value, -128), 127) for code in x.reshape(-1).tolist()]
     assert cause in names_of(model, values, np.array(made, np.int8).reshape(x.shape))
+
+
+def test_sums_of_a_pool_that_leave_16_bits() -> None:
+    """300 taps of codes near the end of their type: the sum wraps, the quotient is of what is left."""
+    halves = Quantization(np.array([0.5], np.float32), np.array([-3], np.int64))
+    tensors = tuple(
+        TensorSpec(name, TensorType.INT8, shape, quantization=halves)
+        for name, shape in (("x", (1, 15, 20, 3)), ("y", (1, 1, 1, 3)))
+    )
+    options = {"filter_height": 15, "filter_width": 20, "stride_h": 1, "stride_w": 1, "padding": 1}
+    pool = Operator(0, (0,), (1,), options=Record("Pool2DOptions", options))
+    model = Model(3, (OperatorCode(1, "AVERAGE_POOL_2D"),), (Subgraph(tensors, (0,), (1,), (pool,)),), (Buffer(),))
+    x = np.random.default_rng(1).integers(112, 128, (1, 15, 20, 3)).astype(np.int8)
+    values = dict(run(make_plan(model, REF), {0: x}, keep_all=True).values)
+    sums = [sum(int(code) for code in x[..., c].reshape(-1)) for c in range(3)]
+    wrapped = [(total + 2**15) % 2**16 - 2**15 for total in sums]
+    made = [math.copysign(math.floor(abs(total) / 300 + 0.5), total) for total in wrapped]
+    names = names_of(model, values, np.array(made, np.int8).reshape(1, 1, 1, 3))
+    assert "average of codes rounded half away from zero, sum of 16 bits that wraps" in names
+
+
+def test_a_batch_of_which_one_item_is_computed() -> None:
+    model, values = given(MODELS / "average_pool_2d_i8_1.tflite")
+    result = values[model.subgraphs[0].outputs[0]]
+    assert result.shape[0] > 1
+    made = result.copy()
+    made[1:] = 7
+    assert "only the first item of the batch computed, the others hold 7" in names_of(model, values, made)

@@ -107,7 +107,7 @@ def judged(case: Case) -> Judged:
         case.partial,
         case.changed,
         first,
-        "same" if found is None else found.verdict,
+        "same" if found is None else found.verdict.value,
         exact,
         left,
         time.process_time() - began,

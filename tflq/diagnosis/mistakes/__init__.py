@@ -9,6 +9,7 @@
 | `channels.py`     | single channels and items: offsets, weights, biases, batches of which one item is computed    |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | results computed in floating point                                                           |
+| `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
 """
 
@@ -24,6 +25,7 @@ from tflq.diagnosis.mistakes.constants import mistaken_constants
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
+from tflq.diagnosis.mistakes.orders import mistaken_orders
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles, mistaken_stages, stages_made
 from tflq.diagnosis.mistakes.taps import mistaken_taps
 from tflq.diagnosis.mistakes.tensors import mistaken_models
@@ -56,6 +58,7 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     yield from mistaken_taps(alone, profile)
     yield from mistaken_averages(alone, profile)
     yield from mistaken_floats(alone, profile)
+    yield from mistaken_orders(alone, profile)
     yield from mistaken_channels(alone, profile)
     yield from mistaken_layouts(alone, unchecked(profile))
 

@@ -63,16 +63,14 @@ def _offsets(alone: Part, profile: Profile, made: Array, seen: Array) -> Iterato
     if limits and limits[0] != whole:
         clamps[", added to the codes inside the activation's limits"] = limits[0]
     channels = differing_channels(made, seen)
-    places: dict[str, tuple[Any, ...]] = {"every element": (...,)}
-    if made.ndim > 1 and 0 < len(channels) < made.shape[-1] and len(channels) <= _FEW:
-        named = ", ".join(map(str, channels))
-        places = {f"channel{'s' if len(channels) > 1 else ''} {named}": (..., channels)}
-    for place, index in places.items():
-        steps = error[index][error[index] != 0]
-        offset = int(np.median(steps)) if steps.size else 0
-        if offset and abs(offset) < 1 << 8 * made.dtype.itemsize:
-            for ending, clamp in clamps.items():
-                yield f"offset of {offset:+d} in {place}{ending}", _offset(profile, index, offset, clamp)
+    if made.ndim < 2 or not 0 < len(channels) < made.shape[-1] or len(channels) > _FEW:
+        return  # one offset of everything may be another's fault: a zero point's, for one
+    place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
+    index = (..., channels)
+    steps = error[index][error[index] != 0]
+    offset = int(np.median(steps))
+    for ending, clamp in clamps.items():
+        yield f"offset of {offset:+d} in {place}{ending}", _offset(profile, index, offset, clamp)
 
 
 def _offset(profile: Profile, index: tuple[Any, ...], offset: int, clamp: Clamp | None) -> Device:

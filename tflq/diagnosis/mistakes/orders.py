@@ -1,0 +1,170 @@
+"""Products of float32 that are added up in another order or another width than the profile's kernel adds them.
+
+CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED as rows of terms, in the order ky, kx, channel; taps outside the image
+are 0. The bias comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.inspection.parts import parts_of
+from tflq.interpreter.constants import constant_of
+from tflq.kernels.geometry.windows import Window
+from tflq.numerics.codes import NumberClamp
+from tflq.numerics.multiply_add import fused
+from tflq.profiles import Profile
+from tflq.surgery.part import Part
+
+Array = NDArray[Any]
+Floats = NDArray[np.float32]
+#: Terms to add: the k-th factors of all results, float32 of one shape, for k in 0 .. K - 1.
+Terms = tuple[list[Floats], list[Floats]]
+#: Adds terms up.
+Order = Callable[[list[Floats], list[Floats]], Array]
+
+#: More products than this are not added one by one.
+_MOST = 1 << 25
+
+
+def _in_order(a: list[Floats], b: list[Floats]) -> Array:
+    return _added([x * y for x, y in zip(a, b, strict=True)])
+
+
+def _added(terms: list[Array]) -> Array:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _fused(a: list[Floats], b: list[Floats]) -> Array:
+    total = np.zeros(np.broadcast_shapes(a[0].shape, b[0].shape), np.float32)
+    for x, y in zip(a, b, strict=True):
+        total = fused(x, y, total)
+    return total
+
+
+def _in_lanes(lanes: int, add: Order) -> Order:
+    """Every lane adds each so-many-th term; then the lanes are added pairwise, neighbours last."""
+
+    def order(a: list[Floats], b: list[Floats]) -> Array:
+        sums = [add(a[lane::lanes], b[lane::lanes]) for lane in range(min(lanes, len(a)))]
+        while len(sums) > 1:
+            half = (len(sums) + 1) // 2
+            sums = [sums[i] + sums[i + half] if i + half < len(sums) else sums[i] for i in range(half)]
+        return sums[0]
+
+    return order
+
+
+def _pairwise(a: list[Floats], b: list[Floats]) -> Array:
+    sums: list[Array] = [x * y for x, y in zip(a, b, strict=True)]
+    while len(sums) > 1:
+        sums = [sums[i] + sums[i + 1] if i + 1 < len(sums) else sums[i] for i in range(0, len(sums), 2)]
+    return sums[0]
+
+
+def _in_halves(a: list[Floats], b: list[Floats]) -> Array:
+    """Products and sums of float16."""
+    return _added([(x.astype(np.float16) * y.astype(np.float16)) for x, y in zip(a, b, strict=True)])
+
+
+def _into_halves(a: list[Floats], b: list[Floats]) -> Array:
+    """Products of float32, each sum rounded to float16."""
+    total = np.zeros(np.broadcast_shapes(a[0].shape, b[0].shape), np.float16)
+    for x, y in zip(a, b, strict=True):
+        total = (total.astype(np.float32) + x * y).astype(np.float16)
+    return total
+
+
+def _in_doubles(a: list[Floats], b: list[Floats]) -> Array:
+    return _added([x.astype(np.float64) * y for x, y in zip(a, b, strict=True)]).astype(np.float32)
+
+
+#: By name.
+ORDERS: dict[str, Order] = {
+    "sums in order": _in_order,
+    "fused multiply-add, in order": _fused,
+    **{f"sums in {lanes} lanes": _in_lanes(lanes, _in_order) for lanes in (4, 8, 16)},
+    **{f"fused multiply-add in {lanes} lanes": _in_lanes(lanes, _fused) for lanes in (4, 8, 16)},
+    "sums pairwise": _pairwise,
+    "products and sums in float16": _in_halves,
+    "sums in float16": _into_halves,
+    "sums in float64": _in_doubles,
+}
+
+
+def mistaken_orders(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Every order of a contraction of floats with constant weights."""
+    if len(alone.got) != 1 or next(iter(alone.got.values())).dtype != np.float32:
+        return
+    if _terms(alone, profile) is None:
+        return
+    for name, order in ORDERS.items():
+        yield name, _device(profile, order)
+
+
+def _device(profile: Profile, order: Order) -> Device:
+    def device(alone: Part) -> Mapping[int, Array]:
+        ((tensor, seen),) = alone.got.items()
+        terms = _terms(alone, profile)
+        if terms is None:
+            return {}
+        sums = order(*terms).astype(np.float32)
+        operator = alone.model.subgraphs[0].operators[0]
+        bias = _constant(alone, operator.inputs[2]) if len(operator.inputs) > 2 else None
+        made = sums if bias is None else sums + bias
+        prepared = alone.plan(profile).steps[0].prepared
+        for part in parts_of(None if prepared is None else prepared.data, NumberClamp):
+            made = np.clip(made, *part.value)
+        return {tensor: made.astype(np.float32).reshape(seen.shape)}
+
+    return device
+
+
+def _constant(alone: Part, tensor: int) -> Array | None:
+    return None if tensor < 0 else constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor])
+
+
+def _terms(alone: Part, profile: Profile) -> Terms | None:
+    """Factors of every result, (rows, 1) by (units,), or of depthwise filters (rows, C) by (C,)."""
+    model, operator = alone.model, alone.model.subgraphs[0].operators[0]
+    name = model.operator_codes[operator.opcode_index].name
+    if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED") or operator.inputs[0] not in alone.inputs:
+        return None
+    x, w = alone.inputs[operator.inputs[0]], _constant(alone, operator.inputs[1])
+    (seen,) = alone.got.values()
+    if w is None or x.dtype != np.float32 or w.dtype != np.float32:
+        return None
+    if seen.size * (w.size // w.shape[3 if name == "DEPTHWISE_CONV_2D" else 0]) > _MOST:
+        return None
+    if name == "FULLY_CONNECTED":
+        rows = x.reshape(-1, w.shape[1])
+        return [rows[:, k : k + 1] for k in range(w.shape[1])], list(np.ascontiguousarray(w.T))
+    prepared = alone.plan(profile).steps[0].prepared
+    window = next((part.value for part in parts_of(None if prepared is None else prepared.data, Window)), None)
+    if window is None:
+        return None
+    taps = [_tap(x, window, ky, kx) for ky in range(w.shape[1]) for kx in range(w.shape[2])]
+    if name == "DEPTHWISE_CONV_2D":
+        times = w.shape[3] // x.shape[3]
+        return [np.repeat(tap, times, axis=1) for tap in taps], list(w.reshape(-1, w.shape[3]))
+    if w.shape[3] != x.shape[3]:
+        return None  # grouped
+    columns = [tap[:, c : c + 1] for tap in taps for c in range(x.shape[3])]
+    return columns, list(np.ascontiguousarray(w.reshape(w.shape[0], -1).T))
+
+
+def _tap(x: Floats, window: Window, ky: int, kx: int) -> Floats:
+    """What one tap reads for every place, (N * out_h * out_w, C); 0 outside the image."""
+    rows = np.arange(window.out_h) * window.stride_h - window.pad_top + ky * window.dilation_h
+    columns = np.arange(window.out_w) * window.stride_w - window.pad_left + kx * window.dilation_w
+    inside = ((rows >= 0) & (rows < x.shape[1]))[:, None] & ((columns >= 0) & (columns < x.shape[2]))
+    read = x[:, rows.clip(0, x.shape[1] - 1)][:, :, columns.clip(0, x.shape[2] - 1)]
+    return np.ascontiguousarray(np.where(inside[None, :, :, None], read, np.float32(0))).reshape(-1, x.shape[3])
