@@ -68,9 +68,10 @@ def _offsets(alone: Part, profile: Profile, made: Array, seen: Array) -> Iterato
     place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
     index = (..., channels)
     steps = error[index][error[index] != 0]
-    offset = int(np.median(steps))
-    for ending, clamp in clamps.items():
-        yield f"offset of {offset:+d} in {place}{ending}", _offset(profile, index, offset, clamp)
+    farthest = steps[np.argmax(np.abs(steps))]  # limits make offsets look smaller
+    for offset in dict.fromkeys((int(np.median(steps)), int(farthest))):
+        for ending, clamp in clamps.items():
+            yield f"offset of {offset:+d} in {place}{ending}", _offset(profile, index, offset, clamp)
 
 
 def _offset(profile: Profile, index: tuple[Any, ...], offset: int, clamp: Clamp | None) -> Device:
