@@ -146,7 +146,7 @@ def test_a_convolution(device: dict[str, Any], cause: str) -> None:
     ("device", "causes"),
     [
         ({"bias": 0, "roll": 1}, {"bias missing", "scales of channels: each the previous one's"}),
-        ({"zero": -1, "offset": (2, 9)}, {"zero point of input 0 with the wrong sign", "offset of +9 in channel 2"}),
+        ({"zero": -1, "offset": (2, 5)}, {"zero point of input 0 with the wrong sign", "offset of +5 in channel 2"}),
     ],
 )
 def test_two_mistakes_at_once(device: dict[str, Any], causes: set[str]) -> None:
