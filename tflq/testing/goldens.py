@@ -26,6 +26,8 @@ class Recorded:
     def renew(self, against: str, inputs: str | None, samples: int, seed: int, python: str | None) -> None:
         """Record the golden anew from a runtime, every tensor of it."""
         record(self.model, against, inputs, True, self.golden, samples, seed, python)
+        for made in ("report", "causes"):  # of the golden that was there before
+            self.__dict__.pop(made, None)
 
     @cached_property
     def report(self) -> Report:
