@@ -141,3 +141,14 @@ def test_what_an_operator_works_with_counts() -> None:
     tflq.Interpreter(model_content=model, memory_limit=2_700_000).allocate_tensors()
     with pytest.raises(LimitError, match="operator 0 FLOOR_DIV: memory of 2700000 bytes"):
         tflq.Interpreter(model_content=model, memory_limit=2_699_999).allocate_tensors()
+
+
+def test_sorting_counts_where_the_result_is_not_known() -> None:
+    """100 kB of values, and besides the index of 400 kB what NumPy sorts with."""
+    x, index = T("int8", (100_000,)), T("int32", (100_000,))
+    model = build(
+        Graph([x, x, index], (0,), (1, 2), [Op("UNIQUE", (0,), (1, 2), ("UniqueOptions", {"idx_out_type": 2}))])
+    )
+    tflq.Interpreter(model_content=model, memory_limit=10_000_000).allocate_tensors()
+    with pytest.raises(LimitError, match="operator 0 UNIQUE: memory of"):
+        tflq.Interpreter(model_content=model, memory_limit=1_000_000).allocate_tensors()

@@ -12,6 +12,8 @@ Source: LiteRT 2.3, unique.cc EvalImpl.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tflq.errors import UndefinedResultError
@@ -19,6 +21,9 @@ from tflq.kernels.families.element_types import INDEX
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
+
+#: Bytes for each value: NumPy's sort with positions, the order of first ones, and at most as many unique values.
+_SCRATCH = 60
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -28,7 +33,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     require_rank(node, x, 1)
     index_type = int(node.options["idx_out_type"])
     node.check(index_type == index.type, "idx_out_type", index, expected=int(index.type), got=index_type)
-    return Prepared((None, x.shape), np.dtype(index.type.label), eval_unique)
+    scratch = _SCRATCH * math.prod(x.shape)
+    return Prepared((None, x.shape), np.dtype(index.type.label), eval_unique, scratch=scratch)
 
 
 def eval_unique(index_type: np.dtype[np.generic], x: Array) -> tuple[Array, Array]:
