@@ -52,6 +52,11 @@ class TflqError(Exception):
         self.args = (f"{printable(wording)}: {self}",)
         return self
 
+    def advising(self: E, remedy: str) -> E:
+        """This error with what to do about it after its text."""
+        self.args = (f"{self}; {printable(remedy)}",)
+        return self
+
 
 class FileAccessError(TflqError, OSError, ValueError):
     """A path cannot be read or written."""

@@ -14,10 +14,13 @@ from tflq.cli.output import say, say_document
 @click.argument("first", type=click.Path())
 @click.argument("second", type=click.Path())
 @profile_option
+@click.option("--all", "all_changes", is_flag=True, help="List all changes.")
 @html_option
 @force_option
 @json_option
-def diff_command(first: str, second: str, profile: str, html: str | None, force: bool, as_json: bool) -> int:
+def diff_command(
+    first: str, second: str, profile: str, all_changes: bool, html: str | None, force: bool, as_json: bool
+) -> int:
     """Say how model SECOND differs from model FIRST: operators, options, weights in LSB, scales, derived multipliers.
 
     Nothing is run. Exit code 1 if anything differs.
@@ -39,5 +42,5 @@ def diff_command(first: str, second: str, profile: str, html: str | None, force:
     if as_json:
         say_document(diff_document(found))
     else:
-        say(diff_lines(found))
+        say(diff_lines(found, all_changes=all_changes))
     return Exit.DIFFERS if found.changes else Exit.SAME

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,11 +30,33 @@ def write_text(path: str, text: str) -> None:
     write_file(path, valid(text).encode())
 
 
+def read_words(path: str) -> list[str]:
+    """The lines of a text file, such as names of classes."""
+    from tflq.errors import FileAccessError
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileAccessError(path, getattr(error, "strerror", None) or str(error)) from error
+
+
 def write_arrays(path: str, arrays: Mapping[str, Any]) -> dict[str, str]:
-    """Write an `.npz` archive; returns the key of each name. Strings are stored as bytes, since nothing is pickled."""
+    """Write an `.npz` archive, to standard output where the path is "-"; returns the key of each name.
+
+    Strings are stored as bytes, since nothing is pickled.
+    """
     import numpy as np
 
     from tflq.storage import archive
 
+    if path == "-":
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "out.npz")
+            keys = write_arrays(file, arrays)
+            with open(file, "rb") as data:
+                shutil.copyfileobj(data, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        return keys
     plain = {name: value.astype(np.bytes_) if value.dtype.kind == "O" else value for name, value in arrays.items()}
     return archive.write_arrays(path, plain)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -10,7 +13,20 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-model_argument = click.argument("model", type=click.Path())
+
+def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """The path of a temporary file with what standard input holds, where the word is "-"; else the word."""
+    if value != "-":
+        return value
+    data = sys.stdin.buffer.read()
+    suffix = {b"PK": ".npz", b"\x93N": ".npy"}.get(data[:2], ".tflite" if data[4:8] == b"TFL3" else ".bin")
+    with tempfile.NamedTemporaryFile(prefix="stdin-", suffix=suffix, delete=False) as file:
+        file.write(data)
+    context.call_on_close(lambda: os.unlink(file.name))
+    return file.name
+
+
+model_argument = click.argument("model", type=click.Path(), callback=from_stdin)
 PROFILE_HELP = "Whose arithmetic to compute; `tflq profiles` lists them."
 profile_option = click.option("--profile", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
 python_option = click.option(
@@ -22,7 +38,7 @@ def json_option(function: F) -> F:
     """--json; and --quiet, --watch and --debug, which are read where reports are printed and errors are told."""
     for name, text in (
         ("--watch", "Run again whenever a file that the command names has changed; Ctrl-C ends."),
-        ("--quiet", "Print only the first line, the verdict."),
+        ("--quiet", "Print only the first line, the verdict; and not how far it is."),
     ):
         names = ("-q", name) if name == "--quiet" else (name,)
         function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
@@ -97,7 +113,9 @@ def input_options(function: F) -> F:
         click.option(
             "--inputs",
             metavar="SOURCE",
-            help="random, smooth or extremes; or an .npz, .npy or raw file. [default: random]",
+            help="random, smooth or extremes; an .npz, .npy or raw file; an image or a folder of them; - for standard "
+            "input. [default: random]",
+            callback=from_stdin,
         ),
     ):
         function = option(function)
@@ -114,6 +132,22 @@ def scaling_options(function: F) -> F:
     for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
         scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one a channel.")(scaled)
     return cast(F, scaled)
+
+
+def preparation_options(function: F) -> F:
+    """--mean, --std and --quantize-inputs, handed on as lists of numbers or None, and a flag."""
+
+    @functools.wraps(function)
+    def prepared(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
+        means = None if mean is None else _numbers(mean, "--mean")
+        return function(*words, mean=means, std=None if std is None else _numbers(std, "--std"), **options)
+
+    prepared = click.option(
+        "--quantize-inputs", is_flag=True, help="Floats for integer inputs are real values: make codes of them."
+    )(prepared)
+    for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
+        prepared = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one a channel.")(prepared)
+    return cast(F, prepared)
 
 
 def _scaling(mean: str | None, std: str | None) -> Any:

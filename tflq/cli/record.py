@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from shlex import quote
+from typing import Any
 
 import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, input_options, json_option, model_argument, python_option
+from tflq.cli.options import html_option, input_options, json_option, model_argument, preparation_options, python_option
 from tflq.cli.output import say, say_document
 
 
@@ -22,6 +23,7 @@ from tflq.cli.output import say, say_document
 @click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
 @click.option("--all-tensors", is_flag=True, help="Record every operator's results, as isolated mode needs them.")
 @input_options
+@preparation_options
 @python_option
 @html_option
 @json_option
@@ -37,6 +39,7 @@ def record_command(
     python: str | None,
     html: str | None,
     as_json: bool,
+    **preparation: Any,
 ) -> int:
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
@@ -50,7 +53,7 @@ def record_command(
 
     check_files([output, html], [model, inputs], force=force or _is_golden_of(output, model))
     check_files([html], [], force=force)
-    golden = record(model, against, inputs, all_tensors, output, samples, seed, python)
+    golden = record(model, against, inputs, all_tensors, output, samples, seed, python, **preparation)
     if html is not None:
         from tflq.report.graph.standard import view_of
         from tflq.report.record.page import record_page

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_arrays, write_text
-from tflq.cli.options import html_option, input_options, json_option, limit_options, model_argument, profile_option
+from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_text
+from tflq.cli.options import (
+    html_option,
+    input_options,
+    json_option,
+    limit_options,
+    model_argument,
+    preparation_options,
+    profile_option,
+)
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
@@ -20,17 +29,16 @@ if TYPE_CHECKING:
     from tflq.profiles import Profile
     from tflq.verification.inputs import Inputs
 
-#: Arrays up to this many elements are printed.
-SHOWN = 10
-
 
 @click.command("run")
 @model_argument
-@click.option(
-    "--input", "given", multiple=True, metavar="NAME=FILE", help="An input from an .npy or raw file; repeatable."
-)
+@click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
 @input_options
-@click.option("-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs.")
+@preparation_options
+@click.option("--labels", metavar="FILE", type=click.Path(), help="Names of the classes, one a line; lists the top 5.")
+@click.option(
+    "-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs; - for standard output."
+)
 @click.option("--all-tensors", is_flag=True, help="Write every tensor, as t<index>, beside the outputs.")
 @html_option
 @force_option
@@ -43,6 +51,10 @@ def run_command(
     inputs: str | None,
     samples: int,
     seed: int,
+    mean: list[float] | None,
+    std: list[float] | None,
+    quantize_inputs: bool,
+    labels: str | None,
     output: str | None,
     all_tensors: bool,
     html: str | None,
@@ -52,27 +64,40 @@ def run_command(
 ) -> int:
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
-    With several samples the names are preceded by s<k>_.
+    With several samples the names are preceded by s<k>_. Of images, or with --labels, the 5 likeliest
+    classes are listed.
 
     \b
     tflq run model.tflite
     tflq run model.tflite --input x=x.npy -o out.npz
     tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
+    tflq run model.tflite --inputs cat.jpg --mean 127.5 --std 127.5 --labels labels.txt
     """
     from tflq.api.subject import subject
     from tflq.errors import OptionError
     from tflq.interpreter import make_plan, run
     from tflq.profiles import by_name
+    from tflq.report.run.document import run_document
+    from tflq.report.run.lines import run_lines, top_line
     from tflq.verification.inputs import from_files, make_inputs
+    from tflq.verification.preparation import image_paths, preparation
 
     if given and inputs:
         raise OptionError("give either --input or --inputs")
-    check_files([output, html], [model, inputs, *(word.rpartition("=")[2] for word in given)], force=force)
-    target = subject(model)
+    to_stdout = output == "-"
+    check_files(
+        [None if to_stdout else output, html],
+        [model, inputs, *(word.rpartition("=")[2] for word in given)],
+        force=force,
+    )
+    target, how = subject(model), preparation(mean, std, quantize_inputs)
     if given:
-        made = from_files(target.model, dict(_pair(word, target.model) for word in given))
+        made = from_files(target.model, dict(_pair(word, target.model) for word in given), how)
     else:
-        made = make_inputs(target.model, inputs, samples, seed)
+        made = make_inputs(target.model, inputs, samples, seed, how)
+    words = [] if labels is None else read_words(labels)
+    tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, given))
+    lines = []
     chosen = by_name(profile)
     graph = target.model.subgraphs[0]
     page = ""
@@ -88,15 +113,27 @@ def run_command(
         if drawn:
             page = _page(model, chosen, made, sample, trace)
         prefix = f"s{k}_" if len(made.samples) > 1 else ""
-        tensors = _named(target.model, trace, all_tensors)
+        outputs = _named(target.model, trace, False)
+        tensors = _named(target.model, trace, True) if all_tensors else outputs
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
+        if tops:
+            lines += [top_line(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
     if html is not None:
         write_text(html, page)
     if output:
         write_arrays(output, arrays)
-    _show(target.facts, chosen.name, output or "", arrays, promises, made, as_json=as_json)
+    if as_json and not to_stdout:
+        say_document(run_document(target.facts, chosen.name, made.facts, output or "", arrays, promises))
+    elif not to_stdout:
+        found = run_lines(chosen.name, made.facts, arrays, promises, output or "")
+        say([*(line for line in lines if line is not None), *found])
     return Exit.SAME
+
+
+def _sources(inputs: str | None, given: Sequence[str]) -> list[str]:
+    """The paths that inputs are read from."""
+    return [path for path in (inputs, *(word.rpartition("=")[2] for word in given)) if path]
 
 
 def _page(model: str, profile: Profile, made: Inputs, sample: Sequence[Any], trace: Trace) -> str:
@@ -143,32 +180,3 @@ def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
                 key = f"tensor_{tensor}" if key == f"t{tensor}" else f"{key}#"
             tensors[key] = tensor
     return tensors
-
-
-def _show(
-    model: Any,
-    profile: str,
-    output: str,
-    arrays: dict[str, Any],
-    promises: dict[str, Exactness],
-    made: Inputs,
-    *,
-    as_json: bool,
-) -> None:
-    if as_json:
-        from tflq.report.run.document import run_document
-
-        say_document(run_document(model, profile, made.facts, output, arrays, promises))
-        return
-    from tflq.escaping import shown
-    from tflq.report.layout import Line
-
-    facts = made.facts
-    seed = "" if facts.seed is None else f", seed {facts.seed}"
-    lines = [Line(f"inputs: {facts.source}{seed}; profile {profile}")]
-    for name, value in arrays.items():
-        values = "" if value.size > SHOWN else f" = {value.ravel().tolist()}"
-        lines.append(Line(f"{shown(name)}: {value.dtype} {list(value.shape)}, {promises[name]}{values}"))
-    if output:
-        lines.append(Line(f"written to {output}"))
-    say(lines)

@@ -15,6 +15,7 @@ from tflq.cli.options import (
     input_options,
     json_option,
     limit_options,
+    preparation_options,
     python_option,
     tolerance_option,
 )
@@ -38,6 +39,7 @@ _GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exi
 )
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated where it is possible]")
 @input_options
+@preparation_options
 @click.option("--profile", metavar="NAME", help=f"{PROFILE_HELP} [default: the runtime's own]")
 @tolerance_option
 @python_option
@@ -76,7 +78,7 @@ def verify_command(
 
     \b
     tflq verify model.tflite
-    tflq verify model.tflite --against litert-xnnpack --inputs samples.npz
+    tflq verify model.tflite --against litert-xnnpack --inputs photos/ --mean 127.5 --std 127.5
     tflq verify model.tflite --golden model.npz
     tflq verify models/*.tflite --baseline 'goldens/{stem}.npz' --tolerance CONV_2D=1
     """
@@ -85,13 +87,9 @@ def verify_command(
     if (against or golden) and not _typed(context, "baseline"):
         baseline = None  # of a configuration, which the command line overrules
     if (golden or baseline) and not _typed(context, "inputs"):
-        options["inputs"] = None
+        options["inputs"] = None  # likewise: golden files bring their own
     if sum(word is not None for word in (against, golden, baseline)) > 1:
         raise OptionError("give one of --against, --golden and --baseline")
-    if golden and (options["inputs"] or options["python"]):
-        raise OptionError(
-            "a golden file brings its own inputs and needs no runtime: give neither --inputs nor --python"
-        )
     if len(models) > 1 and (golden or junit or html):
         raise OptionError("--golden, --junit and --html are of one model; --baseline 'folder/{stem}.npz' is of several")
     check_files([junit, html], [*models, golden, options["inputs"]], force=force)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +30,7 @@ from tflq.storage.arrays import load_array
 from tflq.verification.dump import Dump, dumps_of_golden
 from tflq.verification.golden import PROVENANCE, load_golden
 from tflq.verification.inputs import InputSource, make_inputs, numbered
+from tflq.verification.preparation import codes_of_floats, is_whole, takes_codes
 
 __all__ = ["Dump", "dump_of", "load_dump", "load_dumps"]
 
@@ -136,7 +137,7 @@ def _c_file(path: Path) -> tuple[Numbers, ...]:
 def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
     """Entries by what their names say."""
     names = _names(model)
-    tensors: dict[int, Array] = {}
+    known: dict[str, tuple[int, Entry]] = {}
     unknown = []
     for key, value in entries.items():
         index = _index(model, names, key)
@@ -144,8 +145,12 @@ def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Ent
             index = _index(model, names, value.name)
         if index is None:
             unknown.append(key)
-            continue
-        array = _value(model, index, value, key)
+        else:
+            known[key] = index, value.archive[value.key] if isinstance(value, Stored) else value
+    real = _holds_real_values(model, known.values())
+    tensors: dict[int, Array] = {}
+    for key, (index, value) in known.items():
+        array = _value(model, index, value, key, real=real)
         if index in tensors and tensors[index].tobytes() != array.tobytes():
             raise InputError(f"is for tensor {index}, of which another entry says otherwise", name=key)
         tensors[index] = array
@@ -162,7 +167,9 @@ def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
 
 
 def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array]) -> Dump:
-    return Dump(os.fspath(path), {t: _value(model, t, v, f"tensor {t}") for t, v in tensors.items()})
+    real = _holds_real_values(model, tensors.items())
+    values = {t: _value(model, t, v, f"tensor {t}", real=real) for t, v in tensors.items()}
+    return Dump(os.fspath(path), values)
 
 
 def _names(model: Model) -> dict[str, int]:
@@ -183,15 +190,30 @@ def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
     return index if 0 <= index < len(model.subgraphs[0].tensors) else None
 
 
-def _value(model: Model, index: int, value: Entry, key: str) -> Array:
+def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bool:
+    """Whether floats for integer tensors are dequantized: one of them is no whole number. Else they are codes."""
+    return any(
+        _is_float_for_codes(model, index, value) and not is_whole(value)  # type: ignore[arg-type]
+        for index, value in entries
+    )
+
+
+def _is_float_for_codes(model: Model, index: int, value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and takes_codes(model.subgraphs[0].tensors[index])
+
+
+def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False) -> Array:
     """The array as the tensor is carried; its shape is the model's where that is given and the sizes agree.
 
+    Floats for an integer tensor are its codes, or with `real` what these stand for.
     What operators make may have other sizes here: some are known only when the model runs.
     """
     spec = model.subgraphs[0].tensors[index]
     if not isinstance(spec.type, TensorType):
         raise InputError("tensor of an unknown type", name=key)
     size = math.prod(spec.shape)
+    if _is_float_for_codes(model, index, value):
+        value = codes_of_floats(spec, value, key, real=real)  # type: ignore[arg-type]
     array = admit(_array(value, CARRIER[spec.type], size), spec.type, None, key)
     has_rank = open_shape(spec) is not None
     if array.size == size and (_is_flat(value) or has_rank):

@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TextIO
+from textwrap import wrap
+from typing import TextIO
 
 from tflq.escaping import printable
+from tflq.report.grid import Grid
+from tflq.report.line import Line
+
+__all__ = ["Line", "counted", "line_width", "table", "text_of", "wants_colour"]
 
 #: ANSI codes by style.
 _CODES = {"good": "1;32", "bad": "1;31", "warning": "33", "strong": "1", "faint": "2", "head": "1"}
-_GAP = "  "
+#: Lines are never made narrower than this.
+NARROWEST = 80
 #: Characters of a cell beyond which its middle is left out.
 CELL = 600
-
-
-class Line(NamedTuple):
-    """One line of a report. `style` is a key of the colour table, or empty."""
-
-    text: str
-    style: str = ""
 
 
 def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
     """A head and one line per row; a cell of several lines makes its row as high. Columns are (title, "<" or ">").
 
-    Columns are as wide as they need: text for a file or a pipe is to be searched, not to be admired.
+    Columns in which nothing stands are left out. On a terminal, or where COLUMNS says how wide one is, the table fits
+    it: what is the same in every row is said once, below; words wrap, numbers never; and the last columns go to a line
+    of their own below each row where nothing else helps. In a file or a pipe columns are as wide as they need: that
+    text is to be searched, not to be admired.
     """
     cells = [[[printable(text, CELL) for text in cell.split("\n")] for cell in row] for row in rows]
-    widths = [
-        max([len(title), *(len(text) for row in cells for text in row[position])])
-        for position, (title, _) in enumerate(columns)
-    ]
+    grid = Grid([title for title, _ in columns], [way for _, way in columns], cells).without_empty_columns()
+    width = line_width()
+    everywhere: list[str] = []
+    if width is not None and grid.width > width:
+        grid, everywhere = grid.without_constant_columns(width)
+        grid = grid.wrapped(width)
+    yield from grid.lines(width)
+    if everywhere:
+        text = f"in every row: {', '.join(everywhere)}"
+        yield from (Line(part, "faint") for part in wrap(text, width or len(text), break_long_words=False))
 
-    def line(texts: Sequence[str]) -> str:
-        aligned = (f"{text:{way}{width}}" for text, (_, way), width in zip(texts, columns, widths, strict=True))
-        return _GAP.join(aligned).rstrip()
 
-    yield Line(line([title for title, _ in columns]), "head")
-    for row in cells:
-        for height in range(max(len(cell) for cell in row)):
-            yield Line(line([cell[height] if height < len(cell) else "" for cell in row]))
+def line_width() -> int | None:
+    """How wide lines may be, 80 at least: what COLUMNS says, else the terminal; None where neither is there."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return max(NARROWEST, int(given))
+    if sys.stdout is not None and sys.stdout.isatty():
+        return max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns)
+    return None
 
 
 def text_of(lines: Iterable[Line], *, coloured: bool = False) -> str:

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import FileAccessError, InputError, UnknownNameError, UnsupportedError, memory_named
-from tflq.interpreter.arrays import admit, fits, open_shape
+from tflq.interpreter.arrays import fits, open_shape
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.runtimes import Sample
 from tflq.runtimes.transport import unpack
 from tflq.storage.archive import opened
 from tflq.storage.arrays import load_array
 from tflq.verification.generators import GENERATORS, generate
+from tflq.verification.preparation import PLAIN, Preparation, image, image_paths
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
@@ -37,28 +38,33 @@ class Inputs:
     samples: tuple[Sample, ...]
 
 
-def make_inputs(model: Model, source: InputSource = None, samples: int = 1, seed: int = 0) -> Inputs:
-    """Inputs for the first subgraph of `model`.
+def make_inputs(
+    model: Model, source: InputSource = None, samples: int = 1, seed: int = 0, how: Preparation = PLAIN
+) -> Inputs:
+    """Inputs for the first subgraph of `model`; `how` prepares what does not come from a generator.
 
-    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an `.npy` for a model of one input, or raw
-    little-endian bytes of the tensor for a model of one input; the last two may hold several samples.
+    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an `.npy` for a model of one input, raw
+    little-endian bytes of the tensor for a model of one input, an image, or a folder of images; `.npy` and raw files
+    may hold several samples.
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
     with memory_named("the inputs"):
-        return _made(model, source, samples, seed)
+        return _made(model, source, samples, seed, how)
 
 
-def _made(model: Model, source: InputSource, samples: int, seed: int) -> Inputs:
+def _made(model: Model, source: InputSource, samples: int, seed: int, how: Preparation) -> Inputs:
     if source is None or (isinstance(source, str) and source in GENERATORS):
         name = source or "random"
         made = generate(model, GENERATORS[name], samples, seed)
         return Inputs(InputFacts(name, seed, samples), made)
     if isinstance(source, (str, os.PathLike)):
-        read = _from_file(model, Path(source))
+        read = _from_file(model, Path(source), how)
         return Inputs(InputFacts(os.fspath(source), None, len(read)), read)
     given = source if _is_many(source) else (cast(SampleSource, source),)
-    read = tuple(_by_name(model, one) if isinstance(one, Mapping) else _by_position(model, one) for one in given)
+    read = tuple(
+        _by_name(model, one, how) if isinstance(one, Mapping) else _by_position(model, one, how) for one in given
+    )
     return Inputs(InputFacts("arrays", None, len(read)), read)
 
 
@@ -69,20 +75,20 @@ def _is_many(source: SampleSource | Sequence[SampleSource]) -> TypeGuard[Sequenc
     return all(isinstance(one, (Mapping, list, tuple)) for one in source)
 
 
-def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]]) -> Inputs:
-    """One sample, each input by name from an `.npy` file or a raw file."""
+def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: Preparation = PLAIN) -> Inputs:
+    """One sample, each input by name from an `.npy` file, a raw file or an image."""
     specs = {spec.name or "": spec for spec in input_specs(model)}
     for name in paths:
         if name not in specs:
             raise UnknownNameError("input", name, tuple(specs))
     arrays = {}
     for name, path in paths.items():
-        samples = _samples(specs[name], Path(path))
+        samples = _samples(specs[name], Path(path), how)
         if len(samples) != 1:
             raise InputError("number of samples", name=os.fspath(path), expected=1, got=len(samples))
         arrays[name] = samples[0]
     source = ", ".join(f"{name}={os.fspath(path)}" for name, path in paths.items())
-    return Inputs(InputFacts(source, None, 1), (_by_name(model, arrays),))
+    return Inputs(InputFacts(source, None, 1), (_by_name(model, arrays, PLAIN),))
 
 
 def input_specs(model: Model) -> tuple[TensorSpec, ...]:
@@ -91,12 +97,7 @@ def input_specs(model: Model) -> tuple[TensorSpec, ...]:
     return tuple(graph.tensors[tensor] for tensor in graph.inputs)
 
 
-def checked(spec: TensorSpec, value: ArrayLike) -> Array:
-    """A copy of `value` as the array that the tensor takes. The shape may differ where the file leaves it open."""
-    return admit(value, spec.type, open_shape(spec), spec.name or "input").copy()
-
-
-def _by_name(model: Model, given: Mapping[str, ArrayLike]) -> Sample:
+def _by_name(model: Model, given: Mapping[str, ArrayLike], how: Preparation) -> Sample:
     specs = input_specs(model)
     known = {name: spec for spec in specs if (name := spec.name or "")}
     for name in given:
@@ -105,41 +106,50 @@ def _by_name(model: Model, given: Mapping[str, ArrayLike]) -> Sample:
     missing = [spec.name for spec in specs if spec.name not in given]
     if missing:
         raise InputError("no value is given", name=str(missing[0]))
-    return tuple(checked(spec, given[spec.name or ""]) for spec in specs)
+    return tuple(how.checked(spec, given[spec.name or ""]) for spec in specs)
 
 
-def _by_position(model: Model, given: Sequence[ArrayLike]) -> Sample:
+def _by_position(model: Model, given: Sequence[ArrayLike], how: Preparation) -> Sample:
     specs = input_specs(model)
     if len(given) != len(specs):
         raise InputError("number of inputs", expected=len(specs), got=len(given))
-    return tuple(checked(spec, value) for spec, value in zip(specs, given, strict=True))
+    return tuple(how.checked(spec, value) for spec, value in zip(specs, given, strict=True))
 
 
-def _from_file(model: Model, path: Path) -> tuple[Sample, ...]:
+def _from_file(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
+    specs = input_specs(model)
+    images = image_paths(path)
+    if images:
+        if len(specs) != 1:
+            raise InputError("images are for a model of one input", name=str(path), expected=1, got=len(specs))
+        return tuple((how.checked(specs[0], image(one, specs[0], how)),) for one in images)
     if not path.is_file():
+        if path.is_dir():
+            raise FileAccessError(path, "is a folder without images")
         if path.exists():
             raise FileAccessError(path, "is not a file")
         raise UnknownNameError("file or input generator", str(path), tuple(GENERATORS))
     if path.suffix == ".npz":
-        return _from_npz(model, path)
-    specs = input_specs(model)
+        return _from_npz(model, path, how)
     if len(specs) != 1:
         raise InputError("needs an .npz file, one entry an input", name=str(path), expected="1 input", got=len(specs))
-    return tuple((sample,) for sample in _samples(specs[0], path))
+    return tuple((sample,) for sample in _samples(specs[0], path, how))
 
 
-def _samples(spec: TensorSpec, path: Path) -> list[Array]:
-    """The samples of one input in an `.npy` or raw file."""
-    return _split(spec, load_array(path) if path.suffix == ".npy" else _raw(path, spec))
+def _samples(spec: TensorSpec, path: Path, how: Preparation) -> list[Array]:
+    """The samples of one input in an `.npy` or raw file, or an image."""
+    if image_paths(path) == [path]:
+        return [how.checked(spec, image(path, spec, how))]
+    return _split(spec, load_array(path) if path.suffix == ".npy" else _raw(path, spec), how)
 
 
-def _from_npz(model: Model, path: Path) -> tuple[Sample, ...]:
+def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
     specs = input_specs(model)
     with opened(path) as archive:
         count = len(numbered(archive))
         if count:
-            return tuple(_numbered_sample(specs, archive, k, path) for k in range(count))
-        return (_by_name(model, archive),)
+            return tuple(_numbered_sample(specs, archive, k, path, how) for k in range(count))
+        return (_by_name(model, archive, how),)
 
 
 def numbered(names: Iterable[str]) -> list[int]:
@@ -151,13 +161,15 @@ def numbered(names: Iterable[str]) -> list[int]:
     return numbers
 
 
-def _numbered_sample(specs: Sequence[TensorSpec], entries: Mapping[str, Array], k: int, path: Path) -> Sample:
+def _numbered_sample(
+    specs: Sequence[TensorSpec], entries: Mapping[str, Array], k: int, path: Path, how: Preparation
+) -> Sample:
     values = []
     for i, spec in enumerate(specs):
         value = unpack(f"s{k}_in{i}", entries)
         if value is None:
             raise InputError(f"has no entry s{k}_in{i}", name=str(path))
-        values.append(checked(spec, value))
+        values.append(how.checked(spec, value))
     return tuple(values)
 
 
@@ -181,12 +193,12 @@ def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
     return wanted is None or fits(wanted, shape)
 
 
-def _split(spec: TensorSpec, value: Array) -> list[Array]:
+def _split(spec: TensorSpec, value: Array, how: Preparation) -> list[Array]:
     """One sample, or several stacked along a new first axis or along a first axis of size 1."""
     if _fits(spec, value.shape):
-        return [checked(spec, value)]
+        return [how.checked(spec, value)]
     if value.ndim and len(value) and _fits(spec, value.shape[1:]):
-        return [checked(spec, part) for part in value]
+        return [how.checked(spec, part) for part in value]
     if value.ndim and len(value) and _fits(spec, (1, *value.shape[1:])):
-        return [checked(spec, part[None]) for part in value]
-    return [checked(spec, value)]
+        return [how.checked(spec, part[None]) for part in value]
+    return [how.checked(spec, value)]

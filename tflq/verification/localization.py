@@ -217,7 +217,10 @@ class Localizer:
             return f"its input tensor {tensor} is overwritten later, and only the last value is known"
         if not self.assumes:
             return f"the runtime holds no value for its input tensor {tensor}"
-        return f"its input tensor {tensor} is neither in the dump nor can it be computed"
+        return (
+            f"its input tensor {tensor} is neither in the dump nor can it be computed: "
+            "--inputs (inputs=) gives what the device was fed"
+        )
 
 
 def alone(model: Model, index: int) -> Part:

@@ -24,6 +24,7 @@ from tflq.verification.golden import Golden, fitted, load_golden
 from tflq.verification.guards import guards
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.observation import observe
+from tflq.verification.preparation import Numbers, Preparation, preparation
 from tflq.verification.results import Mode, OperatorResult, Report, TensorResult
 
 MODES = tuple(mode.value for mode in Mode)
@@ -42,6 +43,9 @@ def verify(
     python: str | None = None,
     progress: Progress | None = None,
     tolerances: Mapping[str, int] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    quantize_inputs: bool = False,
 ) -> Report:
     """Compare every tensor of every operator, bit by bit, with what a real runtime or a golden file has.
 
@@ -58,6 +62,8 @@ def verify(
         progress: Called as progress(what, done, total).
         tolerances: By operator, "CONV_2D" or its index "12" or "*" for all: by how many LSB, or ULP of floats, its
             results may differ. The verdict is then CLOSE, never SAME.
+        mean, std: Stored numbers of images and arrays stand for (stored - mean) / std; one number, or one a channel.
+        quantize_inputs: Floats for integer inputs are real values, which become codes.
 
     Example:
         >>> report = tflq.verify("golden/models/digits_mobilenet_int8.tflite", against="litert-ref")
@@ -75,7 +81,8 @@ def verify(
     chosen = None if profile is None else profile_by_name(profile)
     report_progress = progress or _silent
     target = subject(model)
-    golden, path = _expectation(target, against, inputs, samples, seed, python, report_progress)
+    how = preparation(mean, std, quantize_inputs)
+    golden, path = _expectation(target, against, inputs, samples, seed, python, report_progress, how)
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
         raise GoldenError(
             f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
@@ -118,6 +125,9 @@ def record(
     samples: int = 1,
     seed: int = 0,
     python: str | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    quantize_inputs: bool = False,
 ) -> Golden:
     """Run a real runtime and keep what it produced, in a golden file at `path` where one is given.
 
@@ -128,7 +138,7 @@ def record(
         sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]
         check_outputs([path], sources, replace=True)
     target = subject(model)
-    made = make_inputs(target.model, inputs, samples, seed)
+    made = make_inputs(target.model, inputs, samples, seed, preparation(mean, std, quantize_inputs))
     golden = observe(target, runtime_by_name(against, python=python), made, all_tensors=all_tensors)
     if path is not None:
         golden.save(path)
@@ -143,20 +153,35 @@ def _expectation(
     seed: int,
     python: str | None,
     progress: Progress,
+    how: Preparation,
 ) -> tuple[Golden, str]:
     """What to compare with, and the path of the golden file it came from, if any."""
     if isinstance(against, Golden) or _is_path(against):
-        if inputs is not None or python is not None:
-            raise OptionError(
-                "a golden file brings its own inputs and needs no runtime: give neither inputs nor python"
-            )
-        if isinstance(against, Golden):
-            return against, ""
-        return load_golden(against), os.fspath(against)  # type: ignore[arg-type]
+        if python is not None:
+            raise OptionError("a golden file needs no runtime: do not give python")
+        golden = against if isinstance(against, Golden) else load_golden(against)  # type: ignore[arg-type]
+        path = "" if isinstance(against, Golden) else os.fspath(against)  # type: ignore[arg-type]
+        return _with_inputs(golden, path, target.model, inputs, how), path
     runtime = runtime_by_name(against, python=python)  # type: ignore[arg-type]
-    made = make_inputs(target.model, inputs, samples, seed)
+    made = make_inputs(target.model, inputs, samples, seed, how)
     progress(f"running {runtime.name}", 0, 1)
     return observe(target, runtime, made, all_tensors=True), ""
+
+
+def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, how: Preparation) -> Golden:
+    """The golden with the inputs that it lacks; what it has cannot be replaced."""
+    if any(observation.inputs for observation in golden.observations) or not model.subgraphs[0].inputs:
+        if inputs is not None:
+            raise OptionError("a golden file brings its own inputs: do not give inputs")
+        return golden
+    place, count = path or "golden", len(golden.observations)
+    if inputs is None:
+        raise GoldenError(f"{place}: holds no inputs (entries s0_in0 ...): give them with --inputs (inputs=)")
+    made = make_inputs(model, inputs, count, 0, how)
+    if len(made.samples) != count:
+        raise GoldenError(f"{place}: expected inputs of {count} samples, got {len(made.samples)}")
+    observations = (replace(o, inputs=s) for o, s in zip(golden.observations, made.samples, strict=True))
+    return replace(golden, observations=tuple(observations), inputs=made.facts)
 
 
 def _is_path(against: object) -> bool:

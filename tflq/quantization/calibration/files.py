@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tflq.errors import CalibrationError, FileAccessError, TflqError
 from tflq.ir import TensorType
 from tflq.quantization.calibration.names import InputNames
-from tflq.quantization.calibration.pictures import SUFFIXES, read_image
 from tflq.storage import archive as archives
 from tflq.storage.arrays import load_array, load_rows
 from tflq.verification.inputs import numbered
+from tflq.verification.pictures import SUFFIXES, read_image
 
 Array = NDArray[Any]
 

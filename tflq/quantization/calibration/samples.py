@@ -15,8 +15,8 @@ from tflq.interpreter.arrays import admit, fits
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.quantization.calibration.files import opened
 from tflq.quantization.calibration.names import InputNames
-from tflq.quantization.calibration.scaling import Scaling
 from tflq.quantization.calibration.spool import Spool
+from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
 #: One sample: arrays in input order, by name or by tensor index, the batch dimension included; the bare array where

@@ -23,7 +23,7 @@ def compare_lines(
     first: ModelFacts, second: ModelFacts, found: Comparison, *, all_tensors: bool, next_command: str
 ) -> Iterator[Line]:
     """The outputs, the decisions, where noise begins and where it is worst, and a row a tensor."""
-    yield Line(f"{second.path} against {first.path}, {samples_text(found.samples)}: {quality_text(found)}", "strong")
+    yield Line(f"{second.path} against {first.path}, {samples_text(found.samples)}: {lead_text(found)}", "strong")
     for output in found.outputs:
         yield Line(f"output {short_name(output.name)}: {decibels(output.sqnr)}, {error_text(output)}")
     for text in agreement_texts(found.agreement):
@@ -48,6 +48,17 @@ def next_step(first: str, second: str, found: Comparison) -> str:
 def samples_text(count: int) -> str:
     """How many samples."""
     return f"{count:,} sample{'' if count == 1 else 's'}"
+
+
+def lead_text(found: Comparison) -> str:
+    """What users of the model will notice: accuracy where there are labels, else agreement, else the outputs' ratio."""
+    agreement = found.agreement
+    if agreement is None:
+        return quality_text(found)
+    if agreement.accuracies is not None:
+        before, after = agreement.accuracies
+        return f"accuracy {before:.2%} before, {after:.2%} after ({quality_text(found)})"
+    return f"same top-1 in {agreement.rate:.2%} ({quality_text(found)})"
 
 
 def quality_text(found: Comparison) -> str:

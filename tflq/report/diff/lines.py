@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 
 from tflq.inspection.model_diff import Change, ModelDiff
 from tflq.report.layout import Line, table
 
+#: Changes that are listed where not all are asked for.
+LISTED = 20
 
-def diff_lines(found: ModelDiff) -> Iterator[Line]:
-    """The verdict, then one row a change."""
+
+def diff_lines(found: ModelDiff, *, all_changes: bool = True) -> Iterator[Line]:
+    """The verdict; what differs how often; then one row a change."""
     names = found.first.path or "first", found.second.path or "second"
     if not found.changes:
         yield Line(f"{names[0]} and {names[1]}: no difference", "good")
@@ -17,8 +22,18 @@ def diff_lines(found: ModelDiff) -> Iterator[Line]:
     touched = len({(c.first, c.second) for c in found.changes if c.op})
     edges = "; so does what the models take and give" if any(not c.op for c in found.changes) else ""
     yield Line(f"{names[0]} and {names[1]}: {touched} operator(s) differ{edges}", "bad")
+    kinds = Counter(_kind(c) for c in found.changes)
+    yield Line(", ".join(f"{kind}: {count}" for kind, count in kinds.most_common()))
     columns = [("operator", "<"), ("differs in", "<"), (names[0], "<"), (names[1], "<")]
-    yield from table(columns, [change_row(c) for c in found.changes])
+    shown = found.changes if all_changes else found.changes[:LISTED]
+    yield from table(columns, [change_row(c) for c in shown])
+    if len(shown) < len(found.changes):
+        yield Line(f"... and {len(found.changes) - len(shown)} more (--all shows them)", "faint")
+
+
+def _kind(change: Change) -> str:
+    """What differs, without which operand: "values", "scale", "derived multiplier" and the like."""
+    return re.sub(r"^(input|output) \d+ ", "", change.what) if change.op else "model"
 
 
 def change_row(c: Change) -> tuple[str, str, str, str]:

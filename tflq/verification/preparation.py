@@ -1,0 +1,152 @@
+"""From what engineers have to what an input takes: images and other stored numbers, real values for integer inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError, TypeMismatchError
+from tflq.interpreter.arrays import admit, open_shape
+from tflq.ir import CARRIER, TensorSpec, TensorType
+from tflq.verification.pictures import SUFFIXES, read_image
+from tflq.verification.scaling import Scaling
+
+Array = NDArray[Any]
+#: One number, or one a channel.
+Numbers: TypeAlias = "float | Sequence[float]"
+#: Types of codes, with their ranges.
+_RANGES = {TensorType.INT8: (-128, 127), TensorType.UINT8: (0, 255), TensorType.INT16: (-32768, 32767)}
+#: How far from a whole code a dequantized value may lie, in LSB: it was rounded to float32.
+_NEAR = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What happens to numbers before they are an input's.
+
+    `scaling` makes real values, (stored - mean) / std, of stored numbers. Real values become codes of an integer input
+    where there is a scaling, or where `quantize` says that floats are real values.
+    """
+
+    scaling: Scaling | None = None
+    quantize: bool = False
+
+    def apply(self, spec: TensorSpec, value: Array) -> Array:
+        """The numbers as the input takes them, as far as this preparation changes them."""
+        if value.dtype.kind not in "iufb" or (self.scaling is None and not self.quantize):
+            return value
+        if self.scaling is None and value.dtype.kind != "f":
+            return value  # codes
+        real = value.astype(np.float32) if self.scaling is None else self.scaling.apply(value)
+        return real if spec.type == TensorType.FLOAT32 else quantized(spec, real)
+
+    def checked(self, spec: TensorSpec, value: Any) -> Array:
+        """The array as the input takes it.
+
+        Raises:
+            InputError: Its type or shape is not the input's; says what turns real values into codes.
+        """
+        array, name = np.asarray(value), spec.name or "input"
+        try:
+            return admit(self.apply(spec, array), spec.type, open_shape(spec), name).copy()
+        except TypeMismatchError as error:
+            if array.dtype.kind == "f" and spec.type in _RANGES and spec.quantization is not None:
+                raise error.advising("--quantize-inputs (quantize_inputs=True) turns real values into codes") from None
+            raise
+
+
+PLAIN = Preparation()
+
+
+def preparation(mean: Numbers | None, std: Numbers | None, quantize: bool = False) -> Preparation:
+    """The preparation that a mean, a standard deviation and the wish for codes mean together."""
+    scaling = (
+        None if mean is None and std is None else Scaling.of(0 if mean is None else mean, 1 if std is None else std)
+    )
+    return Preparation(scaling, quantize)
+
+
+def quantized(spec: TensorSpec, real: Array) -> Array:
+    """The codes of real values: round half away from zero (value / scale) + zero point, clamped to the type.
+
+    Source: LiteRT 2.3 quantization_util / reference_ops AffineQuantize.
+    """
+    name = spec.name or "input"
+    q = spec.quantization
+    if spec.type not in _RANGES or q is None or len(q.scale) != 1:
+        raise InputError("has no scale by which real values could become codes", name=name)
+    if np.isnan(real).any():
+        raise InputError("a real value is NaN, which has no code", name=name)
+    low, high = _RANGES[TensorType(spec.type)]
+    steps = (real.astype(np.float32) / np.float32(q.scale[0])).astype(np.float64)
+    codes = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + _zero_point(spec)
+    clamped: Array = np.clip(codes, low, high).astype(CARRIER[TensorType(spec.type)])
+    return clamped
+
+
+def is_whole(value: Array) -> bool:
+    """Whether every float is a whole number."""
+    return bool(np.all(value == np.rint(value)))
+
+
+def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) -> Array:
+    """The codes that floats of a dump stand for: whole numbers are the codes, real values are dequantized codes.
+
+    Raises:
+        InputError: They are neither, or lie beyond the type's range.
+    """
+    q = spec.quantization
+    low, high = _RANGES[TensorType(spec.type)]
+    codes = value.astype(np.float64)
+    if real:
+        if q is None or len(q.scale) != 1:
+            raise InputError("holds real values, but the tensor has no scale", name=name)
+        codes = codes / np.float64(q.scale[0]) + _zero_point(spec)
+    whole = np.rint(codes)
+    if not np.all(np.abs(codes - whole) <= _NEAR) or whole.min(initial=low) < low or whole.max(initial=high) > high:
+        what = f"multiples of the scale {q.scale[0]:g}" if real and q is not None else "whole numbers"
+        expected = f"{what}, codes {low} to {high}"
+        raise InputError("holds floats that are no dequantized codes", name=name, expected=expected, got="others")
+    return whole.astype(CARRIER[TensorType(spec.type)])
+
+
+def takes_codes(spec: TensorSpec) -> bool:
+    """Whether the tensor holds 8-bit or 16-bit codes."""
+    return spec.type in _RANGES
+
+
+def image_paths(path: Path) -> list[Path]:
+    """The images that a path names: itself, or those in a folder, by name."""
+    if path.is_dir():
+        return sorted(p for p in path.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
+    return [path] if path.suffix.lower() in SUFFIXES else []
+
+
+def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
+    """An image cut and resized to an input [1, H, W, C]: its numbers 0 to 255, then prepared.
+
+    Raises:
+        InputError: The input takes no image, or is signed and nothing says what the numbers stand for.
+    """
+    shape = spec.shape_signature or spec.shape
+    name = spec.name or "input"
+    if len(shape) != 4 or min(shape[1:]) < 1:
+        raise InputError("takes no image", name=name, expected="[1, H, W, C]", got=list(shape))
+    stored = read_image(path, *shape[1:])[None]
+    if how.scaling is None and spec.type not in (TensorType.UINT8, TensorType.FLOAT32):
+        raise InputError(
+            "takes codes: --mean and --std (mean=, std=) say which real values an image's numbers 0 to 255 stand for, "
+            "such as --mean 127.5 --std 127.5 for -1 to 1",
+            name=name,
+        )
+    return stored.astype(np.float32) if spec.type == TensorType.FLOAT32 and how.scaling is None else stored
+
+
+def _zero_point(spec: TensorSpec) -> int:
+    q = spec.quantization
+    return int(q.zero_point[0]) if q is not None and len(q.zero_point) else 0
