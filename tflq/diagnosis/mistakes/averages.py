@@ -27,10 +27,10 @@ _UNLIMITED = 2**62
 
 #: By name: sum of codes, number of taps -> average, LSB.
 _QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
+    "half away from zero": lambda total, count: np.sign(total) * ((2 * np.abs(total) + count) // (2 * count)),
     "towards minus infinity": lambda total, count: total // count,
     "towards zero": lambda total, count: np.sign(total) * (np.abs(total) // count),
     "half up": lambda total, count: (2 * total + count) // (2 * count),
-    "half away from zero": lambda total, count: np.sign(total) * ((2 * np.abs(total) + count) // (2 * count)),
     "half to even": lambda total, count: np.rint(total / count).astype(np.int64),
 }
 
