@@ -127,7 +127,7 @@ def test_an_unknown_field_is_answered_by_the_nearest_one(document: dict[str, Any
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"mode": "int4"}, "'int4'; there are: int8"),
+        ({"mode": "int4"}, r"'int4'; did you mean int8x4\?; there are: int8"),
         ({"mode": 8}, "no recipe.mode '8'"),
         ({"input_type": "string"}, "no input_type 'string'"),
         ({"turns": 5}, "1 to 4, got 5"),

@@ -93,7 +93,7 @@ def test_a_verdict_and_its_exit_code(
     report = verify(MODEL, changed, profile=CAUTIOUS)
     assert report.verdict == verdict
     assert [o.index for o in report.operators if o.status != Status.EXACT] == [index]
-    monkeypatch.setattr("tflq.verification.verify", lambda *_: report)
+    monkeypatch.setattr("tflq.verification.verify", lambda *_, **__: report)
     done = CliRunner().invoke(cli, ["verify", str(MODEL), "--json"])
     assert done.exit_code == code, done.output
     found = json.loads(done.stdout)["operators"][index]

@@ -83,7 +83,7 @@ def test_patches(case, codes, way, monkeypatch):
     made = products(rows, matrices, np.dtype(codes), count, output)
     assert isinstance(made, way)
     out = np.zeros((count, filters), codes)
-    made(x, out)
+    made.into(x, out)()
     np.testing.assert_array_equal(out, output.pipeline(want.reshape(count, filters), bias))
 
 
@@ -101,6 +101,6 @@ def test_plain_rows(rows, way, monkeypatch):
     made = products(PlainRows(-7, rows, 37), [weights], np.dtype(np.int8), rows, output)
     assert isinstance(made, way)
     out = np.zeros((rows, 21), np.int8)
-    made(x, out)
+    made.into(x, out)()
     sums = (x[: rows * 37].reshape(rows, 37).astype(np.int64) + 7) @ weights.astype(np.int64)
     np.testing.assert_array_equal(out, output.pipeline(sums, bias))
