@@ -18,10 +18,12 @@ from tflq.diagnosis.findings import Findings, investigate
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import by_name
+from tflq.quantization.judge.comparison import Agreement, Comparison
 from tflq.report.explain.page import explain_page
 from tflq.report.graph.standard import view_of
-from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks
+from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks, scatter
 from tflq.report.html.differences import as_rows, channel_figure, error_figures
+from tflq.report.html.fidelity import outputs_section
 from tflq.report.html.parts import Bar, bars
 from tflq.verification.dump import Dump
 
@@ -217,3 +219,29 @@ def test_what_is_no_image_is_laid_out_in_rows(shape: tuple[int, ...], expected: 
     values, _ = as_rows(np.ones(shape))
     assert values.shape == expected
     assert values.sum() == np.prod(shape)
+
+
+def test_a_confusion_matrix_counts_every_sample() -> None:
+    found = Agreement()
+    for label, winner in ((0, 0), (0, 1), (1, 1), (1, 1)):
+        scores = np.zeros(3)
+        scores[winner] = 1
+        found.add(np.array([0.5, 0.3, 0.2]), scores, label)
+    section = outputs_section(Comparison(4, (), (), 0, found))
+    assert re.findall(r'<td class="([a-z]+\d?)">(\d*)</td>', section) == [
+        ("cool3", "1"),
+        ("hot3", "1"),
+        ("clear", ""),
+        ("cool5", "2"),
+    ]
+    assert "rows: right class" in section
+
+
+def test_points_span_both_axes() -> None:
+    chart = scatter([(10, 1, "plain"), (30, 5, "above"), (20, 3, "plain")], "budget", ("5", "1"), ("10", "30"), "bytes")
+    assert re.findall(r'class="point (\w+)" d="M([\d.]+) ([\d.]+)h0"', chart) == [
+        ("plain", "3.0", "93.0"),
+        ("above", "97.0", "7.0"),
+        ("plain", "50.0", "50.0"),
+    ]
+    assert scatter([], "none", ("", ""), ("", ""), "") == ""

@@ -34,6 +34,11 @@ python_option = click.option(
 )
 
 
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Also print the traceback of an error, for a report of a fault."
+)
+
+
 def json_option(function: F) -> F:
     """--json; and --quiet, --watch and --debug, which are read where reports are printed and errors are told."""
     for name, text in (
@@ -42,14 +47,8 @@ def json_option(function: F) -> F:
     ):
         names = ("-q", name) if name == "--quiet" else (name,)
         function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
-    debug = click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        help="Also print the traceback of an error, for a report of a fault.",
-    )
     return click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")(
-        debug(function)
+        debug_option(function)
     )
 
 

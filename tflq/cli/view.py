@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, model_argument, profile_option
+from tflq.cli.options import debug_option, html_option, model_argument, profile_option
 from tflq.cli.output import say, say_error
 
 
@@ -23,6 +23,7 @@ from tflq.cli.output import say, say_error
 @click.option("--overlay", metavar="FILE", type=click.Path(), help="Also write node data for Model Explorer (JSON).")
 @click.option("--once", is_flag=True, help="Write --html and --overlay, and end.")
 @force_option
+@debug_option
 def view_command(
     model: str,
     other: str | None,

@@ -17,7 +17,7 @@ from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.quarters import Kept, parted
-from tflq.quantization.judge.budget import within_budget
+from tflq.quantization.judge.budget import Trial, within_budget
 from tflq.quantization.judge.check import Check, check
 from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.judge.contest import Leader, chosen
@@ -69,6 +69,7 @@ class Report:
     sensitivities: tuple[Sensitivity, ...]
     outlying: tuple[int, ...]
     interrupted: bool = False
+    trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,10 +130,12 @@ def quantize(
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
+    trials: tuple[Trial, ...] = ()
     if sensitivity or recipe.budget is not None:
         costs = sensitivities(source, replace(task, samples=fitting), judging)
     if recipe.budget is not None:
         attempt = within_budget(source, replace(task, samples=fitting), judging, costs)
+        trials = attempt.trials
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one
     result = stamped(built.integer.model, recipe)
@@ -149,6 +152,7 @@ def quantize(
         _remarks(floats, spared),
         tuple(replace(s, operator=floats.origins[s.operator]) for s in costs),
         outlying_samples,
+        trials=trials,
     )
     return Result(result, report)
 

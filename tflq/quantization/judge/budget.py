@@ -18,6 +18,16 @@ from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One number of spared operators: bytes of the file, dB of the outputs, the share of equal top-1 or None."""
+
+    spared: int
+    size: int
+    sqnr: float
+    agreement: float | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
     """A model with some operators spared (indices of the float model), and what it costs and gives."""
@@ -27,6 +37,7 @@ class Attempt:
     comparison: Comparison
     size: int  # bytes of the file
     share: float  # of the multiply-accumulates, in spared operators
+    trials: tuple[Trial, ...] = ()  # all that were made until this one was taken, by their number of spared operators
 
     def affordable(self, budget: Budget) -> bool:
         """Whether it keeps the bounds on cost."""
@@ -76,7 +87,12 @@ def within_budget(source: Model, task: Task, judging: Iterable[Sample], order: S
             f"the budget cannot be kept: {len(last.spared)} operators in {task.recipe.spared.value} give "
             f"{last.comparison.sqnr:.1f} dB, {last.size} bytes, {last.share:.1%} of the multiply-accumulates in them"
         )
-    return last
+    return replace(last, trials=tuple(_trial(tried[count]) for count in sorted(tried)))
+
+
+def _trial(made: Attempt) -> Trial:
+    agreement = made.comparison.agreement
+    return Trial(len(made.spared), made.size, made.comparison.sqnr, None if agreement is None else agreement.rate)
 
 
 def _turn(most: int, holds: Callable[[int], bool]) -> int:

@@ -6,6 +6,7 @@ For any two models with the same inputs and outputs: usually a float model and w
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import tee
@@ -52,12 +53,16 @@ class Agreement:
     labelled: int = 0
     gained: int = 0  # samples that only the other has right
     lost: int = 0  # samples that only the reference has right
+    confusion: Counter[tuple[int, int]] = field(
+        default_factory=Counter
+    )  # of (right class, or the reference's; other's)
 
     def add(self, reference: Reals, other: Reals, label: int | None) -> None:
         """Count one sample's scores."""
         before, after = int(reference.argmax()), int(other.argmax())
         if before != after:
             self.flips.append(Flip(self.samples, before, after, float(reference[before] - reference[after])))
+        self.confusion[before if label is None else label, after] += 1
         self.samples += 1
         self.divergence += kl(reference, other)
         if label is not None:

@@ -136,6 +136,30 @@ def line(values: Sequence[float], title: str, up: str, along: tuple[str, str], u
     )
 
 
+def scatter(
+    points: Sequence[tuple[float, float, str]], title: str, up: tuple[str, str], along: tuple[str, str], unit: str
+) -> Markup:
+    """Points (x, y, class), joined in their order; the axes run from the smallest to the largest number of each.
+
+    Args:
+        points: Finite numbers.
+        title: What the points are.
+        up: Labels of the largest and the smallest y.
+        along: Labels of the smallest and the largest x.
+        unit: What both axes are in.
+    """
+    if not points:
+        return Markup("")
+    xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
+    wide, tall = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
+    placed = [(3 + 94 * (x - min(xs)) / wide, 93 - 86 * (y - min(ys)) / tall, style) for x, y, style in points]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in placed)
+    drawing = Markup('<path class="line" d="M{}"/>').format(path)
+    for x, y, style in placed:
+        drawing += Markup('<path class="point {}" d="M{:.1f} {:.1f}h0"/>').format(style, x, y)
+    return plot(drawing, (100, 100), title, up, along, unit)
+
+
 def plot(
     drawing: Markup, size: tuple[float, float], title: str, up: tuple[str, str], along: Sequence[str], unit: str
 ) -> Markup:

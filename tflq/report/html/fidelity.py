@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from tflq.quantization.judge.comparison import DAMAGED, Comparison
+from tflq.quantization.judge.comparison import DAMAGED, Agreement, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.compare.lines import (
     COLUMNS,
@@ -22,9 +22,12 @@ from tflq.report.compare.lines import (
 )
 from tflq.report.graph.colouring import Colouring, ladder, scale
 from tflq.report.html import parts
+from tflq.report.html.charts import LEVELS
 from tflq.report.layout import counted
 from tflq.report.names import short_name
 
+#: Classes of a confusion matrix; of more it would be no picture.
+_MOST_CLASSES = 60
 #: Ratios between which tensors share a colour, dB. The second is where a tensor counts as damaged.
 _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
@@ -68,8 +71,38 @@ def outputs_section(found: Comparison) -> Markup:
         f"Outputs over {samples_text(found.samples)}",
         *map(parts.paragraph, texts),
         parts.details(counted(len(flips), "flip"), parts.listing(flips)) if flips else "",
+        _confusion(found.agreement) if found.agreement is not None else "",
         parts.table(COLUMNS, map(tensor_row, found.outputs)),
     )
+
+
+def _confusion(found: Agreement) -> Markup:
+    """Right classes, or the reference's where nobody knows them, against what the other model says."""
+    classes = sorted({number for pair in found.confusion for number in pair})
+    if not 1 < len(classes) <= _MOST_CLASSES:
+        return Markup("")
+    head = Markup("").join(Markup("<th scope=col>{}</th>").format(number) for number in classes)
+    body = Markup("").join(
+        Markup("<tr><th scope=row>{}</th>{}</tr>").format(row, _confusion_cells(found, row, classes)) for row in classes
+    )
+    frame = Markup(
+        '<div class="scroll" tabindex="0" role="group" aria-label="confusion matrix"><table class="matrix"><thead><tr>'
+        "<td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
+    )
+    whose = "right class" if found.labelled else "the reference's class"
+    return parts.figure(
+        frame.format(head, body), f"rows: {whose}; columns: what the other model says; n = {found.samples:,}"
+    )
+
+
+def _confusion_cells(found: Agreement, row: int, classes: Sequence[int]) -> Markup:
+    total = sum(found.confusion[row, column] for column in classes)
+    cells = Markup("")
+    for column in classes:
+        count = found.confusion[row, column]
+        shade = f"{'cool' if row == column else 'hot'}{-(-count * LEVELS // total)}" if count else "clear"
+        cells += Markup('<td class="{}">{}</td>').format(shade, f"{count:,}" if count else "")
+    return cells
 
 
 def tensors_section(found: Comparison) -> Markup:

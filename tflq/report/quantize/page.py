@@ -11,10 +11,12 @@ from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.pipeline import Report
 from tflq.quantization.recipe.files import digest, document_of
+from tflq.report.compare.lines import decibels
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.graph.panels import by_operator
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html import parts
+from tflq.report.html.charts import scatter
 from tflq.report.html.fidelity import (
     fidelity_colourings,
     fidelity_panels,
@@ -50,6 +52,7 @@ def quantize_page(view: ModelView, making: Making) -> str:
         "quantize",
         headline(making),
         _choice(report),
+        _budget(report),
         outputs_section(report.comparison),
         graph_section(view, _colourings(report), by_operator(fidelity_panels(report.comparison))),
         tensors_section(report.comparison),
@@ -89,6 +92,36 @@ def _choice(report: Report) -> Markup:
         parts.details(counted(len(bars), "configuration"), parts.table(COLUMNS, map(ranking_row, report.ranking))),
         *map(parts.paragraph, estimate_texts(report)),
     )
+
+
+def _budget(report: Report) -> Markup:
+    """Accuracy against size, for every number of operators that was spared."""
+    trials = [trial for trial in report.trials if math.isfinite(trial.sqnr)]
+    if not trials:
+        return Markup("")
+    taken = len(report.spared)
+    points = [(float(t.size), t.sqnr, "above" if t.spared == taken else "plain") for t in trials]
+    ratios, sizes = [t.sqnr for t in trials], [t.size for t in trials]
+    chart = scatter(
+        points,
+        "signal-to-noise ratio of the outputs against bytes of the file",
+        (decibels(max(ratios)), decibels(min(ratios))),
+        (f"{min(sizes):,} bytes", f"{max(sizes):,} bytes"),
+        "size of the file; up: signal-to-noise ratio of the outputs",
+    )
+    columns = (("operators spared", ">"), ("bytes", ">"), ("dB", ">"), ("same top-1", ">"), ("", "<"))
+    rows = [
+        [
+            str(t.spared),
+            f"{t.size:,}",
+            f"{t.sqnr:.1f}",
+            "" if t.agreement is None else f"{t.agreement:.1%}",
+            "taken" if t.spared == taken else "",
+        ]
+        for t in trials
+    ]
+    caption = Markup("{}taken; n = {} trials").format(parts.key("above"), len(trials))
+    return parts.section("budget", "What the budget buys", parts.figure(chart, caption), parts.table(columns, rows))
 
 
 def _candidate(number: int, candidate: Ranked, *, known: bool) -> parts.Bar:
