@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from tflq.api.options import OpResolverType
     from tflq.diagnosis.session import explain, fit
     from tflq.errors import TflqError
+    from tflq.inspection.model_diff import diff
+    from tflq.inspection.operators import inspect
     from tflq.ir.model import Model
     from tflq.litert import install_as
     from tflq.proof import prove
+    from tflq.quantization.calibration import Calibration
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe.recipe import Recipe
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Calibration",
     "Interpreter",
     "Model",
     "OpResolverType",
@@ -33,8 +37,10 @@ __all__ = [
     "TflqError",
     "__version__",
     "compare",
+    "diff",
     "explain",
     "fit",
+    "inspect",
     "install_as",
     "load",
     "prove",
@@ -47,14 +53,17 @@ __all__ = [
 
 #: Where each public name lives: (module, name there).
 _HOMES = {
+    "Calibration": ("tflq.quantization.calibration", "Calibration"),
     "Interpreter": ("tflq.api.interpreter", "Interpreter"),
     "Model": ("tflq.ir.model", "Model"),
     "OpResolverType": ("tflq.api.options", "OpResolverType"),
     "Recipe": ("tflq.quantization.recipe.recipe", "Recipe"),
     "TflqError": ("tflq.errors", "TflqError"),
     "compare": ("tflq.quantization.judge.comparison", "compare"),
+    "diff": ("tflq.inspection.model_diff", "diff"),
     "explain": ("tflq.diagnosis.session", "explain"),
     "fit": ("tflq.diagnosis.session", "fit"),
+    "inspect": ("tflq.inspection.operators", "inspect"),
     "install_as": ("tflq.litert", "install_as"),
     "load": ("tflq.api.files", "load"),
     "prove": ("tflq.proof", "prove"),
@@ -81,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

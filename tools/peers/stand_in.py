@@ -78,7 +78,7 @@ def counted(init: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def replace_interpreter() -> None:
     """Replace the interpreter, and count those that are made."""
     alias, package = os.environ.get("PEER_ALIAS", ""), os.environ.get("PEER_PACKAGE", "")
     if alias:
@@ -99,3 +99,6 @@ def _count(record_property: Callable[[str, object], None]) -> Any:
     yield
     if _made > before:
         record_property("interpreter", "made")
+
+
+replace_interpreter()  # before any conftest.py is imported, which may import the package under test
