@@ -1,4 +1,5 @@
-"""Write the generated parts of docs/profiles.md: the list of profiles and the table of known faults.
+"""Write the generated parts of docs/profiles.md (the list of profiles, the table of known faults) and docs/versions.md
+(which release changed which operator's bits).
 
 python tools/profile_docs.py           write them
 python tools/profile_docs.py --check   only say whether they are up to date
@@ -13,8 +14,9 @@ from pathlib import Path
 
 from tflq.profiles import PROFILES
 from tflq.profiles.faults import FAULTS
+from tflq.profiles.history import HISTORY
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "profiles.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -44,29 +46,46 @@ def faults() -> Iterator[str]:
     return table(titles, rows)
 
 
-PARTS = {"profiles": profiles, "faults": faults}
+def changes() -> Iterator[str]:
+    """The history of every operator."""
+    titles = ("operator", "types", "resolvers", "up to", "formula", "from", "formula", "decided by", "source")
+    rows = sorted(HISTORY, key=lambda change: change.op)
+    return table(
+        titles,
+        (
+            (c.op, c.types, ", ".join(c.resolvers), c.last, c.before, c.first, c.after, _DECIDED[c.build], c.source)
+            for c in rows
+        ),
+    )
 
 
-def page(text: str) -> str:
-    """`text` with every generated part made anew."""
-    for name, make in PARTS.items():
+_DECIDED = {False: "source", True: "build"}
+#: page -> its generated parts
+PAGES = {"profiles.md": {"profiles": profiles, "faults": faults}, "versions.md": {"changes": changes}}
+
+
+def page(title: str, text: str) -> str:
+    """`text` of that page with every generated part made anew."""
+    for name, make in PAGES[title].items():
         start, end = f"<!-- {name}: made by tools/profile_docs.py -->", f"<!-- end of {name} -->"
         pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
         if not pattern.search(text):
-            raise SystemExit(f"{PAGE.name} has no part {name!r}")
+            raise SystemExit(f"{title} has no part {name!r}")
         before, after = pattern.split(text, maxsplit=1)
         text = before + "\n".join((start, "", *make(), "", end)) + after
     return text
 
 
 def main() -> int:
-    """0 where the page is up to date, or now is."""
-    old = PAGE.read_text(encoding="utf-8")
-    new = page(old)
+    """0 where the pages are up to date, or now are."""
+    old = {title: (DOCS / title).read_text(encoding="utf-8") for title in PAGES}
+    new = {title: page(title, text) for title, text in old.items()}
     if "--check" in sys.argv[1:]:
-        print("up to date" if new == old else f"{PAGE.name} is out of date: run tools/profile_docs.py")
-        return int(new != old)
-    PAGE.write_text(new, encoding="utf-8")
+        stale = [title for title in PAGES if new[title] != old[title]]
+        print(f"{', '.join(stale)} out of date: run tools/profile_docs.py" if stale else "up to date")
+        return int(bool(stale))
+    for title, text in new.items():
+        (DOCS / title).write_text(text, encoding="utf-8")
     return 0
 
 

@@ -52,6 +52,10 @@ TOGETHER = {
         "profiles/test_recorded.py",
     ),
     **dict.fromkeys(
+        ("earlier.equal", "earlier.leaky_relu", "optimized.leaky_relu", "optimized.mul", "xnnpack.transpose_conv_2_12"),
+        "profiles/test_ties.py",
+    ),
+    **dict.fromkeys(
         (
             "arm64.registry",
             "cmsis_nn.registry",

@@ -7,7 +7,7 @@ package that it refers to, names. That is read, not run; a field named for one f
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from itertools import product
@@ -48,12 +48,12 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-def compare_profiles(first: Profile, second: Profile) -> tuple[PairDifference, ...]:
-    """Every difference, by operator."""
-    found: list[PairDifference] = []
-    for op in sorted({*first.kernels, *second.kernels}):
-        found += _merged(_differences(first, second, op))
-    return tuple(found)
+def compare_profiles(first: Profile, second: Profile, ops: Collection[str] = ()) -> tuple[PairDifference, ...]:
+    """Every difference, by operator; of the operators `ops` only, where any are given."""
+    differences: list[PairDifference] = []
+    for op in sorted(set(ops) or {*first.kernels, *second.kernels}):
+        differences += _merged(_differences(first, second, op))
+    return tuple(differences)
 
 
 def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDifference]:

@@ -36,6 +36,10 @@ _2_14 = ("tflite-2.14-ref", "tflite-2.14-opt", "tflite-2.14-ref-arm64", "tflite-
 _CMSIS_NN = ("tflm-cmsis-nn", "tflm-cmsis-nn-single")
 _MICRO = ("tflm", *_CMSIS_NN, "tflm-esp-nn")
 _TF1 = ("tf-1.15-ref", "tf-1.15-opt")
+_UP_TO_2_9 = ("tflite-2.7-ref", "tflite-2.7-opt", "tflite-2.9-ref", "tflite-2.9-opt")
+_UP_TO_2_11 = (*_UP_TO_2_9, "tflite-2.11-ref", "tflite-2.11-opt")
+_UP_TO_2_12 = (*_UP_TO_2_11, "tflite-2.12-ref", "tflite-2.12-opt", "tflite-2.12-xnnpack")
+_13_TO_2_0 = tuple(f"{name}-{resolver}" for name in ("tflite-2.13", "litert-2.0") for resolver in ("ref", "opt"))
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -205,6 +209,54 @@ FAULTS: tuple[Fault, ...] = (
         "with a bias of 32 bits no scratch buffer is asked for, and nothing is written: refused",
         "tflite-micro cmsis_nn/conv.cc Prepare; CMSIS-NN arm_convolve_s16",
         _CMSIS_NN,
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int8 int8 int32? -> int8",),
+        "2.7 to 2.9",
+        "a scale for each channel reads as 0: the output is its zero point, whatever goes in, without an error",
+        "core/subgraph.cc GetLegacyQuantization; fully_connected.cc PrepareImpl",
+        _UP_TO_2_9,
+    ),
+    Fault(
+        "TRANSPOSE_CONV",
+        ("int32 int8 int8 int32? -> int8", "int32 uint8 uint8 int32? -> uint8"),
+        "2.7 to 2.11",
+        "the fused activation is ignored",
+        "transpose_conv.cc Eval",
+        _UP_TO_2_11,
+    ),
+    Fault(
+        "SUM",
+        ("int8 int32 -> int8", "uint8 int32 -> uint8"),
+        "2.7 to 2.12",
+        "sums are not clamped: they wrap in 8 bits",
+        "reduce.cc EvalSum; reference/reduce.h QuantizedMeanOrSum",
+        _UP_TO_2_12,
+    ),
+    Fault(
+        "EQUAL",
+        ("int16 int16 -> bool",),
+        "2.13 to LiteRT 2.0",
+        "codes are compared as they are, whatever their scales",
+        "comparisons.cc EqualEval",
+        _13_TO_2_0,
+    ),
+    Fault(
+        "MUL",
+        ("int8 int8 -> int8", "uint8 uint8 -> uint8"),
+        "2.12 to 2.3, vector code",
+        "a scaled product beyond 16 bits less the zero point wraps, from the highest code to the lowest",
+        "optimized/integer_ops/mul.h MulElementwise; optimized_ops.h MulElementwise, MulSimpleBroadcast",
+        ("litert-opt", "litert-opt-arm64", "litert-2.0-opt", "litert-1.0-opt", "tflite-2.12-opt"),
+    ),
+    Fault(
+        "BATCH_MATMUL",
+        ("int8 int8 -> int8",),
+        "LiteRT 2.0, XNNPACK",
+        "the zero point of the second operand is ignored",
+        "xnnpack_delegate.cc VisitBatchMatMulNode",
+        ("litert-2.0-xnnpack",),
     ),
     *(
         Fault(

@@ -14,5 +14,7 @@ from tflq.profiles.litert_1_4_opt import LITERT_1_4_OPTIMIZED
 LITERT_1_4_XNNPACK = LITERT_1_4_OPTIMIZED.derive(
     name="litert-1.4-xnnpack",
     source=replace(LITERT_1_4_OPTIMIZED.source, resolver="BUILTIN"),
-    kernels=xnnpack_over(LITERT_1_4_OPTIMIZED.kernels, ("batch_matmul", "elementwise"), HYBRID, {"MEAN": "mean_2_0"}),
+    kernels=xnnpack_over(
+        LITERT_1_4_OPTIMIZED.kernels, ("batch_matmul", "elementwise", "sum"), HYBRID, {"MEAN": "mean_2_0"}
+    ),
 ).within(in_optimized("1.4"))

@@ -13,6 +13,10 @@ TFLITE_2_12_XNNPACK = TFLITE_2_12_OPTIMIZED.derive(
     name="tflite-2.12-xnnpack",
     source=replace(TFLITE_2_12_OPTIMIZED.source, resolver="BUILTIN"),
     kernels=without_uint8(
-        xnnpack_over(TFLITE_2_12_OPTIMIZED.kernels, ("batch_matmul", "elementwise", *HYBRID), (), {"MEAN": "mean_1_0"})
+        xnnpack_over(
+            TFLITE_2_12_OPTIMIZED.kernels,
+            ("batch_matmul", "elementwise", "sum", *HYBRID),
+            instead={"MEAN": "mean_1_0", "TRANSPOSE_CONV": "transpose_conv_2_12"},
+        )
     ),
 ).within(in_optimized("2.12"))

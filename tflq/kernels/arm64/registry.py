@@ -50,7 +50,13 @@ REFERENCE_2_14_ARM64 = catalogue(
 #: The vector code that releases up to 2.14 have on AArch64 and not on x86-64.
 VECTOR_CODE_2_14 = catalogue(
     "tflq.kernels.optimized",
-    {"ADD": "add", "DEPTHWISE_CONV_2D": "depthwise_conv_2d", "DEQUANTIZE": "dequantize", "QUANTIZE": "quantize"},
+    {
+        "ADD": "add",
+        "DEPTHWISE_CONV_2D": "depthwise_conv_2d",
+        "DEQUANTIZE": "dequantize",
+        "MUL": "mul",
+        "QUANTIZE": "quantize",
+    },
 )
 
 #: The optimized resolver of releases up to 2.14, over its vector code.

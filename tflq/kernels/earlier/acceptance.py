@@ -86,6 +86,7 @@ _FORMS: Mapping[tuple[str, Signature], Signature | None] = {
         ("EMBEDDING_LOOKUP", "int32 int8|uint8|int4 -> float32", "int32 int8|uint8 -> float32"),
         ("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", ""),
         ("PRELU", "int16 int8 -> int16", ""),
+        ("QUANTIZE", "int8|uint8 -> int8|uint8|int16", "int8|uint8 -> int8|uint8"),
         ("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", ""),
     )
 }

@@ -17,8 +17,10 @@ EARLIER = catalogue(
         "BIDIRECTIONAL_SEQUENCE_RNN": "recurrent",
         "CONV_2D": "four_bits hybrid",
         "DEPTHWISE_CONV_2D": "hybrid",
+        "EQUAL": "equal",
         "FULLY_CONNECTED": "four_bits fully_connected hybrid",
         "GELU": "gelu",
+        "LEAKY_RELU": "leaky_relu",
         "LSTM": "lstm recurrent",
         "REVERSE_V2": "reverse_v2",
         "RNN": "recurrent",
@@ -31,10 +33,10 @@ EARLIER = catalogue(
 )
 
 #: LiteRT up to 2.0, both resolvers.
-UP_TO_LITERT_2_0 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul"})
+UP_TO_LITERT_2_0 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul", "EQUAL": "equal", "LEAKY_RELU": "leaky_relu"})
 
 #: LiteRT up to 1.0, both resolvers.
-UP_TO_LITERT_1_0 = catalogue(_PACKAGE, {"CONV_2D": "four_bits", "FULLY_CONNECTED": "four_bits"})
+UP_TO_LITERT_1_0 = catalogue(_PACKAGE, {"CONV_2D": "four_bits", "FULLY_CONNECTED": "four_bits", "SUM": "sum_1_0"})
 
 #: Releases up to 2.13, both resolvers.
 UP_TO_2_13 = catalogue(_PACKAGE, {"PAD": "pad_2_13", "PADV2": "pad_2_13", "SUM": "sum_2_13"})

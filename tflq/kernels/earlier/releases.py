@@ -98,8 +98,14 @@ def in_optimized(release: str) -> Callable[[KernelTable], KernelTable]:
 
 def _registered(table: KernelTable, release: str, optimized: bool) -> KernelTable:
     promised = table if release in _FLOATS_ALIKE else floats_are_close(table, _FLOATS, _OTHERWISE)
-    known_types = known if release in _OPTIMIZED_BACK else _known_in_litert
-    return registered(promised, highest(release, optimized), known_types)
+    return registered(promised, highest(release, optimized), _known_types(release))
+
+
+def _known_types(release: str) -> Callable[[Kernel], Kernel | None]:
+    """What makes rows of a release's types of those of 2.14, or of LiteRT 2.3."""
+    if release not in _OPTIMIZED_BACK:
+        return _known_in_litert
+    return known if release == "2.13" else _known_in_2_12
 
 
 #: The releases whose floats are those of the release after them.
@@ -107,6 +113,19 @@ _FLOATS_ALIKE = ("2.13",)
 _FLOATS = close("floats of this release were not modelled")
 #: Operators of one rounding at most whose floats some release makes otherwise: NaN, subnormal numbers, zeros.
 _OTHERWISE = ("ADD", "DIV", "MUL", "REDUCE_MAX", "REDUCE_MIN", "RELU6", "SIGN", "SQRT", "SUB")
+
+
+#: Comparisons whose later version is that of 16 bits, which every version of 2.14's rows takes.
+_NO_INT16_IN_2_12 = ("EQUAL", "GREATER_EQUAL", "LESS")
+
+
+def _known_in_2_12(row: Kernel) -> Kernel | None:
+    """The row without what came after 2.12."""
+    left = known(row)
+    if left is None or row.op not in _NO_INT16_IN_2_12:
+        return left
+    signature = left.signature.without(TensorType.INT16)
+    return None if signature is None else left.taking(signature)
 
 
 def _known_in_litert(row: Kernel) -> Kernel | None:

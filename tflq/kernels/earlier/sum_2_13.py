@@ -1,5 +1,5 @@
-"""SUM up to 2.13: codes are added as they are, and wrap, where both quantizations are equal; in 2.13 every type that is
-rescaled is read as what it is.
+"""SUM up to 2.13: codes are added as they are, and wrap, where both quantizations are equal; in 2.13 8-bit types that
+are rescaled are read as what they are. 16 bits are never rescaled.
 
 Operands and options: tflq/kernels/reference/sum.py.
 Source: TensorFlow 2.13 lite/kernels/reduce.cc EvalSum; reference/reduce.h ReduceGeneric, QuantizedMeanOrSum.
@@ -36,6 +36,14 @@ def prepare_rescaled(node: Node, arithmetic: Arithmetic) -> Prepared:
     return reference.prepare_quantized(node, arithmetic, node.input(0).type.label)
 
 
-KERNELS = tuple(
-    Kernel("SUM", f"{t} int32 -> {t}", codes_where_equal(prepare_rescaled), (1, 2), AXES) for t in ("uint8", "int8")
+def refuse_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """There is no rescaled form of 16 bits."""
+    x, y = node.input(0), node.outputs[0]
+    node.refuse("16 bits are not rescaled", y, expected=x.scale, got=y.scale)
+
+
+INT16 = Kernel("SUM", "int16 int32 -> int16", codes_where_equal(refuse_int16), (1, 2), AXES)
+KERNELS = (
+    *(Kernel("SUM", f"{t} int32 -> {t}", codes_where_equal(prepare_rescaled), (1, 2), AXES) for t in ("uint8", "int8")),
+    INT16,
 )

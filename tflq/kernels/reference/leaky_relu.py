@@ -24,7 +24,7 @@ from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
-from tflq.numerics.stages import OutputStage, type_range
+from tflq.numerics.stages import OutputStage, StageOf, type_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +44,20 @@ def float32_multipliers(x: Operand, y: Operand, alpha: np.float32) -> tuple[np.f
     return np.float64(x.scale / y.scale), np.float64(x.scale * alpha / y.scale)
 
 
+def sign_apart(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
+    """The stage of |real|, and the sign that its result is multiplied by: half-way cases mirror those of -real."""
+    return stage_of(abs(real)), -1 if real < 0 else 1
+
+
 def prepare_quantized(
     node: Node,
     arithmetic: Arithmetic,
     multipliers: Callable[[Operand, Operand, np.float32], tuple[np.float64, np.float64]] = float32_multipliers,
+    signed: Callable[[np.float64, StageOf], tuple[OutputStage, int]] = sign_apart,
 ) -> Prepared:
-    """The real multipliers, for positive and negative input, are `multipliers` of x, y and alpha."""
+    """The real multipliers, for positive and negative input, are `multipliers` of x, y and alpha; `signed` makes the
+    stage for negative input of the second and of what makes stages.
+    """
     x, y = same_type(node)
     alpha = np.float32(node.options["alpha"])
     above, below = multipliers(x, y, alpha)
@@ -57,12 +65,13 @@ def prepare_quantized(
     if dtype == np.int16:
         for operand in (x, y):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+    negative, sign = signed(below, arithmetic.requantize)
     data = OpData(
         input_zero_point=x.zero_point,
         output_zero_point=y.zero_point,
         positive=arithmetic.requantize(above),
-        negative=arithmetic.requantize(abs(below)),
-        negative_sign=-1 if alpha < 0 else 1,
+        negative=negative,
+        negative_sign=sign,
         clamp=type_range(dtype),
     )
     return prepare_unary(node, data, eval_quantized, dtype)

@@ -1,0 +1,131 @@
+"""Half-way cases of every operator that requantizes: a few that releases were seen to give, and all of them live.
+
+TFLQ_RELEASES names a folder of virtual environments named PACKAGE-VERSION, such as tflite-runtime-2.7.0; profiles whose
+environment is not there are skipped by name.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tflq
+from opfuzz.case import Array, Case
+from opfuzz.compare import difference_of
+from opfuzz.one_operator import T
+from opfuzz.releases import Release, releases
+from opfuzz.remote import Remote
+from opfuzz.ties import ties
+from opfuzz.worker import invoke
+from support.live import hold
+from tflq.errors import TflqError
+
+RELEASES = {release.profile: release for release in releases(Path(os.environ.get("TFLQ_RELEASES", "no-releases")))}
+
+
+def leaky_relu(kind: str, code: int, ratio: float, alpha: float) -> Case:
+    """One code, zero points 0."""
+    x, y = T(kind, (1,), ratio * 2.0**-5), T(kind, (1,), 2.0**-5)
+    return Case("LEAKY_RELU", (x,), (y,), ((np.array([code], kind),),), ("LeakyReluOptions", {"alpha": alpha}))
+
+
+def mul(size: int) -> Case:
+    """54 and 112 of zero point -128, `size` times: 182 * 240 * 0.75 = 32760, and a zero point of 127."""
+    operands = T("int8", (size,), 2.0**-6, -128), T("int8", (size,), 1.5, -128)
+    sample = np.full(size, 54, np.int8), np.full(size, 112, np.int8)
+    return Case("MUL", operands, (T("int8", (size,), 2.0**-5, 127),), (sample,), ("MulOptions", {}), 2)
+
+
+def equal() -> Case:
+    """The same code under two scales."""
+    operands = T("int16", (1,), 2.0**-5), T("int16", (1,), 2.0**-6)
+    code = np.array([-32761], np.int16)
+    return Case("EQUAL", operands, (T("bool", (1,)),), ((code, code),), ("EqualOptions", {}))
+
+
+def total() -> Case:
+    """Two codes whose sum leaves 16 bits."""
+    axis = T("int32", (1,), value=[0])
+    x, y = T("int16", (2, 1), 2.0**-5), T("int16", (1,), 2.0**-5)
+    sample = (np.array([[-32767], [-32768]], np.int16),)
+    return Case("SUM", (x, axis), (y,), (sample,), ("ReducerOptions", {"keep_dims": False}), 2)
+
+
+#: Profile, case, and what its runtime was seen to give for every element.
+SEEN = (
+    *((name, leaky_relu("int16", -32754, 0.125, -1.5), 6142) for name in ("tflite-2.14-ref", "litert-2.0-ref")),
+    ("litert-ref", leaky_relu("int16", -32754, 0.125, -1.5), 6141),
+    ("litert-opt", leaky_relu("int16", -32765, 0.5, -0.5), 8192),
+    *((name, mul(16), -128) for name in ("litert-opt", "tflite-2.12-opt")),
+    *((name, mul(16), 127) for name in ("litert-ref", "tflite-2.14-opt")),
+    ("litert-opt", mul(15), 127),
+    *((name, equal(), 1) for name in ("tflite-2.14-ref", "litert-2.0-opt")),
+    ("litert-opt", equal(), 0),
+    *((name, total(), 1) for name in ("tflite-2.7-opt", "tflite-2.12-ref", "tflite-2.13-ref")),
+)
+
+
+@pytest.mark.parametrize(("profile", "case", "expected"), SEEN, ids=[f"{c.op}-{p}" for p, c, _ in SEEN])
+def test_outputs_that_releases_were_seen_to_give(profile: str, case: Case, expected: int) -> None:
+    (outputs,) = outputs_of(case, profile)
+    assert set(outputs[0].astype(int).tolist()) == {expected}
+
+
+@pytest.mark.parametrize("profile", ["tflite-2.7-opt", "tflite-2.12-ref", "tflite-2.13-opt"])
+def test_sums_of_16_bits_are_not_rescaled_up_to_2_13(profile: str) -> None:
+    x, axis = total().inputs
+    rescaled = Case("SUM", (x, axis), (T("int16", (1,), 2.0**-4),), total().samples, total().options, 2)
+    with pytest.raises(TflqError, match="not rescaled"):
+        outputs_of(rescaled, profile)
+
+
+def outputs_of(case: Case, profile: str) -> list[list[Array]]:
+    """The profile's outputs of every sample."""
+    interpreter = tflq.Interpreter(model_content=case.model(), profile=profile)
+    interpreter.allocate_tensors()
+    return [invoke(interpreter, sample) for sample in case.samples]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", RELEASES.values(), ids=list(RELEASES))
+def test_half_way_cases_on_the_release(release: Release) -> None:
+    """Where both run: a profile may refuse what the release leaves undefined."""
+    runtime, compared = running(release), 0
+    for case in ties():
+        expected = runtime.run(case)
+        if isinstance(expected, list):
+            compared += assert_equal(case, release.profile, expected)
+    runtime.close()
+    assert compared > 1500
+
+
+def assert_equal(case: Case, profile: str, expected: Any) -> bool:
+    """Whether the profile takes the case, whose outputs must then be the expected ones."""
+    try:
+        actual = outputs_of(case, profile)
+    except TflqError:
+        return False
+    differences = [difference_of(*pair) for s in zip(actual, expected, strict=True) for pair in zip(*s, strict=True)]
+    assert not any(differences), (str(case), differences)
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", RELEASES.values(), ids=list(RELEASES))
+def test_random_operators_on_the_release(release: Release) -> None:
+    runtime = running(release)
+    tally = hold(release.profile, runtime, 5, 300, ("exact",))
+    runtime.close()
+    assert not tally.differing, tally.differing[0]
+    assert tally.same > 100
+
+
+def running(release: Release) -> Remote:
+    """The runtime of a release, or a skip that names its environment."""
+    if not release.python.exists():
+        pytest.skip(f"TFLQ_RELEASES has no {release.python.parent.parent.name}")
+    return Remote([str(release.python)], release.module, release.resolver)

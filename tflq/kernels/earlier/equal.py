@@ -1,0 +1,14 @@
+"""EQUAL of 16-bit codes up to LiteRT 2.0: codes are compared as they are, whatever their scales.
+
+Operands: tflq/kernels/reference/equal.py.
+Source: TensorFlow 2.14 lite/kernels/comparisons.cc EqualEval.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.families.comparison import kernels
+
+KERNELS = tuple(row for row in kernels("EQUAL", np.equal, ("int16",), (1, 5)) if row.signature.reads(TensorType.INT16))

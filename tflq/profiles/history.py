@@ -1,0 +1,277 @@
+"""Which release changed which operator's bits: docs/versions.md is made from this table (tools/profile_docs.py).
+
+Formulas: x is the accumulator; DR rounds twice (half up, then half away), DRU twice half up, SR once half up, M16 once
+half up with a 16-bit multiplier, DBL once half away in float64, F32 once half to even in float32; S is the sum of N raw
+codes, k = scale(x) / scale(y), zi and zo the zero points of input and output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Releases that profiles stand for, oldest first. A profile's name is release, dash, resolver.
+RELEASES = (
+    *(f"tflite-2.{minor}" for minor in range(7, 15)),
+    *(f"litert-{version}" for version in ("1.0", "1.2", "1.4", "2.0", "2.1", "2.2", "2.3")),
+)
+RESOLVERS = ("ref", "opt", "xnnpack")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change between two neighbouring releases: `last` still computes `before`, `first` already `after`.
+
+    `build`: a flag of the released package decided (vector code), not the source.
+    """
+
+    op: str
+    types: str
+    resolvers: tuple[str, ...]
+    last: str
+    first: str
+    before: str
+    after: str
+    source: str
+    build: bool = False
+
+
+_ALL, _BOTH, _REF, _OPT, _XNN = RESOLVERS, ("ref", "opt"), ("ref",), ("opt",), ("xnnpack",)
+_VECTORS_ON, _VECTORS_OFF = ("tflite-2.11", "tflite-2.12"), ("tflite-2.12", "tflite-2.13")
+_VECTORS_AGAIN = ("tflite-2.14", "litert-1.0")
+
+
+def _built(op: str, types: str, resolvers: tuple[str, ...], plain: str, vectors: str, source: str) -> list[Change]:
+    """What the flag for vector code switched on in 2.12, off in 2.13 and on again in LiteRT 1.0."""
+    forms = (plain, vectors), (vectors, plain), (plain, vectors)
+    steps = _VECTORS_ON, _VECTORS_OFF, _VECTORS_AGAIN
+    return [Change(op, types, resolvers, *step, *form, source, True) for step, form in zip(steps, forms, strict=True)]
+
+
+HISTORY: tuple[Change, ...] = (
+    Change(
+        "TRANSPOSE_CONV",
+        "int16",
+        _BOTH,
+        "tflite-2.8",
+        "tflite-2.9",
+        "64-bit sums, M16",
+        "32-bit sums, DR, unless the bias has 64 bits",
+        "transpose_conv.cc EvalQuantizedPerChannel16x8",
+    ),
+    Change(
+        "FULLY_CONNECTED",
+        "int16",
+        _BOTH,
+        "tflite-2.8",
+        "tflite-2.9",
+        "outputs of more than two dimensions are not written",
+        "written",
+        "reference/integer_ops/fully_connected.h FullyConnected",
+    ),
+    Change(
+        "FULLY_CONNECTED",
+        "int8, int16; several weight scales",
+        _BOTH,
+        "tflite-2.9",
+        "tflite-2.10",
+        "zo, whatever goes in: several scales read as 0",
+        "a multiplier for each channel",
+        "core/subgraph.cc GetLegacyQuantization; fully_connected.cc Prepare",
+    ),
+    Change(
+        "MEAN",
+        "int8, int16; axes 1 and 2 of images",
+        _REF,
+        "tflite-2.9",
+        "tflite-2.10",
+        "DR(S - N*zi; k) / N, half away, + zo",
+        "S / N towards zero where quantizations are equal, else away(f32(f32(S/N)*k + f32(-zi*k))) + zo",
+        "reference/integer_ops/mean.h Mean; reference/reduce.h QuantizedMeanOrSum",
+    ),
+    Change(
+        "MEAN",
+        "int8; axes 1 and 2 of images",
+        _OPT,
+        "tflite-2.9",
+        "tflite-2.10",
+        "DR(S - N*zi; k) / N, half away, + zo",
+        "DR(S; k/N) + zo - away(zi*k)",
+        "optimized/integer_ops/mean.h Mean",
+    ),
+    Change(
+        "BATCH_MATMUL",
+        "int8 to int32",
+        _OPT,
+        "tflite-2.9",
+        "tflite-2.10",
+        "products of raw codes",
+        "products of centred codes",
+        "batch_matmul.cc EvalInt8Int32",
+    ),
+    Change(
+        "TRANSPOSE_CONV",
+        "uint8, int8, int16",
+        _BOTH,
+        "tflite-2.11",
+        "tflite-2.12",
+        "the fused activation is ignored",
+        "it limits codes",
+        "transpose_conv.cc Eval",
+    ),
+    *_built("ADD", "uint8, int8, int16", _OPT, "DR of inputs and sum", "inputs with one rounding less", "add.h"),
+    *_built("DEPTHWISE_CONV_2D", "int8", _OPT, "DR", "DRU in blocks of 8 channels", "depthwise_conv.h"),
+    *_built("TRANSPOSE_CONV", "uint8, int8", _OPT, "DR", "DRU in blocks", "transpose_conv.h TransposeConvV2"),
+    *_built("QUANTIZE", "8 bits to 8 bits", _OPT, "DR", "DRU in blocks", "optimized_ops.h Requantize"),
+    *_built("MUL", "uint8, int8", _OPT, "held in 32 bits", "saturated in 16 bits, then zo added with wrap", "mul.h"),
+    *_built("MEAN", "int8; axes 1 and 2 of images", _OPT, "DR", "DRU in blocks of 16", "integer_ops/mean.h Mean"),
+    *_built("LSTM", "uint8, kernel type BASIC", _BOTH, "gemmlowp", "one row by the vector kernel", "lstm.cc basic"),
+    Change(
+        "CONV_2D",
+        "int8",
+        _OPT,
+        "tflite-2.12",
+        "tflite-2.13",
+        "SR (one column in builds with vector code: DRU)",
+        "DRU",
+        "ruy/apply_multiplier.cc",
+    ),
+    Change(
+        "FULLY_CONNECTED",
+        "int8",
+        _OPT,
+        "tflite-2.12",
+        "tflite-2.13",
+        "SR (one row in builds with vector code: DRU)",
+        "DRU",
+        "ruy/apply_multiplier.cc",
+    ),
+    Change("BATCH_MATMUL", "int8", _OPT, "tflite-2.12", "tflite-2.13", "SR", "DRU", "ruy/apply_multiplier.cc"),
+    Change(
+        "MEAN",
+        "uint8, int8, int16; other axes, and the reference's images",
+        _BOTH,
+        "tflite-2.12",
+        "tflite-2.13",
+        "S / N towards zero where quantizations are equal, else float32, half away",
+        "DR(S - N*zi; k) with N in the multiplier, + zo",
+        "reference/reduce.h QuantizedMeanOrSum",
+    ),
+    Change(
+        "SUM",
+        "uint8, int8",
+        _BOTH,
+        "tflite-2.12",
+        "tflite-2.13",
+        "raw codes where quantizations are equal, else float32, half away; wraps 8 bits",
+        "raw codes where they are equal, else DR(S - N*zi; k) + zo, clamped",
+        "reduce.cc EvalSum",
+    ),
+    Change(
+        "SUM",
+        "uint8, int8, int16",
+        _REF,
+        "tflite-2.13",
+        "tflite-2.14",
+        "raw codes where quantizations are equal, else DR",
+        "DR, int8 read as uint8",
+        "reduce.cc EvalSum, QuantizedMeanOrSum<uint8_t>",
+    ),
+    Change(
+        "SUM",
+        "uint8, int8",
+        _OPT,
+        "tflite-2.13",
+        "tflite-2.14",
+        "raw codes where quantizations are equal, else DR",
+        "float32, half away, clamped",
+        "optimized/reduce.h QuantizedMeanOrSum",
+    ),
+    Change(
+        "TRANSPOSE_CONV",
+        "int16",
+        _BOTH,
+        "tflite-2.14",
+        "litert-1.0",
+        "32-bit sums, DR, without a bias",
+        "64-bit sums, M16, unless quantized_bias_type says 32",
+        "transpose_conv.cc EvalQuantizedPerChannel16x8",
+    ),
+    Change("CONV_2D", "uint8", _OPT, "tflite-2.14", "litert-1.0", "gemmlowp: DR", "ruy: DRU", "cpu_backend_gemm.h"),
+    Change(
+        "FULLY_CONNECTED", "uint8", _OPT, "tflite-2.14", "litert-1.0", "gemmlowp: DR", "ruy: DRU", "cpu_backend_gemm.h"
+    ),
+    Change(
+        "FULLY_CONNECTED",
+        "uint8, int8, int16",
+        _REF,
+        "litert-1.2",
+        "litert-1.4",
+        "DR, M16",
+        "DBL",
+        "fully_connected.cc; April 2025",
+    ),
+    Change(
+        "BATCH_MATMUL",
+        "int8 to int32",
+        _OPT,
+        "litert-1.2",
+        "litert-1.4",
+        "products of centred codes",
+        "products of raw codes",
+        "batch_matmul.cc EvalInt8Int32",
+    ),
+    Change("BATCH_MATMUL", "int8", _OPT, "litert-1.4", "litert-2.0", "ruy: DRU", "DR", "batch_matmul.cc EvalInt8Int8"),
+    Change(
+        "LEAKY_RELU",
+        "uint8, int8; in the reference resolver int16 too",
+        _BOTH,
+        "litert-2.0",
+        "litert-2.1",
+        "DR(x; -M) for a negative alpha",
+        "-DR(x; M)",
+        "reference/leaky_relu.h QuantizeLeakyRelu",
+    ),
+    Change(
+        "EQUAL", "int16", _BOTH, "litert-2.0", "litert-2.1", "codes as they are", "rescaled", "comparisons.cc EqualEval"
+    ),
+    Change(
+        "MEAN",
+        "uint8, int8",
+        _XNN,
+        "litert-1.0",
+        "litert-1.2",
+        "images only: rne(f32(f32(S - N*zi) * f32(k/N))) + zo",
+        "away(f32(f32(f32(S/N)*k + f32(-zi*k)) + zo))",
+        "xnnpack_delegate.cc VisitMeanNode",
+    ),
+    Change(
+        "MEAN",
+        "uint8, int8",
+        _XNN,
+        "litert-2.0",
+        "litert-2.1",
+        "away(f32(f32(f32(S/N)*k + f32(-zi*k)) + zo))",
+        "one float32 multiplier of S, one addition, rne",
+        "xnnpack_delegate.cc VisitReduceNode",
+    ),
+    Change(
+        "BATCH_MATMUL",
+        "int8",
+        _XNN,
+        "litert-1.4",
+        "litert-2.0",
+        "not taken: DRU",
+        "F32, the second operand's zero point ignored",
+        "xnnpack_delegate.cc VisitBatchMatMulNode",
+    ),
+    Change(
+        "BATCH_MATMUL",
+        "int8",
+        _XNN,
+        "litert-2.0",
+        "litert-2.1",
+        "F32, the second operand's zero point ignored",
+        "F32 where that zero point is 0, else not taken",
+        "xnnpack_delegate.cc VisitBatchMatMulNode",
+    ),
+)

@@ -1,0 +1,34 @@
+"""The released runtimes that profiles stand for, and where a folder of virtual environments has them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflq.profiles import PROFILES
+
+MODULES = {"tflite-runtime": "tflite_runtime.interpreter", "ai-edge-litert": "ai_edge_litert.interpreter"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """A profile and the Python that has its runtime."""
+
+    profile: str
+    python: Path
+    module: str
+    resolver: str
+
+
+def releases(folder: Path) -> Iterator[Release]:
+    """The profiles of Python packages on x86-64. `folder` holds environments named PACKAGE-VERSION; what this Python
+    has installed is taken for LiteRT 2.3.
+    """
+    for name, profile in PROFILES.items():
+        source = profile.source
+        if source.package in MODULES and source.cpu.startswith("x86-64"):
+            here = source.package == "ai-edge-litert" and source.version == "2.3.0"
+            python = Path(sys.executable) if here else folder / f"{source.package}-{source.version}" / "bin" / "python"
+            yield Release(name, python, MODULES[source.package], source.resolver)
