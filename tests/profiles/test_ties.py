@@ -65,7 +65,7 @@ SEEN = (
     ("litert-opt", mul(15), 127),
     *((name, equal(), 1) for name in ("tflite-2.14-ref", "litert-2.0-opt")),
     ("litert-opt", equal(), 0),
-    *((name, total(), 1) for name in ("tflite-2.7-opt", "tflite-2.12-ref", "tflite-2.13-ref")),
+    *((name, total(), 1) for name in ("tflite-2.7-opt", "tflite-2.13-ref", "litert-1.0-xnnpack")),
 )
 
 
