@@ -52,7 +52,14 @@ TOGETHER = {
         "profiles/test_recorded.py",
     ),
     **dict.fromkeys(
-        ("earlier.equal", "earlier.leaky_relu", "optimized.leaky_relu", "optimized.mul", "xnnpack.transpose_conv_2_12"),
+        (
+            "earlier.equal",
+            "earlier.leaky_relu",
+            "earlier.sum_1_0",
+            "optimized.leaky_relu",
+            "optimized.mul",
+            "xnnpack.transpose_conv_2_12",
+        ),
         "profiles/test_ties.py",
     ),
     **dict.fromkeys(
