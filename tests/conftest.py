@@ -17,6 +17,12 @@ def shared() -> Path:
     return suites.SHARED
 
 
+@pytest.fixture(autouse=True)
+def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are as wide as in a pipe, whatever the program that runs the tests says of its terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of compiled code and products of matrices cut as small as they can be."""

@@ -42,6 +42,11 @@ def view_command(
     model as `compare` does on --data, or as `diff` does.
 
     Nobody but this machine can open the page.
+
+    \b
+    tflq view model.tflite
+    tflq view model.tflite golden.npz
+    tflq view float.tflite int8.tflite --data samples.npz
     """
     if once and html is None and overlay is None:
         raise click.UsageError("--once writes --html or --overlay: give one of them")

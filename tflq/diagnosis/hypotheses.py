@@ -48,13 +48,20 @@ def device_of(profile: Profile) -> Device:
     return lambda alone: alone.run(alone.plan(profile))
 
 
-def nearness(base: Profile, other: Profile) -> tuple[int, int, int]:
+def nearness(base: Profile, other: Profile) -> tuple[int, int, int, int]:
     """By what profiles are ordered that differ from `base`: the less, the nearer.
 
-    Whether they have other kernels, how many fields of the arithmetic are others, and how many facts of the runtime.
+    Whether no runtime computes it (`spec`), whether it has other kernels, how many fields of the arithmetic are others,
+    and how many facts of the runtime.
     """
     has_other_kernels = base.kernels is not other.kernels
-    return int(has_other_kernels), _changed(base.arithmetic, other.arithmetic), _changed(base.source, other.source)
+    is_nobodys = other.source.package == "none"
+    return (
+        int(is_nobodys),
+        int(has_other_kernels),
+        _changed(base.arithmetic, other.arithmetic),
+        _changed(base.source, other.source),
+    )
 
 
 def _changed(one: Arithmetic | Source, other: Arithmetic | Source) -> int:
