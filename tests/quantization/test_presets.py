@@ -39,7 +39,7 @@ def test_litert_gives_the_same_bits(preset: str, mode: Mode) -> None:
     assert not found.kept_float
     graph, data = result.model.subgraphs[0], TYPES[mode].data
     assert graph.tensors[graph.inputs[0]].type.label == ("float32" if data is None else data.label)
-    assert found.comparison.sqnr > 25
+    assert found.comparison.sqnr > (20 if mode is Mode.INT8X4 else 25)
 
 
 def test_presets_go_from_few_configurations_to_many() -> None:

@@ -81,7 +81,7 @@ def test_the_page_stands_alone(folder: Path) -> None:
     sections = re.findall(r'<section id="(\w+)"', page)
     assert sections == ["choice", "outputs", "graph", "tensors", "sensitivity", "next", "recipe"]
     assert not re.search(r'(src|href)="(?!data:|#)|@import|url\(', page)
-    assert page.count('class="bars"') == 2  # one configuration is no choice
+    assert page.count('class="bars"') == 3  # configurations, tensors, sensitivities
 
 
 def test_a_browser_shows_the_page_without_complaint(folder: Path) -> None:
@@ -207,7 +207,7 @@ def test_mean_and_std_say_what_stored_numbers_stand_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--recipe", "fastest"], "no preset 'fastest'; there are: fast"),
+        (["--recipe", "fastest"], "no preset 'fastest'; did you mean fast?; there are: fast"),
         (["--recipe", "no-such.json"], "No such file"),
         (["--mode", "int4"], "no mode 'int4'"),
         (["--input-type", "int32"], "no input_type 'int32'"),

@@ -25,7 +25,7 @@ PROBE = """
 import sys
 import numpy as np
 from fuzz_bounds import is_outside
-from tflq.numerics.tables import _look_up_8bit_into
+from tflq.numerics.tables import look_up_8bit_into
 
 def found(call):
     try:
@@ -34,8 +34,8 @@ def found(call):
         return is_outside(error)
 
 codes, out = np.array([0, 200], np.uint8), np.zeros(2, np.int8)
-print(found(lambda: _look_up_8bit_into(np.zeros(256, np.int8), codes, out)))
-print(found(lambda: _look_up_8bit_into(np.zeros(4, np.int8), codes, out)))
+print(found(lambda: look_up_8bit_into(np.zeros(256, np.int8), codes, out)))
+print(found(lambda: look_up_8bit_into(np.zeros(4, np.int8), codes, out)))
 print(found(lambda: np.zeros(4)[np.array([9])]))
 """
 
