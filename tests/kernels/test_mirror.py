@@ -48,6 +48,7 @@ TOGETHER = {
             "xnnpack.batch_matmul_2_0",
             "xnnpack.mean_1_0",
             "xnnpack.mean_2_0",
+            "xnnpack.sum_2_0",
         ),
         "profiles/test_recorded.py",
     ),

@@ -14,8 +14,8 @@ from tflq.inspection.profile_pairs import compare_profiles
 from tflq.profiles import Profile, by_name
 from tflq.profiles.history import HISTORY, RELEASES, RESOLVERS, Change
 
-#: XNNPACK's kernels of MEAN are behind one rule of delegation: their outputs are compared.
-BY_OUTPUTS = [change for change in HISTORY if (change.op, change.resolvers) == ("MEAN", ("xnnpack",))]
+#: XNNPACK's kernels of MEAN and SUM are behind one rule of delegation: their outputs are compared.
+BY_OUTPUTS = [change for change in HISTORY if change.op in ("MEAN", "SUM") and change.resolvers == ("xnnpack",)]
 SIDES = [(change, resolver) for change in HISTORY if change not in BY_OUTPUTS for resolver in change.resolvers]
 
 
@@ -31,7 +31,7 @@ def test_the_profiles_of_both_releases_differ_there(change: Change, resolver: st
     assert compare_profiles(before, after, (change.op,))
 
 
-@pytest.mark.parametrize("change", BY_OUTPUTS, ids=[change.first for change in BY_OUTPUTS])
+@pytest.mark.parametrize("change", BY_OUTPUTS, ids=[f"{change.op}-{change.first}" for change in BY_OUTPUTS])
 def test_the_outputs_of_both_releases_differ_there(change: Change) -> None:
     before, after = (by_name(f"{release}-xnnpack") for release in (change.last, change.first))
     cases = (case for case in reductions() if case.types == "int8 int32 -> int8")

@@ -1,6 +1,6 @@
 """`litert-1.4-xnnpack`: LiteRT 1.4.0, BUILTIN, x86-64 with AVX2, one thread; 1.2.0 gives the same bits.
 
-MEAN rounds half away; BATCH_MATMUL int8 is left to the kernels below.
+MEAN and SUM round half away; BATCH_MATMUL int8 is left to the kernels below.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ LITERT_1_4_XNNPACK = LITERT_1_4_OPTIMIZED.derive(
     name="litert-1.4-xnnpack",
     source=replace(LITERT_1_4_OPTIMIZED.source, resolver="BUILTIN"),
     kernels=xnnpack_over(
-        LITERT_1_4_OPTIMIZED.kernels, ("batch_matmul", "elementwise", "sum"), HYBRID, {"MEAN": "mean_2_0"}
+        LITERT_1_4_OPTIMIZED.kernels, ("batch_matmul", "elementwise"), HYBRID, {"MEAN": "mean_2_0", "SUM": "sum_2_0"}
     ),
 ).within(in_optimized("1.4"))

@@ -1,6 +1,6 @@
 """`litert-2.0-xnnpack`: LiteRT 2.0.3, BUILTIN, x86-64 with AVX2, one thread.
 
-MEAN rounds half away; BATCH_MATMUL int8 ignores the zero point of its second operand.
+MEAN and SUM round half away; BATCH_MATMUL int8 ignores the zero point of its second operand.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ LITERT_2_0_XNNPACK = LITERT_2_0_OPTIMIZED.derive(
         LITERT_2_0_OPTIMIZED.kernels,
         ("elementwise",),
         HYBRID,
-        {"BATCH_MATMUL": "batch_matmul_2_0 batch_matmul_hybrid", "MEAN": "mean_2_0"},
+        {"BATCH_MATMUL": "batch_matmul_2_0 batch_matmul_hybrid", "MEAN": "mean_2_0", "SUM": "sum_2_0"},
     ),
 ).within(in_optimized("2.0"))
