@@ -207,6 +207,8 @@ def _reference(model: Model, chance: random.Random) -> Model:
 def called(model: Model, chance: random.Random) -> Model:
     """The first subgraph becomes one that an IF, WHILE, composite or CASE of a new first subgraph calls."""
     inner = model.subgraphs[0]
+    if not all(0 <= tensor < len(inner.tensors) for tensor in (*inner.inputs, *inner.outputs)):
+        return model  # another change has taken its tensors away
     outer_inputs = tuple(range(len(inner.inputs)))
     outer_outputs = tuple(range(len(inner.inputs), len(inner.inputs) + len(inner.outputs)))
     tensors = [replace(inner.tensors[t], buffer=0, name=f"x{i}") for i, t in enumerate((*inner.inputs, *inner.outputs))]
