@@ -31,7 +31,7 @@ from modelfuzz.watching import watch
 
 FOUND = 1
 #: Variants that one child works through.
-BATCH = 250
+BATCH = 1000
 #: Runs that making a finding smaller may take.
 _ATTEMPTS = 40
 

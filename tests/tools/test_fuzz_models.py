@@ -16,7 +16,7 @@ from modelfuzz.watching import watch
 
 TOOL = Path(__file__).parents[2] / "tools" / "fuzz_models.py"
 #: Variants that run with every full run of the tests, and where their random numbers begin.
-COUNT, SEED = 1000, 1
+COUNT, SEED = 5000, 1
 
 
 @pytest.mark.slow
