@@ -28,9 +28,6 @@ WORDS = {
     "quantize": f"{FLOAT} --calibration {{data}} -o {{out}}",
 }
 BEYOND = ("the limit of 5", "memory limit leaves")
-#: What is said where an operator that cannot be computed is one that is left out.
-NOTHING = {"fit": "Nothing could be compared", "reduce": "no operator differs"}
-
 
 @pytest.mark.parametrize("verb", [*WORDS, "inspect", "prove"])
 def test_verbs_that_prepare_or_run_operators_have_the_limits(verb: str) -> None:
@@ -46,7 +43,7 @@ def test_a_limit_is_kept(verb: str, limit: str, tmp_path: Path) -> None:
     words = [verb, *WORDS[verb].format(data=tmp_path / "data.npy", out=tmp_path / "out").split()]
     result = CliRunner().invoke(cli, [*words, f"--{limit}-limit", "5"])
     assert result.exit_code in (2, 3), result.output
-    assert any(words in result.output for words in (*BEYOND, NOTHING.get(verb, BEYOND[0]))), result.output
+    assert any(words in result.output for words in BEYOND), result.output
     assert list(tmp_path.iterdir()) == [tmp_path / "data.npy"]
 
 

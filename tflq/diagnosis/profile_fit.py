@@ -7,7 +7,7 @@ Where none does, each type of operator may still be as under some profile: a mix
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, partial
 from typing import TypeAlias
@@ -41,12 +41,14 @@ class FitVerdict(str, Enum):
 class Fit:
     """A dump held against all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
 
-    `operators` are the names of the model's operators, in order of execution.
+    `operators` are the names of the model's operators, in order of execution. `failures` says of those that no profile
+    ran, by their indices, why the base did not.
     """
 
     base: str
     operators: tuple[str, ...]
     matrix: Mapping[str, Column]
+    failures: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def ranked(self) -> tuple[str, ...]:
@@ -153,9 +155,15 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
     parts, shared = tuple(alone(model, index) for index in range(count)), Shared(computation)
     profiles = candidates(first)
     walks = [Localizer(model, profile, parts=parts, shared=shared).operators(believed) for profile in profiles]
-    rows = [[_cell(merged_samples(row)) for row in together] for together in zip(*walks, strict=True)]
+    rows, failures = [], {}
+    for index, together in enumerate(zip(*walks, strict=True)):
+        located = [merged_samples(samples) for samples in together]
+        rows.append([_cell(one) for one in located])
+        if located and all(one.failure for one in located):
+            failures[index] = located[0].failure
     names = tuple(operator_name(model, index) for index in range(count))
-    return Fit(first.name, names, {p.name: tuple(row[i] for row in rows) for i, p in enumerate(profiles)})
+    matrix = {p.name: tuple(row[i] for row in rows) for i, p in enumerate(profiles)}
+    return Fit(first.name, names, matrix, failures)
 
 
 def candidates(base: Profile) -> tuple[Profile, ...]:

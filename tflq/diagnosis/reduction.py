@@ -55,7 +55,8 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
         if one.differs:
             alone = operator_alone(model, trusted(dump, seen), one.index, profile)
             return _at_one_element(_whole(alone, profile), profile)
-    raise InputError("no operator differs from what the dump holds, where it holds inputs and outputs")
+    not_run = next((f"; operator {o.index} {o.op} was not run: {o.failure}" for o in seen if o.failure), "")
+    raise InputError(f"no operator differs from what the dump holds, where it holds inputs and outputs{not_run}")
 
 
 def _whole(alone: Part, profile: Profile) -> Reduced:

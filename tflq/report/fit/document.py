@@ -28,6 +28,7 @@ def fit_document(found: Fit, told: Discrimination | None = None) -> dict[str, An
         "unexplained": list(found.compared if none else found.unexplained),
         "unknown": list(found.unknown),
         "operators": list(found.operators),
+        "failures": {str(index): reason for index, reason in found.failures.items()},
         "matrix": {name: [None if c is None else list(c) for c in row] for name, row in found.matrix.items()},
         "discrimination": None if told is None else discrimination_document(told),
     }

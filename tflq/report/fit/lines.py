@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tflq.diagnosis.compatibility import Compatible, compatible
 from tflq.diagnosis.discrimination import Discrimination
@@ -26,6 +27,7 @@ _STYLES = {
 def fit_lines(found: Fit, told: Discrimination | None = None) -> Iterator[Line]:
     """The verdict, what else fits as well, which runtimes that are, a mix where no profile fits, and every score."""
     yield Line(verdict_text(found), _STYLES[found.verdict])
+    yield from map(Line, failure_texts(found))
     if found.verdict == FitVerdict.NOTHING:
         return
     others = found.fitting[1:] if found.fitting else found.ties[1:] if found.verdict != FitVerdict.NONE else ()
@@ -47,7 +49,8 @@ def verdict_text(found: Fit) -> str:
     """What the dump is, in one line."""
     best = found.matrix[found.best]
     return {
-        FitVerdict.NOTHING: "Nothing could be compared: the dump holds no operator's inputs and results",
+        FitVerdict.NOTHING: "Nothing could be compared: "
+        + ("no profile runs an operator" if found.failures else "the dump holds no operator's inputs and results"),
         FitVerdict.FITS: f"Best: {found.fitting[0] if found.fitting else found.best} explains every operator compared",
         FitVerdict.MIX: f"No single profile fits, a mix does. Best alone: {found.best} explains {_left(found, best)}",
         FitVerdict.PARTLY: f"None fits. Best: {found.best} explains {_left(found, best)}",
@@ -62,6 +65,14 @@ def mix_texts(found: Fit) -> Iterator[str]:
     nowhere = [op for op, names in found.mix.items() if not names]
     if nowhere:
         yield f"  as no profile: {', '.join(nowhere)} (tflq explain looks for the mistake)"
+
+
+def failure_texts(found: Fit) -> Iterator[str]:
+    """Why operators run under no profile."""
+    for index, reason in islice(found.failures.items(), _NAMES):
+        yield f"  not run: operator {index} {found.operators[index]}: {reason}"
+    if len(found.failures) > _NAMES:
+        yield f"  ... and {len(found.failures) - _NAMES} more (--json has them all)"
 
 
 def runtime_text(one: Compatible) -> str:
