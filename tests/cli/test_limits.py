@@ -29,6 +29,7 @@ WORDS = {
 }
 BEYOND = ("the limit of 5", "memory limit leaves")
 
+
 @pytest.mark.parametrize("verb", [*WORDS, "inspect", "prove"])
 def test_verbs_that_prepare_or_run_operators_have_the_limits(verb: str) -> None:
     command = cli.get_command(None, verb)  # type: ignore[arg-type]

@@ -236,7 +236,7 @@ def _read_only(value: Array) -> Array:
 
 
 def _numpy_name(type_: object) -> str:
-    """As TfLiteTypeGetName has it."""
+    """The type's name as TfLiteTypeGetName spells it, in capitals."""
     return str(getattr(type_, "name", type_)).upper()
 
 

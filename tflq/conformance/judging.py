@@ -102,7 +102,7 @@ def _brief(found: Difference) -> str:
 
 
 def explained(job: Job, archive: Archive, judged: Sequence[Judged], profile: str) -> tuple[Judged, ...]:
-    """The same, with causes for one of each group of cases that differ alike."""
+    """Add causes to the judged cases: to one of each group that differs alike."""
     seen: set[tuple[object, ...]] = set()
     found = []
     for one in judged:

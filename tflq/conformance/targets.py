@@ -74,7 +74,7 @@ class CommandTarget:
     timeout: float
 
     def do(self, job: Job, cases: Sequence[Case]) -> str:
-        """As Target.do.
+        """Run the command on the job's folder; see Target.do.
 
         Raises:
             RuntimeMissing: There is no such program.
@@ -105,11 +105,11 @@ class ProfileTarget:
 
     @property
     def name(self) -> str:
-        """As Target.name."""
+        """The target's name in reports: `profile:` and the profile's name."""
         return f"profile:{self.profile.name}"
 
     def do(self, job: Job, cases: Sequence[Case]) -> str:
-        """As Target.do."""
+        """Run every case in this process; see Target.do."""
         for case in cases:
             place = job.folder / case.id
             try:

@@ -108,7 +108,7 @@ def _of_model(model: Model, alone: Part, profile: Profile) -> Iterator[tuple[tup
 
 
 def _of_batch(alone: Part, profile: Profile, causes: Sequence[str]) -> Iterator[Part]:
-    """Of very many random inputs, run together where the operator takes batches, those on which two causes part.
+    """Yield the random inputs, of very many run as one batch, on which two causes give different results.
 
     Accumulators near a rounding's ties are among them.
     """

@@ -69,12 +69,12 @@ class Cause:
 
     @property
     def kind(self) -> Kind:
-        """Of the most probable one."""
+        """The kind of the most probable member."""
         return self.members[0].kind
 
     @property
     def name(self) -> str:
-        """Of the most probable one."""
+        """The name of the most probable member."""
         return self.members[0].name
 
     @property

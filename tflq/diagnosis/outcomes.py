@@ -36,7 +36,7 @@ def fits(values: Results, alone: Part) -> bool:
 
 
 def digest(values: Results, alone: Part) -> bytes | None:
-    """Of all results that the dump holds; None where one is missing or of another form."""
+    """A hash over every result that the dump holds; None where one is missing or has another shape or type."""
     if not fits(values, alone):
         return None
     whole = blake2b(digest_size=16)

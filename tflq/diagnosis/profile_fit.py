@@ -99,7 +99,7 @@ class Fit:
 
     @property
     def parts(self) -> Mapping[str, tuple[str, ...]]:
-        """As few profiles as explain all types of operators that any does: by profile, the types that it is used for.
+        """The smallest set of profiles that explains every explainable operator type, each with its types.
 
         The profile that explains most types comes first; the others explain what is left, those of its kin preferred.
         """

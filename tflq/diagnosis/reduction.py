@@ -160,7 +160,7 @@ def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check
 
 
 def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
-    """Of a plane of one channel the quarter in which the check still holds, again and again."""
+    """Halve the height and width of a one-channel image while the check still holds."""
     while True:
         shape = outputs_of(model, profile, sample)[0].shape
         if len(shape) != 4 or shape[0] != 1 or shape[3] != 1:

@@ -124,7 +124,7 @@ def _spans(rows: NDArray[np.bool_]) -> Spans:
 
 
 def _aligned(spans: Spans, size: int, stride: int) -> Spans:
-    """The same from the first row to the last, with gaps that are multiples of the stride: gaps shrink to that."""
+    """Extend the spans to the first and last row; shrink gaps to multiples of the stride."""
     spans = [(0, spans[0][1]), *spans[1:]]
     spans[-1] = (spans[-1][0], size)
     joined: Spans = [spans[0]]

@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def least_work(self) -> int:
-        """The same with the least that such subgraphs can take."""
+        """The least work that the subgraphs can take."""
         return self._least.spent
 
     def derive(self, values: Iterable[Array | None], place: str = "") -> None:

@@ -50,7 +50,7 @@ STAGES = tuple(name for name, kind in get_type_hints(Arithmetic).items() if kind
 
 
 def rounded_once(arithmetic: Arithmetic) -> Arithmetic:
-    """The same with every requantizer that rounds twice rounding once, half up.
+    """The arithmetic with single rounding: every requantizer that rounds twice rounds once, half up.
 
     Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.
     """

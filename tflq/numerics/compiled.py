@@ -65,7 +65,7 @@ class Compiled(Generic[P, R]):
         return functools.partial(self._call or self.resolve(), *args)
 
     def bind(self, **names: Any) -> Compiled[P, R]:
-        """The same function with other values of those globals, compiled apart: for code that is made for constants."""
+        """Return this function with other values for those globals: code specialised for constants."""
         source: Any = self.python
         bound = types.FunctionType(
             source.__code__, {**source.__globals__, **names}, source.__name__, source.__defaults__, source.__closure__

@@ -48,11 +48,11 @@ class _Float32Scaled:
         raise NotImplementedError
 
     def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__, but saturating."""
+        """Scale int32 accumulators in float32 and saturate; see OutputStage.__call__."""
         return OutputPipeline(self, ZeroPoint(0), type_range(_INT32), _INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
+        """Add the bias, scale, add the zero point and clamp; see OutputStage.narrow."""
         channels, constants = accumulator.shape[1], self.period
         if len(bias) == len(constants[0]) > channels and accumulator.flags.c_contiguous:
             accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
@@ -62,7 +62,7 @@ class _Float32Scaled:
         self.loop(accumulator, out, bias, *constants, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat."""
+        """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         self.loop(accumulator, out, _NO_BIAS, *self.period, zero_point, low, high)
 
 

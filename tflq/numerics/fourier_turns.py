@@ -77,7 +77,7 @@ def _direct(size: int) -> list[tuple[complex, complex]]:
 
 
 def _interpolated(size: int) -> list[tuple[complex, complex]]:
-    """The same for the first pass: a table of half the length, odd elements from their two neighbours."""
+    """The first pass's twiddle factors: a table of half the length, odd elements from their two neighbours."""
     step = _QUARTER_PI / (size // 4)
     one, three = 0.5 / cos(step * 2), 0.5 / cos(step * 6)
     known = [(1 + 0j, 1 + 0j), *(_group(step, 4 * i) for i in range(1, size // 16))]

@@ -61,7 +61,7 @@ def quantize_multiplier(real: float) -> Multiplier:
 
 
 def quantize_multiplier_single_rounding(real: float) -> Multiplier:
-    """As quantize_multiplier, with shifts above 30 saturated to (2**31 - 1, 30).
+    """Quantize a multiplier for single rounding: shifts above 30 saturate to (2**31 - 1, 30).
 
     Source: QuantizeMultiplier under TFLITE_SINGLE_ROUNDING.
     """

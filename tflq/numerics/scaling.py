@@ -49,7 +49,7 @@ def preprocess_log_softmax_scaling(
     largest: float = MAX_DOUBLE_ROUNDING,
     quantize: QuantizeMultiplier = quantize_multiplier,
 ) -> tuple[Multiplier, Multiplier]:
-    """As preprocess_softmax_scaling, and the inverse, whose shift is <= 0.
+    """The softmax scaling, and its inverse, whose shift is <= 0.
 
     Source: PreprocessLogSoftmaxScalingExp.
     """

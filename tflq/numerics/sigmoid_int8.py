@@ -31,7 +31,7 @@ def logistic_int8(centred: Ints32, radius: int, rescale: Rescale) -> NDArray[np.
 
 
 def tanh_int8(centred: Ints32, radius: int, rescale: Rescale) -> NDArray[np.int8]:
-    """As logistic_int8, to 7 fractional bits."""
+    """Hyperbolic tangent in fixed point, with 7 fractional bits in the result."""
     return _by_fixed_point(centred, radius, rescale, tanh_into, 7, 0)
 
 

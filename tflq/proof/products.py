@@ -72,7 +72,7 @@ class Sums:
 
     @cached_property
     def breakpoints(self) -> Ints | None:
-        """As steps.breakpoints; None too where codes may fall."""
+        """Sums at which the output code steps up; None where codes may fall or nothing is known of the stage."""
         return breakpoints(self.output, self.low, self.high) if self.is_monotone else None
 
 

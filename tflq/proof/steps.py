@@ -80,7 +80,7 @@ def _scaled(stage: Any, largest: Ints, zero_point: int) -> bool:
 
 
 def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """As _scaled; what is shifted to the left before the product stays inside int32, and shifts inside their words."""
+    """Whether the fixed-point stage is monotone: shifted sums stay inside int32 and shifts inside their words."""
     shift = np.broadcast_to(stage.shift.astype(np.int64), largest.shape)
     if np.any(stage.mantissa < 0) or np.any(shift > 30) or np.any(shift < -31):
         return False
@@ -90,7 +90,7 @@ def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
 
 
 def _wide(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """As _fixed for sums of 48 bits: the product with 16 bits fits 64."""
+    """Whether the stage for 48-bit sums is monotone: products with the 16-bit mantissa fit 64 bits."""
     shift = stage.shift.astype(np.int64)
     within = np.all(shift <= 14) and np.all(shift > -31) and np.all(stage.mantissa >= 0) and np.all(largest < 2**46)
     return bool(within) and _scaled(stage, largest, zero_point)

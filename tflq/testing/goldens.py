@@ -52,7 +52,7 @@ class Recorded:
         return self.report
 
     def check_operator(self, index: int) -> OperatorResult:
-        """The same for one operator."""
+        """Assert that one operator's results are the golden's; returns its comparison."""
         if index >= len(self.report.operators):
             raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")
         operator = self.report.operators[index]

@@ -197,7 +197,7 @@ def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> Oper
 
 
 def _tolerating_output(model: Model, output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
-    """The same for an output of the graph, by the operator that makes it."""
+    """The output of the graph with the tolerance of the operator that makes it."""
     operators = model.subgraphs[0].operators
     maker = next((i for i, operator in enumerate(operators) if output.index in operator.outputs), None)
     name = "" if maker is None else operator_name(model, maker)

@@ -21,7 +21,7 @@ def scaled_sum(site: Site) -> Working:
 
 
 def scaled_sum_in_blocks(site: Site) -> Working:
-    """The same with tables of their own for what vector code takes."""
+    """Trace a sum whose tables differ between the elements that vector code computes and the rest."""
     data = site.data
     tables = (data.first, data.second) if site.flat % data.run < data.whole else (data.rest.first, data.rest.second)
     return _sum_of(site, *tables, data.rest.pipeline)

@@ -15,7 +15,7 @@ from tflq.numerics.steps import Step, pipeline_steps
 
 
 def variable(tell: Teller, bias: int) -> Teller:
-    """The same where weights or the bias (at that input position) are computed by the model."""
+    """A teller for an operator whose weights, or whose bias at input `bias`, the model computes."""
 
     def told(site: Site) -> Working:
         output = site.data.output.with_bias(site.optional(bias), site.shape[-1])

@@ -21,7 +21,7 @@ def tabulated(site: Site) -> Working:
 
 
 def tabulated_in_blocks(site: Site) -> Working:
-    """The same with a table of its own for what vector code takes."""
+    """Trace a table look-up whose table differs between the elements that vector code computes and the rest."""
     data, size = site.data, int(np.prod(site.shape))
     return _from_table(site, data.whole if site.flat < in_whole_blocks(size, data.block) else data.tail)
 

@@ -69,7 +69,7 @@ def _shortened(real: Reals) -> Reals:
 
 
 def _cut_short(real: Reals) -> Reals:
-    """The same without rounding."""
+    """The multiplier cut off to 15 bits instead of rounded."""
     fraction, exponent = np.frexp(real)
     cut: Reals = np.ldexp(np.trunc(fraction * 2**15), exponent - 15)
     return cut

@@ -29,16 +29,16 @@ class _Plain:
         raise NotImplementedError
 
     def __call__(self, accumulator: Array) -> NDArray[np.int32]:
-        """As OutputStage.__call__."""
+        """Scale int32 accumulators; see OutputStage.__call__."""
         return self.scaled(accumulator.astype(np.int64)).astype(np.int32)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
+        """Add the bias, scale, add the zero point and clamp; see OutputStage.narrow."""
         total = accumulator.astype(np.int64) + _per_channel(bias, accumulator.shape[1]).astype(np.int64)
         out[...] = np.clip(self.scaled(total) + zero_point, low, high).astype(out.dtype)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat."""
+        """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         out[...] = np.clip(self.scaled(accumulator.astype(np.int64)) + zero_point, low, high).astype(out.dtype)
 
 
@@ -55,7 +55,7 @@ class RealRounding(_Plain):
     dtype: type[np.floating[Any]] = np.float64
 
     def scaled(self, total: Ints) -> Ints:
-        """As _Plain.scaled; what leaves int32 is held at its ends."""
+        """Multiply in floating point and round; results beyond int32 saturate."""
         product = total.astype(self.dtype) * _per_channel(self.real, total.shape[-1]).astype(self.dtype)
         return np.clip(self.round(product).astype(np.float64), -(2.0**31), 2.0**31 - 1).astype(np.int64)
 
@@ -88,7 +88,7 @@ class FixedRounding(_Plain):
         return make
 
     def scaled(self, total: Ints) -> Ints:
-        """As _Plain.scaled."""
+        """Multiply by mantissa and shift, rounding once or twice as the mistake says."""
         channels = total.shape[-1]
         mantissa, shift = _per_channel(self.mantissa, channels), _per_channel(self.shift, channels)
         product = (total << np.maximum(shift, 0)) * mantissa
@@ -108,21 +108,21 @@ class NarrowAccumulator:
 
     @property
     def real(self) -> Reals:
-        """As OutputStage.real."""
+        """The real multipliers of the stage that follows."""
         return self.inner.real
 
     def __call__(self, accumulator: Array) -> NDArray[np.int32]:
-        """As OutputStage.__call__."""
+        """Limit the accumulators, then scale them; see OutputStage.__call__."""
         return self.inner(self._held(accumulator.astype(np.int64)))
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
+        """Limit the accumulators with their bias, then scale and clamp; see OutputStage.narrow."""
         total = accumulator.astype(np.int64) + _per_channel(bias, accumulator.shape[1]).astype(np.int64)
         none = np.zeros(accumulator.shape[1], np.int32)
         self.inner.narrow(self._held(total), out, none, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat."""
+        """Limit the accumulators, then scale and clamp; see OutputStage.narrow_flat."""
         self.inner.narrow_flat(self._held(accumulator.astype(np.int64)), out, zero_point, low, high)
 
     def _held(self, total: Ints) -> Ints:

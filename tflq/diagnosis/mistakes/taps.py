@@ -112,7 +112,7 @@ class Reading:
 
 
 def other_sign(x: Array) -> Array:
-    """The same bits as codes of the other signedness, where they are bytes."""
+    """Read bytes as the type of the other signedness; other types stay as they are."""
     return x.view(np.uint8 if x.dtype == np.int8 else np.int8) if x.dtype.itemsize == 1 else x
 
 

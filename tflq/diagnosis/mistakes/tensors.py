@@ -209,7 +209,7 @@ def _orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
 
 
 def _depthwise_multiples(alone: Model, tensor: int, value: Array) -> Iterator[Mistaken]:
-    """Of M filters a channel: all channels' first filters first."""
+    """Order a depthwise filter's multiples channel-last where the model has them first, and the reverse."""
     options = alone.subgraphs[0].operators[0].options
     times = int(options.get("depth_multiplier", 1)) if options is not None else 1
     if times == 1 or value.shape[-1] % times:

@@ -23,7 +23,7 @@ class FusedMatrix(ByteMatrix):
     __slots__ = ()
 
     def accumulate(self, rows: Rows, out: Floats) -> None:
-        """As ByteMatrix.accumulate. Rounding: the product of the scales, then product and sum at once."""
+        """Add the scaled products to `out`. Rounding: the product of the scales, then product and sum at once (FMA)."""
         sums = self.sums(rows.codes)
         if not rows.is_centred:
             sums -= rows.zero_point[:, None] * self.row_sums

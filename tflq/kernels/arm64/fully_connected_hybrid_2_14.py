@@ -20,7 +20,7 @@ from tflq.numerics.dynamic_range import Rows, quantize_rows
 
 
 def quantize_by_product(x: Array, asymmetric: bool) -> Rows:
-    """As quantize_rows, but for the symmetric scale."""
+    """Quantize rows; the symmetric scale is the largest magnitude times float32(1 / 127), not divided by 127."""
     rows = quantize_rows(x, asymmetric)
     if asymmetric:
         return rows

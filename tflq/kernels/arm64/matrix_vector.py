@@ -18,7 +18,7 @@ def ruy(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf
 
 
 def gemmlowp(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf:
-    """The same where gemmlowp multiplies matrices, which scales as the reference does."""
+    """The output stage where gemmlowp multiplies matrices: the reference's, except for one row or column."""
     return _vector_code(arithmetic) if is_matrix_vector(units, depth, columns) else arithmetic.requantize
 
 

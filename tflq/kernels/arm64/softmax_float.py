@@ -16,7 +16,7 @@ from tflq.numerics.rounding import nearest_half_away
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As on x86-64 but for the last step."""
+    """Prepare like x86-64's kernel; the result is rounded half away from zero."""
     made = softmax.prepare_8bit(node, arithmetic)
     data = replace(made.data, zero_point=node.outputs[0].zero_point, round=nearest_half_away)
     return replace(made, data=data)

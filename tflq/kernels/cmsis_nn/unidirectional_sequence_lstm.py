@@ -20,7 +20,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As TensorFlow Lite Micro's, with the recurrent products and the input gate's share kept in 32 bits."""
+    """Prepare like TensorFlow Lite Micro; recurrent products and the input gate's share stay in 32 bits."""
     prepared = micro.prepare(node, arithmetic)
     data: micro.OpData = prepared.data
     enter, forget, cell, leave = map(_gate, data.gates)

@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it."""
+    """Prepare like the reference kernel; only the evaluation differs."""
     (row,) = REFERENCE[node.op]
     return replace(row.prepare(node, arithmetic), eval=evaluate)
 

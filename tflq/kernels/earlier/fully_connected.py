@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As a model of today that says so."""
+    """Prepare like today's kernel for a model without a bias that declares an int32 bias type."""
     if node.optional(2) is not None:
         return prepare_quantized(node, arithmetic)
     fields = {**node.options.fields, "quantized_bias_type": int(TensorType.INT32)}

@@ -32,7 +32,7 @@ def codes_where_equal(rescale: Prepare) -> Prepare:
 
 
 def prepare_rescaled(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference means it."""
+    """Prepare like the reference kernel, rescaling included."""
     return reference.prepare_quantized(node, arithmetic, node.input(0).type.label)
 
 

@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As a model of today that says the bias's own type."""
+    """Prepare like today's kernel for a model that declares the type its bias has (int32 without a bias)."""
     bias = node.optional(3)
     width = TensorType.INT32 if bias is None else bias.type
     fields = {**node.options.fields, "quantized_bias_type": int(width)}

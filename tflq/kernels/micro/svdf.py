@@ -23,7 +23,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As with a state of 16 bits, but for its type and its zero point."""
+    """Prepare SVDF with an int8 state, which has a zero point; the int16 state has none."""
     return svdf.prepare_integer(node, arithmetic, np.int8, node.input(svdf.STATE).zero_point)
 
 

@@ -20,7 +20,7 @@ _NONE = Quantization(np.zeros(1, np.float32), np.zeros(1, np.int64))
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference, on quantization as r1.15 reads it."""
+    """Prepare like the reference kernel, with quantization parameters as r1.15 reads them."""
     inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)
     return fully_connected.prepare_quantized(replace(node, inputs=inputs), arithmetic)
 

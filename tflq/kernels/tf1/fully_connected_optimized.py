@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference kernels, scaled as the shape of the product asks for."""
+    """Prepare like the reference kernel; the product's shape decides which output stage scales it."""
     shape = output_shape(node)
     stage = gemmlowp(arithmetic, shape[-1], node.input(1).shape[1], prod(shape[:-1]))
     return fully_connected.prepare(node, replace(arithmetic, requantize_dense=stage))

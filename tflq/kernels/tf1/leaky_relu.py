@@ -73,7 +73,7 @@ def prepare_static(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def evaluate_static(data: OpData, session: Session, x: Array) -> Array:
-    """As `evaluate`, with the alpha of the first operator that came here."""
+    """Evaluate with the alpha of the first LEAKY_RELU that ran in this process."""
     alpha = session.resources.setdefault(_STATIC, data.alpha)
     return evaluate(OpData(data.input_zero_point, data.output_zero_point, alpha, data.negative), x)
 

@@ -21,7 +21,7 @@ def op_data(node: Node) -> OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the float form."""
+    """Prepare 8-bit input for the float evaluation."""
     data = op_data(node)
     return Prepared((data.shape,), data, eval_float)
 

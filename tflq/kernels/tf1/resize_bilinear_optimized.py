@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference form."""
+    """Prepare like the reference kernel; only the evaluation differs."""
     data = op_data(node)
     return Prepared((data.shape,), data, evaluate)
 

@@ -40,7 +40,7 @@ def check_sizes(node: Node, *operands: Operand) -> None:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for scaling: scale(x) * scale(y), then / scale(out), each rounded to float32."""
+    """Prepare like the reference kernel; the scale is scale(x) * scale(y) / scale(out), each step in float32."""
     x, y, out = node.input(0), node.input(1), node.outputs[0]
     made = prepare_quantized(node, arithmetic)
     check_sizes(node, x, y)

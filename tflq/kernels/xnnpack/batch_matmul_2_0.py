@@ -17,12 +17,12 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def takes(node: Node) -> bool:
-    """As later releases, but for the zero point of y."""
+    """Whether XNNPACK takes the node: later releases' conditions, checked as if y's zero point were 0."""
     return batch_matmul.takes(symmetric(node))
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As later releases have it for a zero point of 0."""
+    """Prepare like later releases, with y's zero point read as 0."""
     return batch_matmul.prepare(symmetric(node), arithmetic)
 
 

@@ -57,7 +57,7 @@ def without(node: Node, base: KernelTable, sparse: tuple[int, ...]) -> Kernel:
 
 
 def ignoring_session(made: Prepared) -> Prepared:
-    """The same for a row that is handed the Session, of which it makes no use."""
+    """Adapt a prepared operator to a row that is handed the Session, which it does not use."""
     evaluate = made.eval
 
     def eval_without(data: Any, session: Session, *inputs: Array | None) -> Array | tuple[Array, ...]:

@@ -34,7 +34,7 @@ def takes(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for scaling and limits."""
+    """Prepare like the reference kernel, except for scaling and limits."""
     x, w = node.input(0), node.input(1)
     return rescaled(node, prepare_quantized(node, arithmetic), depthwise(arithmetic, x), x, w, w.shape[3])
 

@@ -55,7 +55,7 @@ def takes(node: Node) -> bool:
 
 
 def takes_constant_slope(node: Node) -> bool:
-    """As `takes`; the slope must be constant."""
+    """Whether XNNPACK takes the node: `takes` holds and the slope is constant."""
     return takes(node) and node.input(1).is_constant
 
 

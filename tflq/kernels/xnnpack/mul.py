@@ -30,7 +30,7 @@ def takes(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for scaling and limits."""
+    """Prepare like the reference kernel, except for scaling and limits."""
     made = prepare_quantized(node, replace(arithmetic, requantize=arithmetic.xnnpack_product))
     pipeline = replace(made.data.pipeline, clamp=even_range(node, node.outputs[0]))
     return replace(made, data=replace(made.data, pipeline=pipeline))

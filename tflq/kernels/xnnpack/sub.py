@@ -9,7 +9,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As prepare_sum."""
+    """Prepare x - y, the sum of x and y with the sign -1."""
     return prepare_sum(node, -1)
 
 

@@ -41,7 +41,7 @@ def filter_fits(node: Node) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """As the reference has it but for scaling and limits."""
+    """Prepare like the reference kernel, except for scaling and limits."""
     w, x = node.input(1), node.input(2)
     return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 

@@ -46,7 +46,7 @@ class IntegerProduct:
         self.run(out, first_row, codes, geometry, *self.constants)
 
     def into(self, out: Array, first_row: int, codes: Array, geometry: Any) -> Callable[[], None]:
-        """The same as a call to be made later."""
+        """Bind the product's arguments; returns the call."""
         return self.run.bound(out, first_row, codes, geometry, *self.constants)
 
 
@@ -77,7 +77,7 @@ def fused(
 def summed(
     codes: Codes, matrices: Sequence[Array], rows: int, accumulator: np.dtype[Any], form: Form | None = None
 ) -> tuple[IntegerProduct, ...]:
-    """As `fused`, but to int32 sums, as an accumulator of that type has them; none at all where it may hold more."""
+    """Prepare a product that gives int32 sums; none at all where a wider accumulator could hold more than int32."""
     made: list[IntegerProduct] = []
     for matrix in matrices:
         at = slice(len(made) * matrix.shape[1], (len(made) + 1) * matrix.shape[1])

@@ -86,7 +86,7 @@ def mean_error(tensor: Fidelity) -> float:
 
 
 def agreement_texts(found: Agreement | None) -> Iterator[str]:
-    """Same decisions, accuracies where there are labels, and which samples flip."""
+    """How often both models decide alike, their accuracies where there are labels, and which samples flip."""
     if found is None:
         return
     low, high = found.interval

@@ -74,7 +74,7 @@ def _row(outcome: Outcome) -> list[str]:
 
 
 def summary_document(outcomes: Sequence[Outcome], code: IntEnum) -> dict[str, Any]:
-    """The same as a document, with the whole report of each model."""
+    """The summary as a document, with the whole report of each model."""
     models = [
         {
             "path": outcome.path,

@@ -59,7 +59,7 @@ class Watched:
 
 
 def _look(path: str) -> _Look:
-    """Of a folder the newest of what is in it."""
+    """Size and time of a file; of a folder the sum of sizes and the newest time. None where there is none."""
     with suppress(OSError):
         if os.path.isdir(path):
             stats = [entry.stat() for entry in os.scandir(path)]
