@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.graphs import Graph, Op, build
+from support.single_op import T
 from support.toys import PROFILE, graph, ints, tensor
+from tflq.api.files import load
 from tflq.errors import LimitError, ModelError, OperatorFailed, UnsupportedError
 from tflq.interpreter import make_plan
 from tflq.interpreter.limits import Limits
 from tflq.ir import Model, TensorType
+from tflq.profiles import by_name
 
 CHAIN = graph([tensor(), tensor(), tensor()], [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2])], [0], [2])
 
@@ -100,6 +104,14 @@ def test_an_error_of_a_kernel_keeps_its_cause() -> None:
     with pytest.raises(OperatorFailed, match="BROKEN_PREPARE: prepare failed: KeyError") as error:
         make_plan(model, PROFILE)
     assert isinstance(error.value.__cause__, KeyError)
+
+
+def test_options_of_another_operator_are_refused() -> None:
+    x = T("int32", (1,))
+    options = ("DilateOptions", {})
+    data = build(Graph([x, x], (0,), (1,), [Op("WHILE", (0,), (1,), options)]))
+    with pytest.raises(ModelError, match=r"operator 0 WHILE: options: expected a table with .*, got DilateOptions"):
+        make_plan(load(data), by_name("litert-ref"))
 
 
 def test_an_input_beyond_the_limit_is_refused() -> None:

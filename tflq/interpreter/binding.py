@@ -10,6 +10,7 @@ import numpy as np
 from tflq.errors import LimitError, OperatorFailed, TflqError, UndefinedResultError
 from tflq.interpreter.memory import is_beyond_memory
 from tflq.interpreter.plan import Step
+from tflq.ir.model import MissingField
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.work import Sizes, work_of
 from tflq.numerics.arithmetic import Arithmetic
@@ -24,6 +25,8 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
         raise UndefinedResultError(error.function, error.reason, op=node.op, index=node.index) from error
     except TflqError:
         raise
+    except MissingField as error:
+        node.refuse("options", expected=f"a table with the field {error.name}", got=error.table)
     except Exception as error:
         raise failure(node.op, node.index, "prepare", error) from error
     if len(prepared.shapes) != len(node.outputs):

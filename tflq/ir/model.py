@@ -36,6 +36,14 @@ class UnknownField:
     position: int = field(default=-1, compare=False)
 
 
+class MissingField(KeyError):
+    """A table has no field of that name: an operator, say, whose options are another operator's."""
+
+    def __init__(self, table: str, name: str) -> None:
+        self.table, self.name = table, name
+        super().__init__(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One table that has no class of its own here (options, sparsity ...), by its schema name.
@@ -50,7 +58,11 @@ class Record:
     unknown: tuple[UnknownField, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        return self.fields[name]
+        """The field's value. Raises MissingField where the table has no such field."""
+        try:
+            return self.fields[name]
+        except KeyError:
+            raise MissingField(self.table, name) from None
 
     def get(self, name: str, default: Any = None) -> Any:
         """The field's value, or `default` where the table has no such field."""

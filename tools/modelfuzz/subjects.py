@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,9 @@ def tflq(variant: Variant, data: bytes) -> str:
         interpreter = Interpreter(model_content=data, profile=profile, memory_limit=MEMORY_BYTES, work_limit=WORK)
         first, second = _use(interpreter, variant.number)
     except OperatorFailed as error:
-        return f"!outside of an array: {error}" if is_outside(error.__cause__) else "failed"
+        if is_outside(error.__cause__):
+            return f"!outside of an array: {error}"
+        return "failed" if _is_raised(error.__cause__) else f"!unforeseen: {error}"
     except TflqError as error:
         return f"refused: {type(error).__name__}"
     except Exception as error:
@@ -40,6 +43,12 @@ def tflq(variant: Variant, data: bytes) -> str:
     if interpreter._session(0)._state.routine and first != second:  # planned arrays may not show that they are shared
         return "!differs: the second run from the first"
     return "ran"
+
+
+def _is_raised(error: BaseException | None) -> bool:
+    """Whether a statement `raise` of tflq's own raised it: a value that an operator has no result for."""
+    frames = traceback.extract_tb(None if error is None else error.__traceback__)
+    return bool(frames) and "tflq" in frames[-1].filename and (frames[-1].line or "").startswith("raise ")
 
 
 def litert(variant: Variant, data: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.codes import Clamp, NumberClamp
 from tflq.numerics.rounding import half_away
@@ -22,6 +23,8 @@ LIMITS: dict[int, tuple[float | None, float | None]] = {
     2: (-1.0, 1.0),  # RELU_N1_TO_1
     3: (0.0, 6.0),  # RELU6
 }
+#: Beyond every code of a limit.
+_INT32 = 2.0**31
 
 
 def limits(node: Node) -> tuple[float | None, float | None]:
@@ -33,8 +36,16 @@ def limits(node: Node) -> tuple[float | None, float | None]:
 
 
 def quantized_limit(real: float, scale: np.float32, zero_point: int) -> int:
-    """The code of a real limit: zero_point + round(real / scale), division in float32, ties away from zero."""
-    code: int = zero_point + half_away(float(np.float32(real) / scale))
+    """The code of a real limit: zero_point + round(real / scale), division in float32, ties away from zero.
+
+    Raises:
+        UndefinedResultError: The quotient leaves int32: LiteRT refuses that for fused activations (kernel_util.cc
+            Quantize), and converts it undefined for RELU operators.
+    """
+    quotient = float(np.float32(real) / scale)
+    if not abs(quotient) < _INT32:
+        raise UndefinedResultError("Quantize", f"the limit {real:g} over the scale {scale:g} leaves int32")
+    code: int = zero_point + half_away(quotient)
     return code
 
 
