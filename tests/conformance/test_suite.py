@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 import jsonschema
@@ -17,10 +16,9 @@ from click.testing import CliRunner, Result
 
 from support import suites
 from tflq.cli.main import cli
-from tflq.conformance import making
 from tflq.conformance.grids import drafts
 from tflq.conformance.judging import Result as Outcome
-from tflq.conformance.session import check, make_suite, pack, run_suite
+from tflq.conformance.session import Order, check, make_suite, pack, run_suite
 from tflq.conformance.suite import Suite, read_suite
 from tflq.conformance.targets import CommandTarget, target_of
 from tflq.errors import FileAccessError, InputError, OptionError
@@ -31,12 +29,9 @@ from tflq.storage.archive import opened, write_arrays
 STEP = 150
 
 
-def make(place: Path) -> Path:
+def make(place: Path, jobs: int = 1) -> Path:
     """A small suite: some drafts of every family."""
-    whole = making.drafts
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "drafts", lambda seed, level: islice(whole(seed, level), 1, None, STEP))
-        make_suite(str(place))
+    make_suite(str(place), Order(every=STEP), jobs)
     return place
 
 
@@ -46,8 +41,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_equal_options_give_equal_bytes(path: Path, tmp_path: Path) -> None:
-    assert make(tmp_path / "again.npz").read_bytes() == path.read_bytes()
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_equal_options_give_equal_bytes_however_many_processes(jobs: int, path: Path, tmp_path: Path) -> None:
+    assert make(tmp_path / "again.npz", jobs).read_bytes() == path.read_bytes()
 
 
 def suite(path: Path) -> Suite:

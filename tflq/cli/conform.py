@@ -49,18 +49,21 @@ def conform_command() -> None:
 @force_option
 @_level
 @click.option("--seed", default=0, show_default=True, help="Seed of scales, weights and inputs.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes; no byte hangs on it."
+)
 @profile_option
 @json_option
-def make_command(output: str, force: bool, level: str, seed: int, profile: str, as_json: bool) -> int:
+def make_command(output: str, force: bool, level: str, seed: int, jobs: int, profile: str, as_json: bool) -> int:
     """Make a suite of what a profile computes: models of one operator, inputs, and the outputs to expect.
 
     Equal options give equal bytes.
     """
-    from tflq.conformance.session import make_suite
+    from tflq.conformance.session import Order, make_suite
     from tflq.report.layout import Line
 
     check_files([output], [], force=force)
-    made = make_suite(output, profile, level, seed)
+    made = make_suite(output, Order(profile, level, seed), jobs)
     if as_json:
         cases = len(made.suite.cases)
         say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": made.left_out})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
+from itertools import islice
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -14,12 +18,13 @@ from tflq.api.files import load
 from tflq.conformance.draft import Draft, Sample
 from tflq.conformance.grids import drafts
 from tflq.conformance.grids.refused import REFUSED
-from tflq.conformance.suite import Case, Suite, digest
+from tflq.conformance.suite import Case, Suite
 from tflq.errors import TflqError
 from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
 from tflq.profiles import Profile, by_name
 from tflq.proof.proof import contrast
+from tflq.storage.arrays import digest
 
 Array = NDArray[Any]
 
@@ -38,28 +43,67 @@ class Made:
     left_out: int
 
 
-def make(profile: str = "litert-ref", level: str = "standard", seed: int = 0) -> Made:
-    """Make a suite of what `profile` computes.
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to make. `every`: only each so-manieth draft, from the second on; 1 is all of them."""
+
+    profile: str = "litert-ref"
+    level: str = "standard"
+    seed: int = 0
+    every: int = 1
+
+    def drafts(self) -> Iterator[tuple[int, Draft, str]]:
+        """Number, draft and level of each case. The first of its operator, types and aim belongs to smoke."""
+        seen: set[tuple[str, ...]] = set()
+        for number, draft in islice(enumerate(drafts(self.seed, self.level)), self.every > 1, None, self.every):
+            key = (draft.op, draft.types, draft.aim.partition(";")[0])
+            level = "standard" if key in seen else "smoke"
+            seen.add(key)
+            if self.level != "smoke" or level == "smoke":
+                yield number, draft, level
+
+
+def make(order: Order, jobs: int = 1) -> Made:
+    """Make a suite of what a profile computes, in so many processes. Their number changes no byte of it.
 
     Raises:
         UnknownNameError: No profile has that name.
     """
-    chosen = by_name(profile)
-    others = [by_name(name) for name in CONTRASTS if name != profile]
+    chosen = by_name(order.profile)
+    if jobs == 1:
+        parts: Iterable[_Part] = [_part(order, 1, 0)]
+    else:
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            parts = list(pool.map(partial(_part, order, jobs), range(jobs)))
     data: dict[str, Array] = {}
     cases: list[Case] = []
-    seen: set[tuple[str, ...]] = set()
-    left_out = 0
-    for number, draft in enumerate(drafts(seed, level)):
-        key = (draft.op, draft.types, draft.aim.partition(";")[0])
-        its_level = "standard" if key in seen else "smoke"
-        seen.add(key)
-        if level == "smoke" and its_level != "smoke":
-            continue
-        case = _case(number, draft, chosen, others, its_level, data)
-        left_out += case is None
-        cases += [] if case is None else [case]
-    return Made(Suite(chosen.name, level, seed, version("tflq"), tuple(cases)), data, left_out)
+    for part in parts:
+        data |= part.data
+        cases += part.cases
+    cases.sort(key=lambda case: case.id)
+    suite = Suite(chosen.name, order.level, order.seed, version("tflq"), tuple(cases))
+    return Made(suite, data, sum(part.left_out for part in parts))
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """What one process makes."""
+
+    cases: list[Case]
+    data: dict[str, Array]
+    left_out: int = 0
+
+
+def _part(order: Order, jobs: int, turn: int) -> _Part:
+    """The cases of one process out of `jobs`: every so-manieth."""
+    profile = by_name(order.profile)
+    others = [by_name(name) for name in CONTRASTS if name != order.profile]
+    part = _Part([], {})
+    for number, draft, level in islice(order.drafts(), turn, None, jobs):
+        case = _case(number, draft, profile, others, level, part.data)
+        part.left_out += case is None
+        part.cases += [] if case is None else [case]
+    return part
 
 
 def _case(

@@ -7,26 +7,26 @@ from pathlib import Path
 
 from tflq.conformance.jobs import Job
 from tflq.conformance.judging import Judged, Verdicts, explained, judge
-from tflq.conformance.making import Made, make
+from tflq.conformance.making import Made, Order, make
 from tflq.conformance.suite import Suite, read_suite, write_suite
 from tflq.conformance.targets import Target, finish
 from tflq.runtimes.children import temporary_folder
 from tflq.storage.archive import Archive, opened
 
-__all__ = ["check", "make_suite", "pack", "run_suite"]
+__all__ = ["Order", "check", "make_suite", "pack", "run_suite"]
 
 #: Cases that are unpacked and handed to a target together.
 BATCH = 500
 
 
-def make_suite(path: str, profile: str = "litert-ref", level: str = "standard", seed: int = 0) -> Made:
-    """Make a suite of what `profile` computes and write it to `path`.
+def make_suite(path: str, order: Order, jobs: int = 1) -> Made:
+    """Make a suite of what a profile computes, in so many processes, and write it to `path`.
 
     Raises:
         FileAccessError: The path cannot be written.
         UnknownNameError: No profile has that name.
     """
-    made = make(profile, level, seed)
+    made = make(order, jobs)
     wanted = {d for c in made.suite.cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
     write_suite(path, made.suite, {name: made.data[name] for name in wanted})
     return made

@@ -6,7 +6,6 @@ by the first 32 digits of the SHA-256 of its type, shape and bytes. docs/conform
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.storage.archive import Archive, write_arrays
+from tflq.storage.arrays import digest
 from tflq.storage.documents import read_json
 
 Array = NDArray[Any]
@@ -67,12 +67,6 @@ class Suite:
         """Cases up to that level, of which the shard (number from 1, of so many) takes every so-manieth."""
         kept = [c for c in self.cases if LEVELS.index(c.level) <= LEVELS.index(level)]
         return Suite(self.profile, level, self.seed, self.version, tuple(kept[shard[0] - 1 :: shard[1]]))
-
-
-def digest(array: Array) -> str:
-    """What names an array."""
-    said = f"{array.dtype.str}{list(array.shape)}".encode()
-    return hashlib.sha256(said + np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
 
 
 def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:

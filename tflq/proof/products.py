@@ -171,26 +171,28 @@ def _how(first: Sums, second: Sums) -> str:
     return "breakpoints" if first.is_monotone and second.is_monotone else "all sums"
 
 
-def _apart(first: Sums, second: Sums) -> Mapping[int, list[tuple[int, int]]] | None:
-    """Sums of which the two make different codes, by channel, as runs (from, below); of several none is left out where
-    codes never fall. None where it would take too long.
+def _apart(first: Sums, second: Sums) -> Mapping[int, Ints] | None:
+    """Sums of which the two make different codes, by channel, as runs (from, below) in rows; of several none is left
+    out where codes never fall. None where it would take too long.
     """
-    found: dict[int, list[tuple[int, int]]] = {}
     one, other = first.breakpoints, second.breakpoints
     if one is not None and other is not None and first.output.pipeline.clamp == second.output.pipeline.clamp:
-        for step, channel in np.argwhere(one != other):
-            ends = sorted((int(one[step, channel]), int(other[step, channel])))
-            found.setdefault(int(channel), []).append((ends[0], ends[1]))
-        return found
+        parted = one != other
+        lower, upper = np.minimum(one, other), np.maximum(one, other)
+        return {
+            int(channel): np.stack([lower[parted[:, channel], channel], upper[parted[:, channel], channel]], axis=1)
+            for channel in np.flatnonzero(parted.any(axis=0))
+        }
     runs = compared(first.output, second.output, first.low, first.high)
     if runs is None:
         return None
+    found: dict[int, list[tuple[int, int]]] = {}
     for channel, start, stop in runs:
         found.setdefault(channel, []).append((start, stop))
-    return found
+    return {channel: np.array(pairs, np.int64) for channel, pairs in found.items()}
 
 
-def _disproved(first: Sums, second: Sums, runs: Mapping[int, list[tuple[int, int]]]) -> Verdict:
+def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
     """An input that reaches one of those sums, confirmed; or that none of them can be reached."""
     names = first.bound.profile, second.bound.profile
     is_exact = first.is_monotone and second.is_monotone
@@ -213,13 +215,12 @@ def _disproved(first: Sums, second: Sums, runs: Mapping[int, list[tuple[int, int
     return Verdict(*names, Word.UNDECIDED, f"stages part in {count} channels; no input was found that shows it")
 
 
-def _by_width(
-    sums: Sums, runs: Mapping[int, list[tuple[int, int]]]
-) -> Iterator[tuple[int, Seen, list[tuple[int, int]]]]:
-    """Channels, those with most sums to reach first."""
-    order = sorted(runs, key=lambda channel: -sum(stop - start for start, stop in runs[channel]))
+def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Seen, Ints]]:
+    """Channels, those with most sums to reach first; the widest runs of each first."""
+    widths = {channel: pairs[:, 1] - pairs[:, 0] for channel, pairs in runs.items()}
+    order = sorted(runs, key=lambda channel: -int(widths[channel].sum()))
     for channel in order[:_MOST_CHANNELS]:
-        yield channel, sums.place(channel), sorted(runs[channel], key=lambda run: run[0] - run[1])
+        yield channel, sums.place(channel), runs[channel][np.argsort(-widths[channel], kind="stable")]
 
 
 def _input(sums: Sums, seen: Seen, values: Ints) -> dict[int, Array]:

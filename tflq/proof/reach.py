@@ -7,7 +7,6 @@ range allows; doubling does that in as many steps as the range has bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,34 +27,37 @@ def can_be_exact(weights: Ints, span: Range) -> bool:
     return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
 
 
-def values_for(weights: Ints, span: Range, runs: Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
+def values_for(weights: Ints, span: Range, runs: Ints | Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
     """Values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None where none is found.
+
+    Runs are the rows of an array (N, 2), or pairs.
 
     Exact where `can_be_exact`: then None says that there are none. Elsewhere all but the smallest weights get values
     that bring the sum near the first runs, and only the rest are searched.
     """
+    pairs = np.asarray(runs, np.int64).reshape(-1, 2)
     if can_be_exact(weights, span):
-        return _searched(weights, span, runs)
+        return _searched(weights, span, pairs)
     order = np.argsort(np.abs(weights), kind="stable")
     used = order[weights[order] != 0]
     free, fixed = used[:_SEARCHED], used[_SEARCHED:][::-1]
     values = np.clip(np.zeros(len(weights), np.int64), *span)
     middle = int((weights[free] * (span[0] + span[1])).sum()) // 2
-    for start, stop in runs[:64]:
+    for start, stop in pairs[:64].tolist():
         rest = start - middle
         for tap in fixed:
             weight = int(weights[tap])
             values[tap] = min(max(round(rest / weight), span[0]), span[1])
             rest -= weight * int(values[tap])
         there = int((weights[fixed] * values[fixed]).sum())
-        found = _searched(weights[free], span, [(start - there, stop - there)])
+        found = _searched(weights[free], span, np.array([(start - there, stop - there)]))
         if found is not None:
             values[free] = found[0]
             return values, found[1] + there
     return None
 
 
-def _searched(weights: Ints, span: Range, runs: Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
+def _searched(weights: Ints, span: Range, runs: Ints) -> tuple[Ints, int] | None:
     steps = [int(w) for w in weights]
     lowest = [min(w * span[0], w * span[1]) for w in steps]
     low, width = sum(lowest), span[1] - span[0]
@@ -72,21 +74,18 @@ def _searched(weights: Ints, span: Range, runs: Sequence[tuple[int, int]]) -> tu
         w = steps[tap]
         if not w:
             continue
-        before = _Bits(sets[tap])
-        count = next(n for n in range(width + 1) if (at - n * abs(w)) in before)
+        count = _first_in(sets[tap], at - np.arange(width + 1, dtype=np.int64) * abs(w))
         at -= count * abs(w)
         values[tap] = span[0] + count if w > 0 else span[1] - count
     return values, reached
 
 
-class _Bits:
-    """A set of bits that is asked for many of them."""
-
-    def __init__(self, bits: int) -> None:
-        self._bytes = bits.to_bytes(bits.bit_length() // 8 + 1, "little")
-
-    def __contains__(self, bit: int) -> bool:
-        return 0 <= bit >> 3 < len(self._bytes) and bool(self._bytes[bit >> 3] >> (bit & 7) & 1)
+def _first_in(bits: int, places: Ints) -> int:
+    """The index of the first place at which a bit is set; there is one."""
+    data = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), np.uint8)
+    inside = (places >= 0) & (places >> 3 < data.size)
+    at = np.where(inside, places, 0)
+    return int(np.argmax(inside & (data[at >> 3] >> (at & 7) & 1 == 1)))
 
 
 def _spread(bits: int, step: int, count: int) -> int:
@@ -99,9 +98,9 @@ def _spread(bits: int, step: int, count: int) -> int:
     return bits
 
 
-def _mask(runs: Sequence[tuple[int, int]], low: int, length: int) -> int:
+def _mask(runs: Ints, low: int, length: int) -> int:
     """The bits of all runs."""
-    marks: NDArray[Any] = np.zeros(length, np.uint8)
-    for start, stop in runs:
-        marks[max(0, start - low) : max(0, stop - low)] = 1
+    marks: NDArray[np.uint8] = np.zeros(length, np.uint8)
+    for start, stop in np.clip(runs - low, 0, length).tolist():
+        marks[start:stop] = 1
     return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")

@@ -5,6 +5,7 @@ Source: NumPy's documentation of its format (NEP 1), versions 1.0 and 2.0.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Iterator
@@ -37,6 +38,12 @@ class Header:
     def size(self) -> int:
         """Bytes of all elements."""
         return math.prod(self.shape) * self.dtype.itemsize
+
+
+def digest(array: Array) -> str:
+    """What names an array: 32 hexadecimal digits of the SHA-256 of its type, shape and elements in C order."""
+    said = f"{array.dtype.str}{list(array.shape)}".encode()
+    return hashlib.sha256(said + np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
 
 
 def load_array(path: PathLike) -> Array:
