@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tflq
+from support import graphs as g
+from support.single_op import T
 from support.toys import PROFILE, graph, ints, quantized, tensor
 from tflq.errors import (
     InputError,
@@ -223,6 +225,26 @@ def test_what_a_run_did_not_keep_reads_as_zeros() -> None:
     with pytest.warns(UserWarning, match="experimental_preserve_all_tensors"):
         assert interpreter.get_tensor(1).tolist() == [0, 0]
     assert interpreter.get_tensor(2).tolist() == [1, 2]
+
+
+def test_what_no_operator_reads_stays_in_memory() -> None:
+    """LiteRT releases a tensor after its last reader, so that one without any is there after each run."""
+    model = g.build(
+        g.Graph(
+            [T("float32", (3,))] * 3, inputs=(0,), outputs=(2,), ops=[g.Op("ABS", (0,), (1,)), g.Op("NEG", (0,), (2,))]
+        )
+    )
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    ours = tflq.Interpreter(model_content=model, strict=True)
+    theirs = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+    for number in range(4):  # from the third on as a routine
+        for interpreter in (ours, theirs):
+            interpreter.set_tensor(0, np.float32([-1, 2, -3]) + np.float32(number))
+            interpreter.invoke()
+        for index in range(3):
+            assert ours.get_tensor(index).tolist() == theirs.get_tensor(index).tolist()
 
 
 def test_calls_out_of_order() -> None:

@@ -12,6 +12,7 @@ from flatbuffers import flexbuffers
 from support import contracting as c
 from support import graphs as g
 from support.single_op import Array, T, assert_same, build, draw, tflq
+from tflq.api.interpreter import Interpreter
 from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
 from tflq.flatbuf import read, write
 from tflq.ir import Quantization, Record
@@ -49,10 +50,10 @@ def test_fake_quant_refused() -> None:
         tflq(build("FAKE_QUANT", [x], [x], ("FakeQuantOptions", options), 2), [np.zeros(3, np.float32)])
 
 
-def _verify(x: T, shape: tuple[int, ...], tolerance: float, log: bool) -> bytes:
+def _verify(x: T, shape: tuple[int, ...], tolerance: float, log: bool, declared: T | None = None) -> bytes:
     options = bytes(flexbuffers.Dumps({"tolerance": tolerance, "log_if_failed": log}))
     op = g.Op("NumericVerify", (0, 1), (2,), custom=options)
-    return g.build(g.Graph([x, T("float32", shape), T("float32", shape)], (0, 1), (2,), [op]))
+    return g.build(g.Graph([x, T("float32", shape), declared or T("float32", shape)], (0, 1), (2,), [op]))
 
 
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "float16"])
@@ -73,6 +74,26 @@ def test_numeric_verify(type_: str, log: bool) -> None:
             inputs[1] += np.float32(9 * step)
             with pytest.raises(OperatorFailed, match="differs"):
                 tflq(_verify(x, shape, 5.0, True), inputs)
+
+
+@pytest.mark.parametrize("declared", ["int8", "uint8", "int16", "float16", "bool"])
+def test_numeric_verify_makes_floats_whatever_is_declared(declared: str) -> None:
+    """TensorFlow's converter declares the difference with the type and scale of what is verified."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    x = T("int8", (2, 5), 0.1, 3)
+    model = _verify(x, x.shape, 5.0, False, T(declared, x.shape, 0.1, 3))
+    inputs = [np.arange(10, dtype=np.int8).reshape(2, 5), np.linspace(-1, 1, 10, dtype=np.float32).reshape(2, 5)]
+    assert_same(model, inputs, x.shape)
+    ours = Interpreter(model_content=model)
+    theirs = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    for _ in range(2):  # before the operator is bound, and after
+        (got,), (expected,) = ours.get_output_details(), theirs.get_output_details()
+        assert got["dtype"] == expected["dtype"]
+        assert got["quantization"] == expected["quantization"]
+        assert ours._get_op_details(0)["result_types"] == theirs._get_op_details(0)["result_types"]
+        ours.allocate_tensors()
+        theirs.allocate_tensors()
+    assert got["dtype"] is np.float32
 
 
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int4", "int2"])

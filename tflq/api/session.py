@@ -60,8 +60,11 @@ class Session:
         return self.graph.tensors[tensor]
 
     def type(self, tensor: int) -> TensorType:
-        """The tensor's element type."""
-        type_ = self.spec(tensor).type
+        """The tensor's element type: the one that the file declares, until an operator has been bound that makes
+        another.
+        """
+        declared = self.spec(tensor).type
+        type_ = declared if self.plan is None else self.plan.operands[tensor].type
         if not isinstance(type_, TensorType):
             raise ModelError(f"unknown element type {type_}", tensor=self.name(tensor))
         return type_

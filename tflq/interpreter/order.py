@@ -30,9 +30,19 @@ def known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
     return known
 
 
+def kept_results(graph: Subgraph) -> tuple[int, ...]:
+    """Tensors that a run holds to its end: the graph's outputs, then results that nothing reads.
+
+    Source: LiteRT 2.3 arena_planner.cc ArenaPlanner::PlanAllocations, which releases a tensor after its last reader.
+    """
+    read = {tensor for operator in graph.operators for tensor in operator.inputs}
+    made = [tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0]
+    return tuple(dict.fromkeys((*graph.outputs, *(tensor for tensor in made if tensor not in read))))
+
+
 def last_uses(graph: Subgraph) -> list[tuple[int, ...]]:
-    """For every operator, the tensors that are read or made there for the last time and are no graph outputs."""
-    kept = set(graph.outputs)
+    """For every operator, the tensors that are read or made there for the last time and are not kept."""
+    kept = set(kept_results(graph))
     last: dict[int, int] = {}
     for index, operator in enumerate(graph.operators):
         for tensor in (*operator.inputs, *operator.outputs):

@@ -66,6 +66,7 @@ class Plan:
     variables: tuple[int, ...]  # tensors that keep their value from run to run
     constants: tuple[Array | None, ...]  # by tensor index, and None at the end: what index -1 reads
     makers: Mapping[int, int]  # tensor -> the operator that makes it
+    kept: tuple[int, ...]  # tensors that a run holds to its end: the outputs, and what nothing reads
     promises: Mapping[int, Exactness]  # tensor -> what it is promised to be, from the graph's inputs on
     limits: Limits
     peak_memory: int  # bytes alive at the same time, as far as it is known before the model runs

@@ -16,7 +16,7 @@ from tflq.interpreter.binding import prepare
 from tflq.interpreter.estimate import Estimate
 from tflq.interpreter.limits import Limits, current_limits
 from tflq.interpreter.operands import node_of, operand_of
-from tflq.interpreter.order import check_order, known_at_start, last_uses
+from tflq.interpreter.order import check_order, kept_results, known_at_start, last_uses
 from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.program import Program, Surroundings
 from tflq.interpreter.promises import promises_of
@@ -66,6 +66,8 @@ def make_plan(
     for index, operator in enumerate(graph.operators):
         step = _step(program, operands, known, index, operator, uses[index], estimate)
         steps.append(step)
+        for operand in step.node.outputs:
+            operands[operand.index] = operand
         announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
         for tensor, shape in zip(step.outputs, announced, strict=True):
             known[tensor] = shape is not None
@@ -86,6 +88,7 @@ def make_plan(
         variables=variables,
         constants=(*(o.value for o in operands), None),
         makers=makers,
+        kept=kept_results(graph),
         promises=promises_of(steps, variables),
         limits=limits,
         peak_memory=estimate.peak_memory,
@@ -119,6 +122,8 @@ def _step(
     around = Surroundings(program)
     node = node_of(program.model, operands, index, operator, around, estimate.room)
     kernel = _kernel(program.profile, node)
+    if kernel.makes is not None:
+        node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))
     present = [tensor for tensor in operator.inputs if tensor >= 0]
     values_known = all(
         position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant

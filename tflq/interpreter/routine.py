@@ -50,11 +50,11 @@ class Routine:
             self._bind(step, places)
         silent = all(isinstance(call, partial) and call.func is not _evaluate for call in self._calls)
         self._is_quiet = silent and not compiling_is_off()
-        self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.outputs)]
+        self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
 
     def run(self, inputs: Mapping[int, Array]) -> Trace:
-        """Run all steps on the graph's inputs, which are copied; the trace holds the graph's outputs."""
+        """Run all steps on the graph's inputs, which are copied; the trace holds what a run keeps."""
         for tensor, place in self._inputs:
             place[...] = inputs[tensor]
         if self._is_quiet:
@@ -192,7 +192,7 @@ def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
             owner[step.outputs[0]] = owner.get(step.inputs[0], step.inputs[0])
         for tensor in step.outputs:
             lives[tensor] = number, number
-    for tensor in plan.outputs:
+    for tensor in plan.kept:
         use(tensor, len(plan.steps))
     return lives
 

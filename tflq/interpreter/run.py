@@ -25,9 +25,9 @@ def run(
 ) -> Trace:
     """Execute `plan` on `inputs` (by tensor index) and return its trace.
 
-    The trace holds the graph's outputs; with `keep_all` its inputs, variables and every tensor that an operator made.
-    Tensors are released after their last use unless all of them are kept. What the trace holds may share memory with
-    the inputs unless they are copied.
+    The trace holds the graph's outputs, and results that nothing reads; with `keep_all` its inputs, variables and every
+    tensor that an operator made. Tensors are released after their last use unless all of them are kept. What the trace
+    holds may share memory with the inputs unless they are copied.
 
     Raises:
         InputError: An input is missing, is none of the graph's, or has not the type or shape that was planned for.
@@ -45,7 +45,7 @@ def run(
         inputs = {tensor: value.copy() for tensor, value in inputs.items()}
     with np.errstate(all="ignore"):
         values = Execution(plan, state, meter, 0, keep_all).run(inputs)
-    kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.outputs
+    kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.kept
     results = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
     return Trace(results, {tensor: plan.makers[tensor] for tensor in results if tensor in plan.makers}, plan.promises)
 

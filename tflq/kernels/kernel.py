@@ -206,7 +206,8 @@ class Kernel:
     `shape_operands` are the input positions whose values prepare needs: where one is not constant, the node is
     prepared when the model runs. `session` rows are handed the Session at run time; `calls` names the options that hold
     the subgraphs they call, so that these are checked before the model runs. `exactness` says what is promised.
-    `sparse` are the input positions whose constants the file stores sparsely: a row takes exactly those.
+    `sparse` are the input positions whose constants the file stores sparsely: a row takes exactly those. `makes` is the
+    type that all outputs have from prepare on, whatever the file declares; None where what it declares counts.
     """
 
     op: str
@@ -218,6 +219,7 @@ class Kernel:
     calls: tuple[str, ...] = ()
     exactness: Exactness = EXACT
     sparse: tuple[int, ...] = ()
+    makes: TensorType | None = None
     signature: Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

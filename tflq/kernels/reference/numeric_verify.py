@@ -4,7 +4,7 @@
 |-----------|-------|------------------------------|-----------------------------------|
 | x         | any   | int8, uint8, int16, float16  | as DEQUANTIZE takes it            |
 | reference | as x  | float32                      |                                   |
-| y         | as x  | float32                      |                                   |
+| y         | as x  | float32, whatever is declared |                                  |
 
 Options: tolerance, log_if_failed. With a tolerance of 0.1 or more, in LSB of x, log_if_failed makes a difference beyond
 it fail the run.
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.ir import TensorType
 from tflq.kernels.families.custom_options import flag, options_of, real
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference.dequantize import prepare_dequantize, prepare_widen
@@ -66,6 +67,6 @@ def evaluate(data: OpData, x: Array, reference: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("NumericVerify", "int8|uint8|int16 float32 -> float32", prepare_codes, (1, 1)),
-    Kernel("NumericVerify", "float16 float32 -> float32", prepare_half, (1, 1)),
+    Kernel("NumericVerify", "int8|uint8|int16 float32 -> any", prepare_codes, (1, 1), makes=TensorType.FLOAT32),
+    Kernel("NumericVerify", "float16 float32 -> any", prepare_half, (1, 1), makes=TensorType.FLOAT32),
 )
