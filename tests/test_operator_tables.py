@@ -51,6 +51,7 @@ BUILT_BY_HAND = frozenset(
         "TFLite_Detection_PostProcess",
         "VAR_HANDLE",
         "WHILE",
+        "aeq.hadamard_rotation",
     }
 )
 

@@ -10,12 +10,14 @@ from tflq.kernels.table import KernelTable
 
 #: The highest version of operators whose versions no resolver limits.
 _UNLIMITED = 99
+#: Custom operators that not every release has; `highest` names them where a release does.
+_NEWER_CUSTOM = ("aeq.hadamard_rotation",)
 
 
 def registered(base: KernelTable, highest: Mapping[str, int], known: Callable[[Kernel], Kernel | None]) -> KernelTable:
     """The operators of `base` that `highest` names, in the versions up to its; of their rows what `known` leaves.
 
-    Custom operators stay.
+    Custom operators stay where every release has them.
     """
 
     def limited(row: Kernel) -> Kernel | None:
@@ -26,4 +28,4 @@ def registered(base: KernelTable, highest: Mapping[str, int], known: Callable[[K
         last = min(high, highest.get(row.op, _UNLIMITED))
         return replace(left, versions=(low, last)) if low <= last else None
 
-    return base.only(lambda op: op in highest or not op.isupper()).each(limited)
+    return base.only(lambda op: op in highest or not (op.isupper() or op in _NEWER_CUSTOM)).each(limited)

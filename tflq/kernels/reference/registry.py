@@ -59,6 +59,7 @@ REFERENCE = catalogue(
         "GELU": "gelu",
         "GREATER": "greater",
         "GREATER_EQUAL": "greater_equal",
+        "aeq.hadamard_rotation": "hadamard_rotation",
         "HARD_SWISH": "hard_swish",
         "HASHTABLE": "hashtable",
         "HASHTABLE_FIND": "hashtable_find",

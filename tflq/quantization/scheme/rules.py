@@ -186,6 +186,7 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
         "NumericVerify": "it compares with float values",
         "TFLite_Detection_PostProcess": "its quantized kernel returns float values",
         "HASHTABLE_LOOKUP": "its kernel copies bytes",
+        "aeq.hadamard_rotation": "its kernel transforms floats",
     }
 )
 
