@@ -121,6 +121,14 @@ def require_symmetric(node: Node, *operands: Operand | None) -> None:
             node.check(not np.any(points), "zero point", operand, expected=0, got=points.tolist()[:8])
 
 
+def require_codes(node: Node, *operands: Operand) -> None:
+    """Refuse operands whose zero point is no code of their type: products of codes count on it."""
+    for operand in operands:
+        low, high = type_range(CARRIER[operand.type])
+        inside = low <= operand.zero_point <= high
+        node.check(inside, "zero point", operand, expected=f"{low} to {high}", got=int(operand.zero_point))
+
+
 def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
     """Type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
 

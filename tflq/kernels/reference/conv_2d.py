@@ -27,6 +27,7 @@ from tflq.kernels.families.contraction import (
     centred,
     multipliers,
     output,
+    require_codes,
     require_symmetric,
     stage_of,
     weights_read_as_int8,
@@ -94,6 +95,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     at, shape, groups = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     accumulator = np.dtype(np.int32)
+    require_codes(node, x, *([w] if x.type == TensorType.UINT8 else []))  # other types ignore the weights'
     require_symmetric(node, bias)
     if x.type != TensorType.UINT8:
         require_symmetric(node, w)

@@ -31,6 +31,7 @@ from tflq.kernels.families.contraction import (
     code_span,
     multipliers,
     output,
+    require_codes,
     require_symmetric,
     stage_of,
     weights_read_as_int8,
@@ -101,6 +102,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     wide = x.type == TensorType.INT16
+    require_codes(node, x, *([w] if x.type == TensorType.UINT8 else []))  # other types ignore the weights'
     require_symmetric(node, bias)
     if wide:
         require_symmetric(node, x, y)

@@ -29,6 +29,7 @@ from tflq.kernels.families.contraction import (
     float64_multipliers,
     output,
     per_tensor_multiplier,
+    require_codes,
     require_quantized,
     require_symmetric,
 )
@@ -95,6 +96,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape = output_shape(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     require_quantized(node, x, w)
+    require_codes(node, x, w)
     if w.type in (TensorType.INT4, TensorType.INT2):
         require_symmetric(node, w)
     accumulator: np.dtype[Any] = np.dtype(np.int32)

@@ -20,6 +20,7 @@ import numpy as np
 
 from tflq.kernels.families.activation import code_range, limits
 from tflq.kernels.families.binary import both, eval_plain, prepare_clamped
+from tflq.kernels.families.contraction import require_codes
 from tflq.kernels.families.scaled_sum import accumulated
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
@@ -109,6 +110,7 @@ def prepare_narrow(node: Node, arithmetic: Arithmetic) -> Prepared:
     a, b, y = both(node)
     node.check(np.prod(a.shape) == np.prod(b.shape), "this form cannot broadcast", b, expected=a.shape, got=b.shape)
     dtype = np.dtype(y.type.label)
+    require_codes(node, y)
     low, high = code_range(node, y, dtype)
     shape = broadcast_shape(node, a, b)
     data = NarrowData(y.zero_point, Clamp(low - y.zero_point, high - y.zero_point), dtype, shape)

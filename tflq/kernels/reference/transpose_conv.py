@@ -32,6 +32,7 @@ from tflq.kernels.families.contraction import (
     code_span,
     multipliers,
     output,
+    require_codes,
     require_symmetric,
     stage_of,
 )
@@ -108,6 +109,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
     at, shape = geometry(node)
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     accumulator = np.dtype(np.int32)
+    require_codes(node, x, *([w] if x.type == TensorType.UINT8 else []))  # other types ignore the weights'
     if x.type != TensorType.UINT8:
         require_symmetric(node, bias)
     if x.type == TensorType.INT16:
