@@ -21,6 +21,7 @@ from typing import Any
 from tflq.api.custom import CustomOperator, CustomOperators
 from tflq.api.delegates import Delegate, load_delegate
 from tflq.api.interpreter import Interpreter as _Interpreter
+from tflq.api.native import NativeInterpreter, Range, invoke_with_calibration
 from tflq.api.options import OpResolverType
 from tflq.api.signature import SignatureRunner
 from tflq.errors import UnknownNameError
@@ -53,6 +54,11 @@ class Interpreter(_Interpreter):
         if options["profile"] is None and len(arguments) < _RESOLVER:
             options.setdefault("experimental_op_resolver_type", OpResolverType.AUTO)
         super().__init__(*arguments, **options)
+        self._interpreter = NativeInterpreter(self)
+
+    def _native_handle(self) -> NativeInterpreter:  # type: ignore[override]
+        """No address: what the calibration of `install_as("ai_edge_litert")` takes."""
+        return self._interpreter
 
 
 #: The place of experimental_op_resolver_type among the constructor's positional arguments, counted from 1.
@@ -102,8 +108,23 @@ def install_as(package: str, profile: str | Profile | None = None) -> ModuleType
     parent = sys.modules.get(name)
     if parent is None:
         parent = import_module(name) if find_spec(name) is not None else _package(name)
-    sys.modules[name], sys.modules[f"{name}.interpreter"] = parent, module
-    parent.interpreter = module  # type: ignore[attr-defined]
+    sys.modules[name] = parent
+    modules = {"interpreter": module}
+    if name == "ai_edge_litert":
+        modules[_CALIBRATION] = _calibration(f"{name}.{_CALIBRATION}")
+    for part, stand_in in modules.items():
+        sys.modules[f"{name}.{part}"] = stand_in
+        setattr(parent, part, stand_in)
+    return module
+
+
+#: The native module of LiteRT with which ai-edge-quantizer observes ranges.
+_CALIBRATION = "_pywrap_tfl_calibration"
+
+
+def _calibration(name: str) -> ModuleType:
+    module = ModuleType(name, "Ranges of tensors while a model runs, of tflq's interpreters.")
+    vars(module).update(InvokeWithCalibration=invoke_with_calibration, Range=Range)
     return module
 
 

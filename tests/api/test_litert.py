@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tflq
+from support import graphs as g
 from support import suites
+from support.single_op import T
 from support.toys import graph, tensor
 from tflq import litert
-from tflq.errors import OperatorFailed, OptionError, UnknownNameError, UnsupportedError
-from tflq.ir import TensorType
+from tflq.api.native import invoke_with_calibration
+from tflq.errors import InputError, OperatorFailed, OptionError, UnknownNameError, UnsupportedError
+from tflq.ir import SignatureDef, TensorType
 
 PATH = str(next((suites.ROOT / "golden" / "singleop").rglob("add_i8_0.tflite")))
 
@@ -25,7 +30,13 @@ def custom_model() -> Any:
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    return run_script(code)
+
+
+def run_script(code: str, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -116,3 +127,53 @@ def test_what_a_custom_operator_makes_is_checked(result: Any) -> None:
     interpreter.allocate_tensors()
     with pytest.raises((tflq.TflqError, OperatorFailed), match="Scale output 0"):
         interpreter.invoke()
+
+
+CALIBRATE = """
+import sys
+import numpy as np
+if sys.argv[1] == "ours":
+    import tflq
+    tflq.install_as("ai_edge_litert")
+from ai_edge_litert import _pywrap_tfl_calibration as calibration
+from ai_edge_litert import interpreter as tfl
+interpreter = tfl.Interpreter(
+    model_content=open(sys.argv[2], "rb").read(),
+    experimental_op_resolver_type=tfl.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+)
+native = interpreter._interpreter
+index = native.GetSubgraphIndexFromSignature("serving_default")
+inputs = interpreter._get_full_signature_list()["serving_default"]["inputs"]
+for name in sorted(inputs):
+    native.ResizeInputTensor(inputs[name], np.array([2, 3], np.int32), strict=False, subgraph_index=index)
+native.AllocateTensors(index)
+for k, name in enumerate(sorted(inputs)):
+    native.SetTensor(inputs[name], np.linspace(-k - 1, 5, 6, dtype=np.float32).reshape(2, 3), index)
+ranges = calibration.InvokeWithCalibration(interpreter._native_handle(), index)
+print({name: (found.min, found.max) for name, found in ranges.items()})
+outputs = interpreter._get_full_signature_list()["serving_default"]["outputs"]
+print({name: native.GetTensor(tensor, index).tolist() for name, tensor in sorted(outputs.items())})
+"""
+
+
+def test_ranges_of_a_calibration_are_litert_s(tmp_path: Path) -> None:
+    """ai-edge-quantizer asks the native interpreter for them, subgraphs that are called included."""
+    pytest.importorskip("ai_edge_litert._pywrap_tfl_calibration", reason="ai-edge-litert is not installed")
+    x, attributes = T("float32", (2, 3)), b"\x00\x00\x01\x00\x00$\x01"
+    options = ("StableHLOCompositeOptions", {"name": "f", "decomposition_subgraph_index": 1})
+    options[1]["composite_attributes"] = attributes
+    add = ("AddOptions", {})
+    main = [g.Op("ADD", (0, 1), (2,), add), g.Op("STABLEHLO_COMPOSITE", (2,), (3,), options)]
+    inner = g.Graph([x] * 3, (0,), (2,), [g.Op("ADD", (0, 0), (1,), add), g.Op("NEG", (1,), (2,))])
+    model = tflq.load(g.build(g.Graph([x] * 4, (0, 1), (3,), main), inner))
+    signature = SignatureDef("serving_default", (("a", 0), ("b", 1)), (("out", 3),))
+    path = tmp_path / "model.tflite"
+    tflq.save(replace(model, signature_defs=(signature,)), path)
+    told = [run_script(CALIBRATE, who, str(path)) for who in ("ours", "theirs")]
+    assert told[0] == told[1]
+    assert "g1t1" in told[0]
+
+
+def test_a_calibration_takes_no_other_interpreter() -> None:
+    with pytest.raises(InputError, match="tflq's interpreters only"):
+        invoke_with_calibration(1234, 0)  # type: ignore[arg-type]

@@ -143,7 +143,7 @@ class Interpreter:
             LimitError: It takes more than `memory_limit` or `work_limit`, which only the values tell.
         """
         self._lending.check()
-        self._session(0).invoke()
+        self._invoke(0)
 
     @exclusive
     def reset_all_variables(self) -> None:
@@ -270,6 +270,10 @@ class Interpreter:
     @exclusive
     def _view(self, index: int) -> Array:
         return self._lending.lend(self._session(0).view(index))
+
+    def _invoke(self, subgraph: int) -> None:
+        for index, called in self._session(subgraph).invoke().called.items():
+            self._session(index).note_call(called)
 
     def _signatures(self) -> dict[str, SignatureDef]:
         return {s.signature_key or "": s for s in self._model.signature_defs or ()}

@@ -12,6 +12,7 @@ from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.interpreter.constants import constant_of
 from tflq.interpreter.limits import Limits
 from tflq.interpreter.state import variable
+from tflq.interpreter.trace import Called
 from tflq.ir import Model, TensorSpec, TensorType
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.kernel import Array, Shape
@@ -49,6 +50,7 @@ class Session:
         self._resources = resources
         self._state = State(resources=resources, threads=threads)
         self._trace: Trace | None = None
+        self._called: Called | None = None  # by another subgraph, since this one last ran
         self._scratch: dict[int, Array] = {}  # what stands for the memory of other tensors until the next run
 
     def spec(self, tensor: int) -> TensorSpec:
@@ -63,8 +65,8 @@ class Session:
         """The tensor's element type: the one that the file declares, until an operator has been bound that makes
         another.
         """
-        declared = self.spec(tensor).type
-        type_ = declared if self.plan is None else self.plan.operands[tensor].type
+        declared, bound = self.spec(tensor).type, self._called or self.plan
+        type_ = declared if bound is None else bound.operands[tensor].type
         if not isinstance(type_, TensorType):
             raise ModelError(f"unknown element type {type_}", tensor=self.name(tensor))
         return type_
@@ -76,6 +78,8 @@ class Session:
     def shape(self, tensor: int) -> Shape:
         """The tensor's shape as far as it is known now."""
         spec = self.spec(tensor)
+        if self._called is not None and tensor in self._called.values:
+            return self._called.values[tensor].shape
         if self._trace is not None and tensor in self._trace.values:
             return self._trace.values[tensor].shape
         if tensor in self._resized:
@@ -112,12 +116,18 @@ class Session:
         self._state = State(resources=self._resources, threads=self.threads)
         self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}
 
-    def invoke(self) -> None:
-        """Run the plan once."""
+    def invoke(self, keep_all: bool = False) -> Trace:
+        """Run the plan once; `keep_all` keeps every tensor this time, if the session does not anyway."""
         if self.plan is None:
             raise StateError("Invoke called on model that is not ready.: call allocate_tensors() first")
-        self._trace, self._scratch = None, {}  # their memory can be reused while the plan runs
-        self._trace = run(self.plan, self._inputs, self._state, keep_all=self.keep_all, copy_inputs=True)
+        self._trace, self._called, self._scratch = None, None, {}  # their memory can be reused while the plan runs
+        keep = self.keep_all or keep_all
+        self._trace = run(self.plan, self._inputs, self._state, keep_all=keep, keep_called=keep, copy_inputs=True)
+        return self._trace
+
+    def note_call(self, called: Called) -> None:
+        """Show what a call by another subgraph made, until this one runs by itself."""
+        self._called = called
 
     def reset_variables(self) -> None:
         """Set the variable tensors back to what they are after an allocation."""
@@ -148,6 +158,8 @@ class Session:
         """The array that holds the tensor now; not to be written to."""
         spec = self.spec(tensor)
         self.type(tensor)
+        if self._called is not None and tensor in self._called.values:
+            return self._called.values[tensor]
         if self.plan is not None and tensor in self._inputs:
             return self._inputs[tensor]
         if self.plan is not None and spec.is_variable:

@@ -24,6 +24,8 @@ class Owner(Protocol):
 
     def _session(self, index: int) -> Session: ...
 
+    def _invoke(self, subgraph: int) -> None: ...
+
 
 class SignatureRunner:
     """A callable: arrays by input name in, arrays by output name out.
@@ -67,7 +69,7 @@ class SignatureRunner:
         session.allocate()
         for name, value in inputs.items():
             session.set(self._inputs[name], value)
-        session.invoke()
+        self._interpreter._invoke(self._subgraph_index)
         return {name: give(session.value(tensor), session.type(tensor)) for name, tensor in self._outputs.items()}
 
     @exclusive

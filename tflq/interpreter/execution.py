@@ -11,17 +11,22 @@ from tflq.interpreter.limits import PREPARE_STEP_WORK, Meter, call_work
 from tflq.interpreter.memory import Budget, beyond, sizes_of
 from tflq.interpreter.plan import Plan, Shapes, Step
 from tflq.interpreter.state import State, variable
+from tflq.interpreter.trace import Called
 from tflq.kernels.kernel import Array, Prepared
 
 
 class Execution:
     """One run of a plan. `meter` counts the work of the whole run, calls included; `held` are bytes of its callers.
 
-    Where all shapes of the plan are known, so is its memory; elsewhere it is counted step by step.
+    Where all shapes of the plan are known, so is its memory; elsewhere it is counted step by step. `called` is filled
+    with what the latest call of each subgraph made; None where that is not kept.
     """
 
-    def __init__(self, plan: Plan, state: State, meter: Meter, held: int, keep_all: bool) -> None:
+    def __init__(
+        self, plan: Plan, state: State, meter: Meter, held: int, keep_all: bool, called: dict[int, Called] | None = None
+    ) -> None:
         self.plan, self.state, self.meter, self.held = plan, state, meter, held
+        self.called = called
         self._keep_all = keep_all
         self._values: list[Array | None] = list(plan.constants)
         self._budget = None if plan.is_settled else Budget(plan.limits.memory, held)
@@ -153,8 +158,15 @@ class _Call:
             self._begin(shapes)
         plan, caller = self._plan, self._caller
         caller.meter.spend(self._work, self._place)
-        execution = Execution(plan, self._state, caller.meter, caller.held_at(self._step), False)
+        called, held = caller.called, caller.held_at(self._step)
+        if called is not None:
+            called.pop(self._subgraph, None)
+            held += sum(value.nbytes for other in called.values() for value in other.values.values())
+        execution = Execution(plan, self._state, caller.meter, held, called is not None, called)
         values = execution.run(dict(zip(plan.inputs, inputs, strict=True)))
+        if called is not None:
+            kept = (*plan.inputs, *plan.variables, *plan.makers)
+            called[self._subgraph] = Called(plan.operands, {tensor: _present(values[tensor]) for tensor in kept})
         return tuple([_present(values[tensor]) for tensor in plan.outputs])
 
     def _begin(self, shapes: tuple[tuple[int, ...], ...]) -> None:

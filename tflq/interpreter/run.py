@@ -11,7 +11,7 @@ from tflq.interpreter.limits import Meter
 from tflq.interpreter.plan import Plan
 from tflq.interpreter.routine import Routine, routine
 from tflq.interpreter.state import State, check_inputs
-from tflq.interpreter.trace import Trace
+from tflq.interpreter.trace import Called, Trace
 from tflq.kernels.kernel import Array
 
 
@@ -21,13 +21,15 @@ def run(
     state: State | None = None,
     *,
     keep_all: bool = False,
+    keep_called: bool = False,
     copy_inputs: bool = False,
 ) -> Trace:
     """Execute `plan` on `inputs` (by tensor index) and return its trace.
 
     The trace holds the graph's outputs, and results that nothing reads; with `keep_all` its inputs, variables and every
     tensor that an operator made. Tensors are released after their last use unless all of them are kept. What the trace
-    holds may share memory with the inputs unless they are copied.
+    holds may share memory with the inputs unless they are copied. With `keep_called` it also holds everything that the
+    latest call of each subgraph made.
 
     Raises:
         InputError: An input is missing, is none of the graph's, or has not the type or shape that was planned for.
@@ -37,17 +39,19 @@ def run(
     state = State() if state is None else state
     plan.program.begin()
     check_resources(plan, state, plan.peak_memory)
-    if not keep_all and (ready := _routine(plan, state)) is not None:
+    called: dict[int, Called] | None = {} if keep_called else None
+    if not keep_all and not keep_called and (ready := _routine(plan, state)) is not None:
         return ready.run(inputs)
     meter = Meter(plan.limits.work)
     meter.spent = plan.work
     if copy_inputs:
         inputs = {tensor: value.copy() for tensor, value in inputs.items()}
     with np.errstate(all="ignore"):
-        values = Execution(plan, state, meter, 0, keep_all).run(inputs)
+        values = Execution(plan, state, meter, 0, keep_all, called).run(inputs)
     kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.kept
     results = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
-    return Trace(results, {tensor: plan.makers[tensor] for tensor in results if tensor in plan.makers}, plan.promises)
+    makers = {tensor: plan.makers[tensor] for tensor in results if tensor in plan.makers}
+    return Trace(results, makers, plan.promises, called or {})
 
 
 def _routine(plan: Plan, state: State) -> Routine | None:
