@@ -18,8 +18,8 @@ from tflq.ir.schema import enum
 from tflq.profiles import PROFILES
 from tflq.surgery.cut import cut
 from tflq.surgery.tap import single_operator
+from tflq.verification import load_golden
 from tflq.verification.dump import Dump
-from tflq.verification.golden import load_golden
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = PROFILES["litert-ref"]

@@ -17,8 +17,8 @@ from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.profiles import by_name
+from tflq.verification import load_golden
 from tflq.verification.dump import Dump
-from tflq.verification.golden import load_golden
 
 Array = NDArray[Any]
 NAMES = ("digits_mobilenet_int8", "digits_unet_int8", "digits_autoencoder_int8", "digits_mobilenet_int16x8")

@@ -18,7 +18,7 @@ from tflq.lint import lint
 from tflq.lint.fixes import fixed
 from tflq.lint.session import RULES
 from tflq.lint.targets import TARGETS, target_rules
-from tflq.verification.golden import load_golden
+from tflq.verification import load_golden
 
 I8, I16, I32, U8 = TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.UINT8
 SMALLEST_NORMAL = 2.0**-126

@@ -12,7 +12,7 @@ import pytest
 
 from support import suites
 from tflq.api.files import load
-from tflq.verification.golden import load_golden
+from tflq.verification import load_golden
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
 GOLDEN = suites.ROOT / "golden" / "singleop" / "recorded" / "tie_conv_i8_0.npz"

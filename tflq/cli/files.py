@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,6 +21,21 @@ def check_files(outputs: Iterable[str | None], sources: Iterable[str | None], *,
 
     present = [path for path in sources if path is not None and os.path.exists(path)]
     check_outputs([path for path in outputs if path is not None], present, replace=force)
+
+
+def golden_place(text: str) -> str | Path:
+    """Where a golden is: a path even if it has the name of a runtime, or a URL."""
+    from tflq.storage.stores import is_url
+
+    return text if is_url(text) else Path(text)
+
+
+def check_golden(path: str, sources: Iterable[str | None], *, force: bool) -> None:
+    """As check_files, for a path at which a golden is to be written."""
+    from tflq.verification.goldens import check_golden_output
+
+    present = [source for source in sources if source is not None and os.path.exists(source)]
+    check_golden_output(path, present, replaces=force)
 
 
 def write_text(path: str, text: str) -> None:

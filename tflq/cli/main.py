@@ -30,6 +30,7 @@ VERBS = {
     "fit": ("tflq.cli.fit", "fit_command"),
     "diff": ("tflq.cli.diff", "diff_command"),
     "extract": ("tflq.cli.extract", "extract_command"),
+    "golden": ("tflq.cli.golden", "golden_command"),
     "inspect": ("tflq.cli.inspect", "inspect_command"),
     "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, check_golden, force_option, write_text
 from tflq.cli.options import html_option, input_options, json_option, model_argument, preparation_options, python_option
 from tflq.cli.output import say, say_document
 
@@ -17,7 +17,11 @@ from tflq.cli.output import say, say_document
 @click.command("record")
 @model_argument
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The golden file to write (.npz)."
+    "-o",
+    "--output",
+    required=True,
+    metavar="PATH",
+    help="The golden to write: X.npz; or as a bundle X.zip, X/ or a URL.",
 )
 @force_option
 @click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
@@ -43,16 +47,16 @@ def record_command(
 ) -> int:
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
-    A golden file of the same model is renewed without --force.
+    A golden of the same model is renewed without --force. docs/golden-format.md describes bundles.
 
     \b
     tflq record model.tflite -o model.npz --all-tensors
-    tflq record model.tflite -o model.npz --against litert-xnnpack --inputs samples.npz
+    tflq record model.tflite -o goldens/model/ --against litert-xnnpack --inputs samples.npz
     """
     from tflq.verification import record
 
-    check_files([output, html], [model, inputs], force=force or _is_golden_of(output, model))
-    check_files([html], [], force=force)
+    check_golden(output, [model, inputs], force=force or _is_golden_of(output, model))
+    check_files([html], [model, inputs, output], force=force)
     golden = record(model, against, inputs, all_tensors, output, samples, seed, python, **preparation)
     if html is not None:
         from tflq.report.graph.standard import view_of
@@ -79,9 +83,9 @@ def _is_golden_of(path: str, model: str) -> bool:
     """Whether there is a golden file of that model already."""
     from tflq.api.subject import subject
     from tflq.errors import TflqError
-    from tflq.verification.golden import model_of
+    from tflq.verification.goldens import model_of
 
     try:
-        return os.path.isfile(path) and model_of(path) == subject(model).facts.sha256
+        return os.path.exists(path) and model_of(path) == subject(model).facts.sha256
     except TflqError:
         return False

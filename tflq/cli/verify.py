@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli.exits import Exit, exit_of
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, force_option, golden_place, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
     html_option,
@@ -121,7 +121,7 @@ def _verified(model: str, against: str | None, golden: str | None, options: dict
     from tflq.verification import verify
 
     with progress_bar() as progress:
-        return verify(model, Path(golden) if golden else against or "litert-ref", progress=progress, **options)
+        return verify(model, golden_place(golden) if golden else against or "litert-ref", progress=progress, **options)
 
 
 def _verify_several(

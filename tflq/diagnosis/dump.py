@@ -27,8 +27,10 @@ from tflq.ir import CARRIER, Model, TensorType
 from tflq.runtimes import Sample
 from tflq.storage.archive import Archive, opened
 from tflq.storage.arrays import load_array
+from tflq.verification.bundle import is_bundle
 from tflq.verification.dump import Dump, dumps_of_golden
-from tflq.verification.golden import PROVENANCE, load_golden
+from tflq.verification.golden import PROVENANCE
+from tflq.verification.goldens import load_golden
 from tflq.verification.inputs import InputSource, make_inputs, numbered
 from tflq.verification.preparation import codes_of_floats, is_whole, takes_codes
 
@@ -79,6 +81,9 @@ def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> 
 
 
 def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
+    if is_bundle(path):
+        seen = dumps_of_golden(model, load_golden(path), os.fspath(path))
+        return tuple(_numbered(model, path, one.tensors) for one in seen)
     place = Path(path)
     if not place.exists():
         raise FileAccessError(place, "does not exist")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tflq.inspection.difference import Difference, difference
-    from tflq.verification.golden import Golden, load_golden
+    from tflq.verification.golden import Golden
+    from tflq.verification.goldens import load_golden
     from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
     from tflq.verification.session import record, verify
 
@@ -33,7 +34,7 @@ _HOMES = {
     "Difference": "tflq.inspection.difference",
     "difference": "tflq.inspection.difference",
     "Golden": "tflq.verification.golden",
-    "load_golden": "tflq.verification.golden",
+    "load_golden": "tflq.verification.goldens",
     "OperatorResult": "tflq.verification.results",
     "Report": "tflq.verification.results",
     "Status": "tflq.verification.results",

@@ -15,13 +15,15 @@ from tflq.kernels.exactness import EXACT, Exactness
 from tflq.profiles import Profile
 from tflq.surgery.results import last_makers, operator_name, results_of
 from tflq.verification.dump import dumps_of_golden
-from tflq.verification.golden import Golden, Observation
+from tflq.verification.golden import Golden, Observation, Stored
 from tflq.verification.localization import REWRITTEN, UNKNOWN, Localizer, constants_after, require_shape
 from tflq.verification.results import Located, OperatorResult, TensorResult, merged_samples
 
 Array = NDArray[Any]
 #: progress(what, done, total): called as work goes on.
 Progress: TypeAlias = "Callable[[str, int, int], None]"
+#: Samples of a stored golden that are in memory together.
+_AT_ONCE = 8
 
 
 # --- isolated --------------------------------------------------------------------------------------------------------
@@ -33,13 +35,16 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
     An operator that the profile cannot run, or whose inputs are not known, is not compared, with the reason. Variable
     tensors are not observed between operators: they carry on from this package's own operators.
     """
+    count = len(model.subgraphs[0].operators)
     localizer = Localizer(model, profile, assumes=False, is_expected=True)
-    rows = localizer.operators(dumps_of_golden(model, golden))
-    results = []
-    for index in range(len(model.subgraphs[0].operators)):
-        progress(operator_name(model, index), index, len(model.subgraphs[0].operators))
-        results.append(_operator(model, _merged(model, index, next(rows))))
-    return tuple(results)
+    step = _AT_ONCE if isinstance(golden.observations, Stored) else max(1, len(golden.observations))
+    found: list[list[Located]] = [[] for _ in range(count)]
+    for first in range(0, max(1, len(golden.observations)), step):
+        rows = localizer.operators(dumps_of_golden(model, golden, samples=slice(first, first + step)), first)
+        for index in range(count):
+            progress(operator_name(model, index), index, count)
+            found[index] += next(rows)
+    return tuple(_operator(model, _merged(model, index, row)) for index, row in enumerate(found))
 
 
 # --- cumulative ------------------------------------------------------------------------------------------------------

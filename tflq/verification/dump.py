@@ -13,6 +13,7 @@ from tflq.ir import Model
 from tflq.verification.golden import Golden, Observation
 
 Array = NDArray[Any]
+ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,14 +30,14 @@ class Dump:
         return replace(self, tensors={t: v for t, v in self.tensors.items() if t not in dropped})
 
 
-def dumps_of_golden(model: Model, golden: Golden, source: str = "") -> tuple[Dump, ...]:
-    """The samples of a golden file. A tensor that was read while all were is preferred to the plain run's output.
+def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: slice = ALL) -> tuple[Dump, ...]:
+    """Samples of a golden. A tensor that was read while all were is preferred to the plain run's output.
 
     Raises:
         InputError: It is for a model with other inputs or outputs.
         ShapeError: An output has another shape than the tensor that was read for it.
     """
-    return tuple(Dump(source, _known(model, seen, source)) for seen in golden.observations)
+    return tuple(Dump(source, _known(model, seen, source)) for seen in golden.observations[samples])
 
 
 def _known(model: Model, seen: Observation, source: str) -> dict[int, Array]:

@@ -1,8 +1,9 @@
-"""Golden files: what a runtime produced, kept so that it can be compared without that runtime.
+"""Goldens: what a runtime produced, kept so that it can be compared without that runtime; and their `.npz` archives.
 
-An `.npz` archive. Entry `tflq_golden` is UTF-8 JSON: format, model_sha256, runtime, inputs, samples, tensors. Sample k
-has `s<k>_in<i>` and `s<k>_out<i>` in the interpreter's order and, where all tensors were recorded, `s<k>_t<index>`.
-An archive without `tflq_golden` is read too, when it has numbered inputs and outputs: nothing is then known about it.
+Entry `tflq_golden` of an archive is UTF-8 JSON: format, model_sha256, runtime, inputs, samples, tensors. Sample k has
+`s<k>_in<i>` and `s<k>_out<i>` in the interpreter's order and, where all tensors were recorded, `s<k>_t<index>`. An
+archive without `tflq_golden` is read too, when it has numbered inputs and outputs: nothing is then known about it.
+Bundles (`tflq/verification/bundle.py`) are another form.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count, takewhile
 from types import MappingProxyType
@@ -40,12 +41,12 @@ _FACTS: Mapping[str, type | tuple[type]] = {
     "tensors": bool,
     "notes": (str,),
 }
-_RUNTIME: Mapping[str, type | tuple[type]] = {
+RUNTIME: Mapping[str, type | tuple[type]] = {
     **dict.fromkeys(("name", "package", "version", "resolver", "python", "numpy", "platform", "delegate"), str),
     "threads": int,
     "delegated": (int,),
 }
-_EMPTY: Mapping[int, Array] = MappingProxyType({})
+EMPTY: Mapping[int, Array] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +58,53 @@ class Observation:
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array | None, ...]
-    tensors: Mapping[int, Array | None] = field(default_factory=lambda: _EMPTY)
+    tensors: Mapping[int, Array | None] = field(default_factory=lambda: EMPTY)
+
+
+class Stored(Sequence[Observation]):
+    """Observations that are read when they are asked for, and kept nowhere.
+
+    `read` takes the number of a sample, and whether the operators' results are wanted.
+    """
+
+    def __init__(self, count: int, read: Callable[[int, bool], Observation], *, whole: bool = True) -> None:
+        self._count, self._read, self._whole = count, read, whole
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self._read(i, self._whole) for i in range(self._count)[k]]
+        return self._read(range(self._count)[k], self._whole)
+
+    def __iter__(self) -> Iterator[Observation]:
+        return (self._read(k, self._whole) for k in range(self._count))
+
+    def plain(self) -> Stored:
+        """The same without the operators' results."""
+        return Stored(self._count, self._read, whole=False)
+
+    def chosen(self, numbers: Sequence[int]) -> Stored:
+        """Some of them."""
+        return Stored(len(numbers), lambda k, whole: self._read(numbers[k], whole), whole=self._whole)
+
+    def mapped(self, change: Callable[[Observation, int], Observation]) -> Stored:
+        """Each changed as it is read."""
+        return Stored(self._count, lambda k, whole: change(self._read(k, whole), k), whole=self._whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """By how many LSB (ULP of floats) an operator's results may differ until the day `expires` (YYYY-MM-DD), and why.
+
+    `operator` is a name, an index, or "*" for all.
+    """
+
+    operator: str
+    steps: int
+    reason: str
+    expires: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,15 +114,36 @@ class Golden:
     `runtime` and `model_sha256` are empty for an archive that does not say them.
     """
 
-    observations: tuple[Observation, ...]
+    observations: Sequence[Observation]
     tensors: bool
     inputs: InputFacts
     runtime: Description | Mapping[str, object]
     model_sha256: str = ""
     notes: tuple[str, ...] = ()
+    tolerances: tuple[Tolerance, ...] = ()
+
+    def plain(self) -> Golden:
+        """The same without the operators' results, which are then not even read."""
+        seen = self.observations
+        if isinstance(seen, Stored):
+            return replace(self, observations=seen.plain(), tensors=False)
+        return replace(self, observations=tuple(replace(one, tensors=EMPTY) for one in seen), tensors=False)
+
+    def chosen(self, numbers: Sequence[int]) -> Golden:
+        """The same with these samples only."""
+        seen = self.observations
+        some = seen.chosen(numbers) if isinstance(seen, Stored) else tuple(seen[k] for k in numbers)
+        return replace(self, observations=some)
+
+    def together(self, other: Golden) -> Golden:
+        """What is said of both, without samples."""
+        notes = (*self.notes, *(n for n in other.notes if n not in self.notes))
+        tolerances = (*self.tolerances, *(t for t in other.tolerances if t not in self.tolerances))
+        whole = self.tensors and other.tensors
+        return replace(self, observations=(), tensors=whole, notes=notes, tolerances=tolerances)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it. Equal goldens give equal bytes."""
+        """Write an `.npz` archive, which has no tolerances. Equal goldens give equal bytes."""
         entries: dict[str, Array] = {PROVENANCE: np.frombuffer(self._provenance().encode(), np.uint8)}
         for k, observation in enumerate(self.observations):
             for i, value in enumerate(observation.inputs):
@@ -100,8 +168,8 @@ class Golden:
         return json.dumps(facts, sort_keys=True)
 
 
-def load_golden(path: str | os.PathLike[str]) -> Golden:
-    """Read a golden file. Raises GoldenError where it is none, FileAccessError where it cannot be read."""
+def load_archive(path: str | os.PathLike[str]) -> Golden:
+    """Read an `.npz` archive. Raises GoldenError where it is none, FileAccessError where it cannot be read."""
     try:
         with opened(path) as archive:
             return _golden(os.fspath(path), archive)
@@ -109,8 +177,8 @@ def load_golden(path: str | os.PathLike[str]) -> Golden:
         raise GoldenError(str(error)) from error
 
 
-def model_of(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of the model that a golden file says it is for; "" where it says none. Raises as `load_golden`."""
+def model_of_archive(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of the model that an archive says it is for; "" where it says none. Raises as `load_archive`."""
     with opened(path) as archive:
         return str(_facts(archive, os.fspath(path)).get("model_sha256", ""))
 
@@ -142,8 +210,10 @@ def fitted(golden: Golden, model: Model) -> Golden:
         GoldenError: It has another number of inputs or outputs, or tensors that the model lacks.
         TypeMismatchError, ShapeError, InputError: An array does not fit its tensor.
     """
-    observations = tuple(_fitted(observation, model, k) for k, observation in enumerate(golden.observations))
-    return replace(golden, observations=observations)
+    seen = golden.observations
+    if isinstance(seen, Stored):
+        return replace(golden, observations=seen.mapped(lambda observation, k: _fitted(observation, model, k)))
+    return replace(golden, observations=tuple(_fitted(observation, model, k) for k, observation in enumerate(seen)))
 
 
 def _fitted(observation: Observation, model: Model, k: int) -> Observation:
@@ -180,12 +250,12 @@ def _facts(archive: Archive, path: str) -> dict[str, Any]:
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         got = facts.get("format", "none") if isinstance(facts, dict) else facts
         raise GoldenError(f"{path}: expected format {FORMAT}, got {got!r:.80}")
-    _check_types(facts, _FACTS, path)
-    _check_types(facts.get("runtime", {}), _RUNTIME, f"{path}: runtime")
+    check_types(facts, _FACTS, path)
+    check_types(facts.get("runtime", {}), RUNTIME, f"{path}: runtime")
     return facts
 
 
-def _check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]], place: str) -> None:
+def check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]], place: str) -> None:
     """Refuse values of other types; a tuple of one type stands for a list of such values."""
     for name, kind in types.items():
         value = facts.get(name)

@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 def guards(model: Model, golden: Golden) -> tuple[str, ...]:
     """Notes about the observed outputs: all constant, NaN, infinite, saturated, or equal for different inputs."""
-    notes = []
+    notes, golden = [], golden.plain()
     outputs = [value for o in golden.observations for value in o.outputs if value is not None]
     filled = [value for value in outputs if value.size > 1 and value.dtype.kind != "O"]
     if filled and all(_constant(value) for value in filled):

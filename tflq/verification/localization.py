@@ -88,8 +88,8 @@ class Localizer:
     parts: Sequence[Part] = ()
     shared: Shared | None = None
 
-    def operators(self, dumps: Sequence[Dump]) -> Iterator[tuple[Located, ...]]:
-        """Each operator in order of execution, once for every sample.
+    def operators(self, dumps: Sequence[Dump], first: int = 0) -> Iterator[tuple[Located, ...]]:
+        """Each operator in order of execution, once for every sample; `first` is the number of the first of these.
 
         An operator that the profile cannot run is replayed from the dump. A tensor that several operators write is
         compared after the last of them only. Variables carry on from the profile's own values.
@@ -102,7 +102,7 @@ class Localizer:
         for index in range(len(self.model.subgraphs[0].operators)):
             one = self.parts[index] if self.parts else alone(self.model, index)
             plans: dict[object, Plan] = {}
-            yield tuple(self._located(one, sample, k, makers, plans) for k, sample in enumerate(samples))
+            yield tuple(self._located(one, sample, k, makers, plans) for k, sample in enumerate(samples, first))
 
     def _begun(self, dump: Dump) -> _Sample:
         inputs = {t: dump.tensors[t] for t in self.model.subgraphs[0].inputs if t in dump.tensors}

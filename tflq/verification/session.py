@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,17 +18,21 @@ from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
-from tflq.storage.output import check_outputs
+from tflq.storage.stores import is_url
 from tflq.surgery.results import operator_name
+from tflq.verification.bundle import is_bundle_name
 from tflq.verification.comparison import Progress, cumulative, isolated
 from tflq.verification.counterpart import counterpart
-from tflq.verification.golden import Golden, fitted, load_golden
+from tflq.verification.golden import Golden, Tolerance, fitted
+from tflq.verification.goldens import check_golden_output, load_golden, save_golden
 from tflq.verification.guards import guards
-from tflq.verification.inputs import InputSource, make_inputs
+from tflq.verification.inputs import Inputs, InputSource, make_inputs
 from tflq.verification.observation import observe
 from tflq.verification.preparation import Numbers, Preparation, preparation
 from tflq.verification.results import Mode, OperatorResult, Report, TensorResult
 
+#: Samples that a runtime runs together for a bundle, and about how many bytes of tensors these may have.
+_MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20
 MODES = tuple(mode.value for mode in Mode)
 #: A runtime's name, a runtime, a golden file's path, or a golden.
 Against: TypeAlias = "str | os.PathLike[str] | Runtime | Golden"
@@ -88,6 +94,9 @@ def verify(
             f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
         )
     golden, note = fitted(golden, target.model), ""
+    late = _late(golden.tolerances, date.today())
+    allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}
+    tolerances = {**allowed, **(tolerances or {})}
     if chosen is None:
         chosen, note = counterpart(golden.runtime)
     fed = Mode(mode or (Mode.ISOLATED if golden.tensors else Mode.CUMULATIVE))
@@ -112,7 +121,7 @@ def verify(
         inputs=golden.inputs,
         operators=operators,
         outputs=outputs,
-        notes=(*([note] if note else []), *golden.notes, *guards(target.model, golden)),
+        notes=(*([note] if note else []), *golden.notes, *map(_expired, late), *guards(target.model, golden)),
     )
 
 
@@ -129,20 +138,36 @@ def record(
     std: Numbers | None = None,
     quantize_inputs: bool = False,
 ) -> Golden:
-    """Run a real runtime and keep what it produced, in a golden file at `path` where one is given.
+    """Run a real runtime and keep what it produced, in a golden at `path` where one is given.
+
+    A path that ends in .zip or /, or is a URL, becomes a bundle, which is written while the runtime runs and read as it
+    is used; any other path an `.npz` archive.
 
     Raises:
         FileAccessError: `path` cannot be written, or is a file that is read; known before anything is run.
     """
     if path is not None:
         sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]
-        check_outputs([path], sources, replace=True)
-    target = subject(model)
+        check_golden_output(path, sources, replaces=True)
+    target, runtime = subject(model), runtime_by_name(against, python=python)
     made = make_inputs(target.model, inputs, samples, seed, preparation(mean, std, quantize_inputs))
-    golden = observe(target, runtime_by_name(against, python=python), made, all_tensors=all_tensors)
+    if path is not None and is_bundle_name(path):
+        save_golden(_observed(target, runtime, made, all_tensors=all_tensors), path)
+        return load_golden(path)
+    golden = observe(target, runtime, made, all_tensors=all_tensors)
     if path is not None:
-        golden.save(path)
+        save_golden([golden], path)
     return golden
+
+
+def _observed(target: Subject, runtime: Runtime, made: Inputs, *, all_tensors: bool) -> Iterator[Golden]:
+    """What the runtime makes of the samples, so many at a time as keep within bounds."""
+    kept = target.model.subgraphs[0].tensors if all_tensors else ()
+    size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
+    step = max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
+    for first in range(0, len(made.samples), step):
+        part = replace(made, samples=made.samples[first : first + step])
+        yield observe(target, runtime, part, all_tensors=all_tensors)
 
 
 def _expectation(
@@ -187,7 +212,18 @@ def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, h
 def _is_path(against: object) -> bool:
     if isinstance(against, os.PathLike):
         return True
-    return isinstance(against, str) and against not in RUNTIMES and (against.endswith(".npz") or Path(against).exists())
+    if not isinstance(against, str) or against in RUNTIMES:
+        return False
+    return is_url(against) or against.endswith((".npz", ".zip")) or Path(against).exists()
+
+
+def _late(tolerances: tuple[Tolerance, ...], today: date) -> tuple[Tolerance, ...]:
+    """Those that have expired: their day is the last on which they hold."""
+    return tuple(t for t in tolerances if date.fromisoformat(t.expires) < today)
+
+
+def _expired(tolerance: Tolerance) -> str:
+    return f"the tolerance of {tolerance.operator} expired on {tolerance.expires}: {tolerance.reason}"
 
 
 def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> OperatorResult:

@@ -24,7 +24,7 @@ from tflq.report.html.fidelity import fidelity_colourings
 from tflq.report.inspect.page import inspect_page
 from tflq.report.verify.page import verify_colourings, verify_page
 from tflq.verification import verify
-from tflq.verification.golden import model_of
+from tflq.verification.goldens import model_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,128 @@
+"""`tflq golden`: what goldens hold, how two differ, and goldens made of goldens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.files import check_golden, force_option
+from tflq.cli.options import json_option
+from tflq.cli.output import say, say_document
+
+_output = click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="PATH",
+    help="The golden to write: X.npz; or as a bundle X.zip, X/ or a URL.",
+)
+
+
+@click.group("golden")
+def golden_command() -> None:
+    """Look into recordings of runtimes, and compare, merge and prune them.
+
+    A golden is an .npz archive, or a bundle: a folder, a .zip or a URL (docs/golden-format.md).
+
+    \b
+    tflq golden show goldens/model/
+    tflq golden diff before.zip after.zip --model model.tflite
+    tflq golden merge a.zip b.zip -o whole/
+    tflq golden prune whole/ -o small.zip --drop-tensors
+    """
+
+
+@golden_command.command("show")
+@click.argument("golden")
+@json_option
+def show_command(golden: str, as_json: bool) -> int:
+    """Say what GOLDEN holds: of which runtime and model, how many samples and arrays."""
+    from tflq.report.golden.document import golden_document
+    from tflq.report.golden.lines import golden_lines
+    from tflq.verification.curation import arrays_of
+    from tflq.verification.goldens import load_golden
+
+    found = load_golden(golden)
+    arrays = arrays_of(found)
+    if as_json:
+        say_document(golden_document(found, golden, arrays))
+    else:
+        say(golden_lines(found, golden, arrays))
+    return Exit.SAME
+
+
+@golden_command.command("diff")
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "--model", required=True, metavar="MODEL", type=click.Path(), help="The model that both were recorded from."
+)
+@json_option
+def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
+    """Say which operators changed bits from recording FIRST to recording SECOND, and explain the first of them.
+
+    Both need the same inputs; only recordings with --all-tensors tell of operators. Exit code 1 if any bit differs.
+    """
+    from tflq.diagnosis.drift import drift
+    from tflq.report.golden.document import drift_document
+    from tflq.report.golden.lines import drift_lines
+
+    found = drift(model, first, second)
+    if as_json:
+        say_document(drift_document(found))
+    else:
+        say(drift_lines(found))
+    return Exit.DIFFERS if found.differs else Exit.SAME
+
+
+@golden_command.command("merge")
+@click.argument("goldens", nargs=-1, required=True)
+@_output
+@force_option
+@json_option
+def merge_command(goldens: tuple[str, ...], output: str, force: bool, as_json: bool) -> int:
+    """Write one golden of several GOLDENS of the same model and runtime; samples of equal inputs once."""
+    from tflq.verification.curation import merge
+
+    check_golden(output, goldens, force=force)
+    return _said("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
+
+
+def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
+    """10:20 as a slice."""
+    if text is None:
+        return None
+    first, colon, stop = text.partition(":")
+    if not colon or not all(part.isdecimal() or not part for part in (first, stop)):
+        raise click.BadParameter(f"{text!r} is no range like 10:20")
+    return slice(int(first) if first else None, int(stop) if stop else None)
+
+
+@golden_command.command("prune")
+@click.argument("golden")
+@_output
+@click.option("--samples", metavar="A:B", callback=_samples, help="Keep only samples A to B-1.")
+@click.option("--drop-tensors", is_flag=True, help="Keep inputs and outputs only, not every operator's results.")
+@force_option
+@json_option
+def prune_command(
+    golden: str, output: str, samples: slice | None, drop_tensors: bool, force: bool, as_json: bool
+) -> int:
+    """Write GOLDEN again with samples of equal inputs once, and without arrays that nothing refers to."""
+    from tflq.verification.curation import prune
+
+    check_golden(output, [golden], force=force)
+    count = prune(golden, output, samples=samples, drop_tensors=drop_tensors)
+    return _said("tflq/golden-prune/1", output, count, as_json=as_json)
+
+
+def _said(schema: str, output: str, count: int, *, as_json: bool) -> int:
+    from tflq.report.layout import Line, counted
+
+    if as_json:
+        say_document({"schema": schema, "output": output, "samples": count})
+    else:
+        say([Line(f"{output}: {counted(count, 'sample')}")])
+    return Exit.SAME

@@ -1,0 +1,171 @@
+"""Two recordings of one model on the same inputs: which operators changed bits, and what explains the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflq.api.files import Source
+from tflq.api.subject import Subject, subject
+from tflq.diagnosis.findings import Findings
+from tflq.diagnosis.session import explain
+from tflq.errors import GoldenError, TflqError
+from tflq.inspection.difference import Difference, difference
+from tflq.ir import Model
+from tflq.storage.output import PathLike
+from tflq.surgery.results import last_makers, operator_name
+from tflq.verification.counterpart import counterpart
+from tflq.verification.curation import differing_input, same
+from tflq.verification.golden import Golden, Observation, fitted
+from tflq.verification.goldens import load_golden
+from tflq.verification.results import Status
+from tflq.verification.session import verify
+
+Array = NDArray[Any]
+
+
+class Drifted(str, Enum):
+    """What became of an operator between two recordings."""
+
+    SAME = "same"
+    CHANGED = "changed"  # of equal inputs it made other bits
+    FOLLOWS = "follows"  # its results differ, and so do its inputs
+    UNKNOWN = "unknown"  # no results were recorded
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDrift:
+    """One operator. `difference` is that of the first sample in which it shows; expected is the first recording's."""
+
+    index: int
+    op: str
+    drifted: Drifted
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drift:
+    """Two recordings compared. `findings` explain the second's first changed operator from the first's profile."""
+
+    first: str
+    second: str
+    runtimes: tuple[Any, Any]
+    profile: str
+    samples: int
+    operators: tuple[OperatorDrift, ...]
+    outputs: tuple[Difference, ...]
+    findings: Findings | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether any bit does."""
+        moved = any(o.drifted in (Drifted.CHANGED, Drifted.FOLLOWS) for o in self.operators)
+        return moved or any(not d.same for d in self.outputs)
+
+    @property
+    def changed(self) -> tuple[OperatorDrift, ...]:
+        """The operators that made other bits of equal inputs."""
+        return tuple(o for o in self.operators if o.drifted == Drifted.CHANGED)
+
+
+def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
+    """Compare two goldens of one model, recorded on the same inputs.
+
+    Raises:
+        GoldenError: They are of other models or inputs.
+        FileAccessError: One cannot be read.
+    """
+    target = subject(model)
+    paths = str(first), str(second)
+    goldens = [_golden(target, path) for path in paths]
+    counts = [len(golden.observations) for golden in goldens]
+    if counts[0] != counts[1]:
+        raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
+    graph = target.model.subgraphs[0]
+    found: list[OperatorDrift | None] = [None] * len(graph.operators)
+    outputs: dict[int, Difference] = {}
+    for k, (one, other) in enumerate(zip(goldens[0].observations, goldens[1].observations, strict=True)):
+        at = differing_input(one, other)
+        if at is not None:
+            raise GoldenError(f"{paths[1]}: sample {k} has another input {at} than in {paths[0]}")
+        for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
+            if a is not None and b is not None and (position not in outputs or outputs[position].same):
+                outputs[position] = difference(a, b, k)
+        _walk(target.model, _values(target.model, one), _values(target.model, other), k, found)
+    profile, _ = counterpart(goldens[0].runtime)
+    names = [operator_name(target.model, i) for i in range(len(found))]
+    operators = [o or OperatorDrift(i, names[i], Drifted.UNKNOWN) for i, o in enumerate(found)]
+    if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
+        operators = _by_profile(model, paths, profile.name, operators)
+    start = next((o for o in operators if o.drifted == Drifted.CHANGED), None)
+    return Drift(
+        *paths,
+        runtimes=(goldens[0].runtime, goldens[1].runtime),
+        profile=profile.name,
+        samples=counts[0],
+        operators=tuple(operators),
+        outputs=tuple(outputs[position] for position in sorted(outputs)),
+        findings=None if start is None else _explained(target.model, goldens[1], profile.name, start),
+    )
+
+
+def _golden(target: Subject, path: str) -> Golden:
+    golden = load_golden(path)
+    if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
+        raise GoldenError(f"{path}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
+    return fitted(golden, target.model)
+
+
+def _values(model: Model, seen: Observation) -> dict[int, Array]:
+    """What a sample holds, by tensor."""
+    graph = model.subgraphs[0]
+    named = {**dict(zip(graph.outputs, seen.outputs, strict=True)), **seen.tensors}
+    named |= dict(zip(graph.inputs, seen.inputs, strict=True))
+    return {t: v for t, v in named.items() if v is not None}
+
+
+def _walk(
+    model: Model, one: Mapping[int, Array], other: Mapping[int, Array], k: int, found: list[OperatorDrift | None]
+) -> None:
+    """What one sample tells of every operator; a change that is known already stays."""
+    graph, made = model.subgraphs[0], last_makers(model)
+    equal = {t: same(one[t], other[t]) for t in one if t in other}
+    for index, operator in enumerate(graph.operators):
+        known, results = found[index], [t for t in operator.outputs if t in equal]
+        if not results or (known is not None and known.drifted == Drifted.CHANGED):
+            continue
+        name = operator_name(model, index)
+        first = next((t for t in results if not equal[t]), None)
+        if first is None:
+            found[index] = known or OperatorDrift(index, name, Drifted.SAME)
+            continue
+        fed = [t for t in operator.inputs if t in made or t in graph.inputs]
+        word = Drifted.CHANGED if all(equal.get(t, False) for t in fed) else Drifted.FOLLOWS
+        if known is None or known.drifted == Drifted.SAME or word == Drifted.CHANGED:
+            found[index] = OperatorDrift(index, name, word, difference(one[first], other[first], k))
+
+
+def _by_profile(
+    model: Source | Model, paths: tuple[str, str], profile: str, operators: list[OperatorDrift]
+) -> list[OperatorDrift]:
+    """Operators whose inputs differ, too, held alone against the first one's profile, where that gives its bits."""
+    reports = [verify(model, load_golden(path), profile=profile).operators for path in paths]
+    return [
+        OperatorDrift(o.index, o.op, Drifted.CHANGED, o.difference)
+        if o.drifted == Drifted.FOLLOWS and before.status == Status.EXACT and after.status == Status.DIFFERS
+        else o
+        for o, before, after in zip(operators, *reports, strict=True)
+    ]
+
+
+def _explained(model: Model, golden: Golden, profile: str, changed: OperatorDrift) -> Findings | None:
+    first = changed.difference.first if changed.difference is not None else None
+    seen = golden.observations[0 if first is None else first.sample]
+    try:
+        return explain(model, _values(model, seen), profile, op=changed.index)
+    except (TflqError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""What `tflq golden` says."""

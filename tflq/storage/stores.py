@@ -1,0 +1,256 @@
+"""Places that hold named files together: a folder, a zip archive, or either at a URL that fsspec knows.
+
+What is written appears complete or not at all: a folder and an archive by being renamed, a URL because its index, the
+file that readers begin with, is written last. Archives of equal files in equal order have equal bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import IO, Any, Protocol
+
+from tflq.errors import FileAccessError, InputError, OptionError, TflqError
+from tflq.storage.output import PathLike, written
+
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+#: What a file in an archive may become: 512 MiB, or 32 times its compressed size where that is more.
+_BASE, _PER_BYTE = 512 << 20, 32
+
+
+class Store(Protocol):
+    """Named files that can be read."""
+
+    def size(self, name: str) -> int:
+        """Bytes of a file. Raises FileNotFoundError where there is none."""
+        ...
+
+    def open(self, name: str) -> IO[bytes]:
+        """A file, to be read from its beginning. Raises FileNotFoundError where there is none."""
+        ...
+
+
+class Sink(Protocol):
+    """A place that named files are written to, one after another."""
+
+    def new(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """A file to write; its name is new."""
+        ...
+
+
+def is_url(path: PathLike) -> bool:
+    """Whether a path is a URL, such as s3://bucket/name."""
+    return "://" in os.fspath(path)
+
+
+def is_zip(path: PathLike) -> bool:
+    """Whether a path is that of a zip archive, by its name."""
+    return os.fspath(path).endswith(".zip")
+
+
+@contextmanager
+def opened_store(path: PathLike) -> Iterator[Store]:
+    """The files at a path or URL.
+
+    Raises:
+        FileAccessError: It cannot be read.
+        InputError: A file that is no archive.
+        OptionError: A URL without the extra `remote`.
+    """
+    with ExitStack() as stack:
+        yield _store(os.fspath(path), stack)
+
+
+def _store(source: str, stack: ExitStack) -> Store:
+    """The files at a path or URL; what is opened is closed with the stack."""
+    try:
+        if is_url(source):
+            system, place = _remote(source)
+            if not is_zip(source):
+                return _RemoteStore(system, place)
+            raw = stack.enter_context(system.open(place, "rb"))
+        elif os.path.isdir(source):
+            return _Folder(source)
+        else:
+            raw = stack.enter_context(open(source, "rb"))  # noqa: SIM115 (the stack closes it)
+    except (OSError, ValueError) as error:
+        raise _refused(source, error) from error
+    try:
+        return _Zip(source, stack.enter_context(zipfile.ZipFile(raw)))
+    except Exception as error:  # zipfile raises many kinds for broken archives
+        raise InputError(f"is no readable zip archive ({error})", name=source) from error
+
+
+def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
+    """The error as this package's, with the path; one that is already stays as it is."""
+    return (
+        error if isinstance(error, TflqError) else FileAccessError(path, getattr(error, "strerror", None) or str(error))
+    )
+
+
+@contextmanager
+def written_store(path: PathLike, index: str) -> Iterator[Sink]:
+    """A folder, archive or URL to fill; `index` is the file that is written last, and that readers begin with.
+
+    A folder is replaced where it is empty or has an index.
+
+    Raises:
+        FileAccessError: The path cannot be written; what was there is untouched.
+        OptionError: A URL without the extra `remote`.
+    """
+    source = os.fspath(path)
+    if is_url(source):
+        system, place = _remote(source)
+        try:
+            if not is_zip(source):
+                yield _RemoteSink(system, place)
+                return
+            with system.open(place, "wb") as raw, _archive(raw) as archive:
+                yield _ZipSink(archive)
+        except OSError as error:
+            raise _refused(source, error) from error
+    elif is_zip(source):
+        with written(source) as raw, _archive(raw) as archive:
+            yield _ZipSink(archive)
+    else:
+        with _new_folder(source, index) as folder:
+            yield _FolderSink(folder)
+
+
+def _archive(raw: IO[bytes]) -> zipfile.ZipFile:
+    return zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED)
+
+
+def check_folder(path: PathLike, index: str) -> None:
+    """Refuse a folder that cannot be written, or that holds something else than `index` and what belongs to it.
+
+    Raises:
+        FileAccessError: Says what is wrong.
+    """
+    place = os.path.realpath(path)
+    if not os.path.isdir(os.path.dirname(place)):
+        raise FileAccessError(path, f"there is no folder {os.path.dirname(place)}")
+    if not os.access(os.path.dirname(place), os.W_OK):
+        raise FileAccessError(path, "its folder cannot be written")
+    if os.path.isdir(place) and os.listdir(place) and not os.path.isfile(os.path.join(place, index)):
+        raise FileAccessError(path, "is a folder that holds something else; name a new one")
+    if os.path.lexists(place) and not os.path.isdir(place):
+        raise FileAccessError(path, "is a file; a folder is to be written")
+
+
+@contextmanager
+def _new_folder(path: str, index: str) -> Iterator[str]:
+    """A folder beside `path`, which takes its name once the context ends without an error."""
+    check_folder(path, index)
+    place = os.path.realpath(path)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".tflq-", dir=os.path.dirname(place)) as beside:
+            made, old = os.path.join(beside, "new"), os.path.join(beside, "old")
+            os.mkdir(made)
+            yield made
+            if os.path.isdir(place):
+                shutil.copymode(place, made)
+                os.rename(place, old)
+            os.rename(made, place)
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _remote(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise OptionError(f"{url}: URLs need the extra remote: pip install 'tflq[remote]'") from error
+    try:
+        system, place = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:  # another package is needed for it, or nobody knows it
+        raise OptionError(f"{url}: {error}") from error
+    return system, place
+
+
+class _Folder:
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def size(self, name: str) -> int:
+        found = os.stat(os.path.join(self._path, name))
+        if not stat.S_ISREG(found.st_mode):
+            raise FileNotFoundError(name)
+        return found.st_size
+
+    def open(self, name: str) -> IO[bytes]:
+        self.size(name)  # a pipe would never end
+        return open(os.path.join(self._path, name), "rb")
+
+
+class _RemoteStore:
+    def __init__(self, system: Any, place: str) -> None:
+        self._system, self._place = system, place
+
+    def size(self, name: str) -> int:
+        return int(self._system.size(f"{self._place}/{name}"))
+
+    def open(self, name: str) -> IO[bytes]:
+        return io.BytesIO(self._system.cat_file(f"{self._place}/{name}"))
+
+
+class _Zip:
+    def __init__(self, source: str, archive: zipfile.ZipFile) -> None:
+        self._source, self._archive = source, archive
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        try:
+            info = self._archive.getinfo(name)
+        except KeyError:
+            raise FileNotFoundError(name) from None
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(f"{name} is neither stored nor deflated", name=self._source)
+        if info.file_size > max(_BASE, _PER_BYTE * info.compress_size):
+            raise InputError(f"{name} is {info.file_size:,} bytes out of {info.compress_size:,}", name=self._source)
+        return info
+
+    def size(self, name: str) -> int:
+        return self._info(name).file_size
+
+    def open(self, name: str) -> IO[bytes]:
+        return self._archive.open(self._info(name))
+
+
+class _FolderSink:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def new(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        path = os.path.join(self._folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open(path, "xb")
+
+
+class _ZipSink:
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+
+    def new(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        info = zipfile.ZipInfo(name, _FIRST_DAY)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        return self._archive.open(info, "w", force_zip64=True)
+
+
+class _RemoteSink:
+    def __init__(self, system: Any, place: str) -> None:
+        self._system, self._place = system, place
+
+    @contextmanager
+    def new(self, name: str) -> Iterator[IO[bytes]]:
+        whole = io.BytesIO()
+        yield whole
+        path = f"{self._place}/{name}"
+        self._system.makedirs(os.path.dirname(path), exist_ok=True)
+        self._system.pipe_file(path, whole.getvalue())

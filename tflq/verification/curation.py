@@ -1,0 +1,115 @@
+"""Goldens made of goldens: merged, and pruned of what nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflq.errors import GoldenError
+from tflq.runtimes import Description
+from tflq.runtimes.transport import pack
+from tflq.storage.arrays import digest
+from tflq.storage.output import PathLike
+from tflq.verification.golden import Golden, Observation
+from tflq.verification.goldens import check_golden_output, load_golden, save_golden
+
+Array = NDArray[Any]
+
+
+def merge(paths: Sequence[PathLike], output: PathLike) -> int:
+    """Write one golden of several of the same model and runtime; samples of equal inputs once. Returns their number.
+
+    Raises:
+        GoldenError: They are of different models or runtimes, or contradict each other.
+        FileAccessError: A path cannot be read or written.
+    """
+    check_golden_output(output, paths, replaces=True)
+    goldens = [load_golden(path) for path in paths]
+    first = goldens[0]
+    for path, golden in zip(paths, goldens, strict=True):
+        for what, one, other in (
+            ("model", first.model_sha256, golden.model_sha256),
+            ("runtime", _runtime(first), _runtime(golden)),
+            ("choice of tensors", first.tensors, golden.tensors),
+        ):
+            if one != other:
+                raise GoldenError(f"{path}: is of another {what} than {paths[0]}")
+    seen: dict[object, object] = {}
+    parts = [golden.chosen(_new(golden, seen, str(path))) for path, golden in zip(paths, goldens, strict=True)]
+    save_golden(parts, output)
+    return len(seen)
+
+
+def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, drop_tensors: bool = False) -> int:
+    """Write a golden with some samples, those of equal inputs once, without arrays that nothing refers to.
+
+    Args:
+        path: The golden.
+        output: Where the new one goes.
+        samples: Which samples are kept. None: all.
+        drop_tensors: Whether the operators' results are left out.
+
+    Returns:
+        The number of samples.
+
+    Raises:
+        GoldenError: No sample is left.
+        FileAccessError: A path cannot be read or written.
+    """
+    check_golden_output(output, [path], replaces=True)
+    golden = load_golden(path)
+    golden = golden.plain() if drop_tensors else golden
+    golden = golden.chosen(range(len(golden.observations))[samples or slice(None)])
+    kept = _new(golden, {}, str(path))
+    if not kept:
+        raise GoldenError(f"{path}: no sample is left")
+    save_golden([golden.chosen(kept)], output)
+    return len(kept)
+
+
+def _new(golden: Golden, seen: dict[object, object], path: str) -> list[int]:
+    """The samples whose inputs are not among those seen, to which they are added."""
+    new = []
+    for k, one in enumerate(golden.plain().observations):
+        inputs, outputs = _named(one.inputs), _named(one.outputs)
+        if inputs not in seen:
+            seen[inputs] = outputs
+            new.append(k)
+        elif seen[inputs] != outputs:
+            raise GoldenError(f"{path}: sample {k} has other outputs than another sample of the same inputs")
+    return new
+
+
+def _named(values: Sequence[Array | None]) -> tuple[object, ...]:
+    return tuple(None if v is None else tuple(map(digest, pack("", v).values())) for v in values)
+
+
+def same(one: Array | None, other: Array | None) -> bool:
+    """Whether two values are the same, to the bit."""
+    return _named([one]) == _named([other])
+
+
+def differing_input(first: Observation, second: Observation) -> int | None:
+    """The position of the first input that two samples do not have in common."""
+    pairs = zip(first.inputs, second.inputs, strict=True)
+    return next((i for i, (one, other) in enumerate(pairs) if not same(one, other)), None)
+
+
+def _runtime(golden: Golden) -> dict[str, Any]:
+    said = golden.runtime
+    facts = asdict(said) if isinstance(said, Description) else dict(said)
+    return {name: facts.get(name) for name in ("name", "package", "version", "resolver", "threads", "platform")}
+
+
+def arrays_of(golden: Golden) -> tuple[int, int]:
+    """How many arrays a golden holds, and how many different ones."""
+    count, names = 0, set[object]()
+    for seen in golden.observations:
+        for value in (*seen.inputs, *seen.outputs, *seen.tensors.values()):
+            if value is not None:
+                count += 1
+                names.update(_named([value]))
+    return count, len(names)

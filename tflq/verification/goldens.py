@@ -1,0 +1,57 @@
+"""Goldens at any path: `.npz` archives, and bundles in a folder, a zip archive or at a URL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+
+from tflq.storage.output import PathLike, check_outputs
+from tflq.storage.stores import check_folder, is_url, is_zip
+from tflq.verification.bundle import MANIFEST, is_bundle, is_bundle_name, load_bundle, manifest, save_bundle
+from tflq.verification.golden import Golden, load_archive, model_of_archive
+
+
+def load_golden(path: PathLike) -> Golden:
+    """Read a golden. Of a bundle, samples are read when they are asked for.
+
+    Raises:
+        GoldenError: It is none, or is damaged.
+        FileAccessError: It cannot be read.
+    """
+    return load_bundle(path) if is_bundle(path) else load_archive(path)
+
+
+def save_golden(parts: Iterable[Golden], path: PathLike) -> None:
+    """Write goldens of one model as one: as a bundle to a folder, a name that ends in .zip or /, or a URL; else as an
+    archive. Parts are as those of `save_bundle`.
+    """
+    if is_bundle_name(path):
+        save_bundle(path, parts)
+        return
+    first, *others = parts
+    whole = reduce(Golden.together, others, first)
+    seen = tuple(one for part in (first, *others) for one in part.observations)
+    replace(whole, observations=seen).save(path)
+
+
+def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, replaces: bool) -> None:
+    """Refuse a path that a golden cannot be written to, before any work is done. `replaces`: one that exists, too.
+
+    Raises:
+        FileAccessError: Says what is wrong with it.
+    """
+    if is_url(path):
+        return
+    if is_bundle_name(path) and not is_zip(path):
+        check_folder(path, MANIFEST)
+        if os.path.isdir(path) and os.listdir(path) and not replaces:
+            check_outputs([os.path.join(path, MANIFEST)])
+        return
+    check_outputs([path], sources, replace=replaces)
+
+
+def model_of(path: PathLike) -> str:
+    """The SHA-256 of the model that a golden is for; "" where it says none. Raises as `load_golden`."""
+    return str(manifest(path)["model_sha256"]) if is_bundle(path) else model_of_archive(path)
