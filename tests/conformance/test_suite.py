@@ -206,9 +206,16 @@ def tflq(*words: object) -> Result:
 def test_the_verb_reports(tmp_path: Path, path: Path) -> None:
     words = ("run", path, "--target", "profile:tflm", "--shard", "1/2")
     report = tmp_path / "report.xml"
-    result = tflq(*words, "--junit", report)
+    page, log, known = tmp_path / "page.html", tmp_path / "log.sarif", tmp_path / "known.json"
+    result = tflq(*words, "--junit", report, "--html", page, "--sarif", log)
     assert result.exit_code == 1, result.output
     assert "FULLY_CONNECTED" in result.stdout
+    assert "odd multipliers" in result.stdout
+    assert all(word in page.read_text() for word in ("FAILS", "FULLY_CONNECTED", "odd multipliers", "profile:tflm"))
+    failing = json.loads(log.read_text())["runs"][0]["results"]
+    assert len(failing) == report.read_text().count("<failure")
+    assert tflq(*words, "--baseline", known, "--accept-until", "2999-12-31", "--reason", "the old chip").exit_code == 0
+    assert tflq(*words, "--baseline", known).exit_code == 0
     assert report.read_text().rstrip().endswith("</testsuite>")
     document = json.loads(tflq(*words, "--json").stdout)
     jsonschema.validate(document, json.loads(data_text("conform.schema.json")))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from shlex import quote
 from typing import Any
 
 import click
 
+from tflq.cli.continuous import baseline_option, continuous_options, is_new
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import json_option, profile_option, python_option
+from tflq.cli.options import html_option, json_option, profile_option, python_option
 from tflq.cli.output import say, say_document
 
 LEVELS = ("smoke", "standard", "exhaustive")
@@ -29,7 +31,12 @@ def _shard(_context: Any, _option: Any, text: str) -> tuple[int, int]:
 _part = click.option(
     "--shard", metavar="I/N", default="1/1", callback=_shard, help="Only the I-th of N parts of the suite."
 )
-_junit = click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+
+
+def _reports(command: Any) -> Any:
+    """Options of the verbs that judge."""
+    junit = click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
+    return junit(baseline_option(continuous_options(html_option(force_option(command)))))
 
 
 @click.group("conform")
@@ -85,8 +92,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
 @click.option("--work", metavar="FOLDER", type=click.Path(), help="Keep what the target did; a run goes on from there.")
 @click.option("--batch", type=click.IntRange(min=1), default=500, show_default=True, help="Cases in one call.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds for a call.")
-@_junit
-@force_option
+@_reports
 @python_option
 @json_option
 def run_command(
@@ -97,10 +103,9 @@ def run_command(
     work: str | None,
     batch: int,
     timeout: float,
-    junit: str | None,
-    force: bool,
     python: str | None,
     as_json: bool,
+    **reports: Any,
 ) -> int:
     """Run a target on every case of SUITE and compare its outputs bit by bit.
 
@@ -110,8 +115,9 @@ def run_command(
     from tflq.conformance.session import run_suite
     from tflq.conformance.targets import target_of
 
-    check_files([junit], [suite], force=force)
-    return _said(run_suite(suite, target_of(target, python, timeout), level, shard, work, batch), junit, as_json)
+    _check(suite, reports)
+    verdicts = run_suite(suite, target_of(target, python, timeout), level, shard, work, batch)
+    return _said(verdicts, suite, as_json=as_json, **reports)
 
 
 @conform_command.command("pack")
@@ -139,28 +145,48 @@ def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as
 @click.argument("folder", type=click.Path())
 @_level
 @_part
-@_junit
-@force_option
+@_reports
 @json_option
-def check_command(
-    suite: str, folder: str, level: str, shard: tuple[int, int], junit: str | None, force: bool, as_json: bool
-) -> int:
+def check_command(suite: str, folder: str, level: str, shard: tuple[int, int], as_json: bool, **reports: Any) -> int:
     """Judge a folder that `pack` made and a device filled."""
     from tflq.conformance.session import check
 
-    check_files([junit], [suite], force=force)
-    return _said(check(suite, folder, level, shard), junit, as_json)
+    _check(suite, reports)
+    return _said(check(suite, folder, level, shard), suite, as_json=as_json, **reports)
 
 
-def _said(verdicts: Any, path: str | None, as_json: bool) -> int:
+def _check(suite: str, reports: dict[str, Any]) -> None:
+    """Refuse reports that cannot be written, before anything is run."""
+    force = reports.pop("force")
+    check_files([reports[name] for name in ("junit", "sarif", "html")], [suite, reports["baseline"]], force=force)
+
+
+def _said(
+    verdicts: Any,
+    suite: str,
+    *,
+    junit: str | None,
+    html: str | None,
+    baseline: str | None,
+    sarif: str | None,
+    accept_until: date | None,
+    reason: str,
+    as_json: bool,
+) -> int:
     from tflq.report.conform.document import verdict_document
-    from tflq.report.conform.junit import junit
+    from tflq.report.conform.junit import junit as junit_text
     from tflq.report.conform.lines import verdict_lines
+    from tflq.report.issues import issues_of_verdicts
 
-    if path is not None:
-        write_text(path, junit(verdicts))
+    if junit is not None:
+        write_text(junit, junit_text(verdicts))
+    if html is not None:
+        from tflq.report.conform.page import verdict_page
+
+        write_text(html, verdict_page(verdicts, suite))
     if as_json:
         say_document(verdict_document(verdicts))
     else:
         say(verdict_lines(verdicts))
-    return Exit.DIFFERS if verdicts.failing else Exit.SAME
+    new = is_new(issues_of_verdicts(verdicts, suite), baseline, sarif, accept_until, reason)
+    return Exit.DIFFERS if new else Exit.SAME

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import click
 
+from tflq.cli.continuous import baseline_option, continuous_options, is_new
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, model_argument
@@ -16,10 +19,23 @@ from tflq.cli.output import say, say_document
     "--target", type=click.Choice(["litert", "tflm", "cmsis-nn"]), help="Also what this runtime's kernels refuse."
 )
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
+@baseline_option
+@continuous_options
 @html_option
 @force_option
 @json_option
-def lint_command(model: str, target: str | None, fix: str | None, html: str | None, force: bool, as_json: bool) -> int:
+def lint_command(
+    model: str,
+    target: str | None,
+    fix: str | None,
+    baseline: str | None,
+    sarif: str | None,
+    accept_until: date | None,
+    reason: str,
+    html: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
     """Hold MODEL against the 8-bit quantization spec and against what kernels require. Nothing is run.
 
     Exit code 1 if anything is found that --fix has not corrected. Corrections change no bit of any result.
@@ -32,7 +48,7 @@ def lint_command(model: str, target: str | None, fix: str | None, html: str | No
     from tflq.report.lint.document import lint_document
     from tflq.report.lint.lines import lint_lines
 
-    check_files([fix, html], [model], force=force)
+    check_files([fix, html, sarif], [model, baseline], force=force)
     found = lint(model, target or "")
     corrected: tuple[object, ...] = ()
     if fix is not None:
@@ -50,4 +66,7 @@ def lint_command(model: str, target: str | None, fix: str | None, html: str | No
         say_document(lint_document(found, fix, len(corrected)))
     else:
         say(lint_lines(found, fix, len(corrected)))
-    return Exit.DIFFERS if len(found.findings) > len(corrected) else Exit.SAME
+    from tflq.report.issues import issues_of_lint
+
+    new = is_new(issues_of_lint(found), baseline, sarif, accept_until, reason)
+    return Exit.DIFFERS if new and len(found.findings) > len(corrected) else Exit.SAME

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflq.cli.continuous import continuous_options, is_new
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.files import check_files, force_option, golden_place, write_text
 from tflq.cli.options import (
@@ -35,7 +37,8 @@ _GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exi
 @click.option(
     "--baseline",
     metavar="PATTERN",
-    help="Golden files of several models: {stem} stands for a model's name without .tflite, {folder} for its folder.",
+    help="Golden files of several models: {stem} stands for a model's name without .tflite, {folder} for its folder. "
+    "Or a file of accepted differences (.json): then only new ones fail.",
 )
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated where it is possible]")
 @input_options
@@ -45,6 +48,7 @@ _GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exi
 @python_option
 @click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML (of one model).")
+@continuous_options
 @html_option
 @force_option
 @limit_options
@@ -59,6 +63,9 @@ def verify_command(
     baseline: str | None,
     all_operators: bool,
     junit: str | None,
+    sarif: str | None,
+    accept_until: date | None,
+    reason: str,
     html: str | None,
     force: bool,
     as_json: bool,
@@ -84,15 +91,20 @@ def verify_command(
     """
     from tflq.errors import OptionError
 
+    known = baseline if baseline is not None and baseline.endswith(".json") else None
+    baseline = None if known else baseline
     if (against or golden) and not _typed(context, "baseline"):
         baseline = None  # of a configuration, which the command line overrules
     if (golden or baseline) and not _typed(context, "inputs"):
         options["inputs"] = None  # likewise: golden files bring their own
     if sum(word is not None for word in (against, golden, baseline)) > 1:
         raise OptionError("give one of --against, --golden and --baseline")
-    if len(models) > 1 and (golden or junit or html):
-        raise OptionError("--golden, --junit and --html are of one model; --baseline 'folder/{stem}.npz' is of several")
-    check_files([junit, html], [*models, golden, options["inputs"]], force=force)
+    if len(models) > 1 and (golden or junit or html or sarif or known):
+        raise OptionError(
+            "--golden, --junit, --html, --sarif and a .json baseline are of one model; "
+            "--baseline 'folder/{stem}.npz' is of several"
+        )
+    check_files([junit, html, sarif], [*models, golden, options["inputs"]], force=force)
     if len(models) > 1:
         return _verify_several(models, against, baseline, options, as_json=as_json)
     report = _verified(models[0], against, golden or _golden_of(models[0], baseline), options)
@@ -113,7 +125,11 @@ def verify_command(
         from tflq.report.verify.lines import report_lines
 
         say(report_lines(report, all_operators=all_operators))
-    return _code(report)
+    from tflq.report.issues import issues_of_report
+
+    new = is_new(issues_of_report(report), known, sarif, accept_until, reason)
+    code = _code(report)
+    return code if new or code != Exit.DIFFERS else Exit.SAME
 
 
 def _verified(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:

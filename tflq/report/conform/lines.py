@@ -1,4 +1,4 @@
-"""Verdicts of a suite in lines: a table by operator and types, then what fails and why."""
+"""Verdicts of a suite in lines: a table by operator, types, level and rounding, then what fails and why."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from tflq.conformance.judging import Judged, Result, Verdicts
 from tflq.report.layout import Line, counted, table
 
+COLUMNS = [
+    *((name, "<") for name in ("operator", "types", "level", "there for")),
+    *((name, ">") for name in ("cases", "pass", "fail", "refused")),
+]
+#: How aims begin that name a regime of scales.
+_ROUNDINGS = ("ties", "odd", "a multiplier", "saturation", "small multipliers", "zero points")
 #: Failing cases that are listed; JSON and JUnit have all.
 _LISTED = 20
 
 
 def verdict_lines(verdicts: Verdicts) -> Iterator[Line]:
-    """One row an operator and types; failing cases, those with known causes first; one line in the end."""
-    groups: dict[tuple[str, str], list[Judged]] = {}
-    for judged in verdicts.cases:
-        groups.setdefault((judged.case.op, judged.case.types), []).append(judged)
-    columns = [("operator", "<"), ("types", "<"), ("cases", ">"), ("pass", ">"), ("fail", ">"), ("refused", ">")]
-    yield from table(columns, [_row(*key, cases) for key, cases in sorted(groups.items())])
+    """One row an operator and types, more where some cases fail; failing cases; one line in the end."""
+    yield from table(COLUMNS, rows_of(verdicts))
     failing = sorted(verdicts.failing, key=lambda judged: not judged.causes)
     if failing:
         yield Line("")
@@ -33,7 +35,31 @@ def verdict_lines(verdicts: Verdicts) -> Iterator[Line]:
     yield Line(f"{said}; {len(failing):,} fail" if failing else said, "bad" if failing else "good")
 
 
-def _row(op: str, types: str, cases: list[Judged]) -> tuple[str, ...]:
+def rows_of(verdicts: Verdicts, *, whole: bool = False) -> list[tuple[str, ...]]:
+    """One row for each operator, types, level and rounding; unless `whole`, one for all where none fails."""
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for judged in verdicts.cases:
+        groups.setdefault((judged.case.op, judged.case.types), []).append(judged)
+    rows = []
+    for (op, types), cases in sorted(groups.items()):
+        if not whole and not any(judged.fails for judged in cases):
+            rows.append(_row(op, types, "all", "all", cases))
+            continue
+        parts: dict[tuple[str, str], list[Judged]] = {}
+        for judged in cases:
+            parts.setdefault((judged.case.level, rounding_of(judged)), []).append(judged)
+        rows += [_row(op, types, level, rounding, part) for (level, rounding), part in sorted(parts.items())]
+    return rows
+
+
+def rounding_of(judged: Judged) -> str:
+    """Which rounding, limit or geometry a case is there for: its aim, without what the regime adds in passing."""
+    parts = judged.case.aim.split("; ")
+    return next((part for part in parts if part.startswith(_ROUNDINGS)), parts[0])
+
+
+def _row(op: str, types: str, level: str, rounding: str, cases: list[Judged]) -> tuple[str, ...]:
     refused = sum(judged.result == Result.REFUSED for judged in cases)
     fails = sum(judged.fails for judged in cases)
-    return op, types, *(f"{n:,}" for n in (len(cases), len(cases) - fails - refused, fails, refused))
+    counts = (len(cases), len(cases) - fails - refused, fails, refused)
+    return op, types, level, rounding, *(f"{n:,}" for n in counts)
