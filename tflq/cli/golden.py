@@ -20,6 +20,19 @@ _output = click.option(
 )
 
 
+def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
+    """10:20 as a slice."""
+    if text is None:
+        return None
+    first, colon, stop = text.partition(":")
+    if not colon or not all(part.isdecimal() or not part for part in (first, stop)):
+        raise click.BadParameter(f"{text!r} is no range like 10:20")
+    return slice(int(first) if first else None, int(stop) if stop else None)
+
+
+samples_option = click.option("--samples", metavar="A:B", callback=_samples, help="Only samples A to B-1.")
+
+
 @click.group("golden")
 def golden_command() -> None:
     """Look into recordings of runtimes, and compare, merge and prune them.
@@ -90,20 +103,10 @@ def merge_command(goldens: tuple[str, ...], output: str, force: bool, as_json: b
     return _said("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
 
 
-def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
-    """10:20 as a slice."""
-    if text is None:
-        return None
-    first, colon, stop = text.partition(":")
-    if not colon or not all(part.isdecimal() or not part for part in (first, stop)):
-        raise click.BadParameter(f"{text!r} is no range like 10:20")
-    return slice(int(first) if first else None, int(stop) if stop else None)
-
-
 @golden_command.command("prune")
 @click.argument("golden")
 @_output
-@click.option("--samples", metavar="A:B", callback=_samples, help="Keep only samples A to B-1.")
+@samples_option
 @click.option("--drop-tensors", is_flag=True, help="Keep inputs and outputs only, not every operator's results.")
 @force_option
 @json_option

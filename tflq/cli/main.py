@@ -29,6 +29,7 @@ VERBS = {
     "explain": ("tflq.cli.explain", "explain_command"),
     "fit": ("tflq.cli.fit", "fit_command"),
     "diff": ("tflq.cli.diff", "diff_command"),
+    "export": ("tflq.cli.export", "export_command"),
     "extract": ("tflq.cli.extract", "extract_command"),
     "golden": ("tflq.cli.golden", "golden_command"),
     "inspect": ("tflq.cli.inspect", "inspect_command"),

@@ -1,0 +1,75 @@
+"""`tflq export`: goldens as source code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from shlex import quote
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.golden import samples_option
+from tflq.cli.options import json_option
+from tflq.cli.output import say, say_document
+
+
+@click.group("export")
+def export_command() -> None:
+    """Write goldens in other forms.
+
+    \b
+    tflq export c golden.zip -o firmware/tests --name person
+    """
+
+
+@export_command.command("c")
+@click.argument("golden")
+@click.option("-o", "--output", default=".", show_default=True, metavar="FOLDER", help="Where the two files go.")
+@click.option("--name", metavar="NAME", help="What names in the files are made of. [default: the golden's]")
+@click.option("--model", metavar="MODEL", type=click.Path(), help="Also put this model's file into the header.")
+@samples_option
+@click.option("--checksums", is_flag=True, help="Expect outputs by CRC-32, for self-tests that have to be small.")
+@force_option
+@json_option
+def c_command(
+    golden: str,
+    output: str,
+    name: str | None,
+    model: str | None,
+    samples: slice | None,
+    checksums: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Write GOLDEN as C99: NAME.h with inputs and expected outputs; NAME_test.c, which holds a firmware against them.
+
+    The firmware provides NAME_invoke. The test needs nothing but the C library, and returns how many outputs differ.
+    """
+    from tflq.errors import GoldenError
+    from tflq.report.export.c import c_name, export_c
+    from tflq.report.layout import Line
+    from tflq.verification.goldens import load_golden
+
+    called = c_name(name or Path(golden.rstrip("/")).stem)
+    paths = [os.path.join(output, f"{called}{end}") for end in (".h", "_test.c")]
+    found = load_golden(golden)
+    data = None
+    if model is not None:
+        from tflq.api.subject import subject
+
+        target = subject(model)
+        if found.model_sha256 and found.model_sha256 != target.facts.sha256:
+            raise GoldenError(f"{golden}: is for the model with SHA-256 {found.model_sha256}")
+        data = target.data
+    check_files(paths, [golden, model], force=force)
+    chosen = found.chosen(range(len(found.observations))[samples or slice(None)])
+    made = export_c(chosen, called, data, checksums=checksums)
+    for path, text in zip(paths, (made.header, made.test), strict=True):
+        write_text(path, text)
+    if as_json:
+        say_document({"schema": "tflq/export-c/1", "files": paths, "samples": len(chosen.observations)})
+    else:
+        say([Line(" ".join(paths)), Line(f"Next: cc -DTFLQ_MAIN {quote(paths[1])} invoke.c", "strong")])
+    return Exit.SAME

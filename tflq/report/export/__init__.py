@@ -1,0 +1,1 @@
+"""Goldens as source code of other languages."""
