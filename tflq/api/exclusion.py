@@ -14,22 +14,21 @@ R = TypeVar("R")
 
 
 class Exclusion:
-    """A block that one thread at a time can be in, and can enter again. Another does not wait, but gets a StateError:
-    where two threads took turns unasked, one would read the results of the other's inputs.
+    """What one thread at a time can enter, also again. Another does not wait, but gets a StateError: where two threads
+    took turns unasked, one would read the results of the other's inputs.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        lock = threading.RLock()
+        self._acquire, self.leave = lock.acquire, lock.release
 
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
+    def enter(self) -> None:
+        """Enter, until `leave`."""
+        if not self._acquire(False):
             raise StateError(
                 "another thread is using this interpreter: give each thread one of its own, or hold a lock from "
                 "set_tensor to get_tensor"
             )
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class Exclusive(Protocol):
@@ -49,10 +48,13 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
     @functools.wraps(method)
     def alone(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._exclusion:
-            try:
-                return method(self, *args, **kwargs)
-            except MemoryError as error:
-                raise out_of_memory(method.__name__, error) from error
+        exclusion = self._exclusion
+        exclusion.enter()
+        try:
+            return method(self, *args, **kwargs)
+        except MemoryError as error:
+            raise out_of_memory(method.__name__, error) from error
+        finally:
+            exclusion.leave()
 
     return alone

@@ -44,7 +44,7 @@ class Lending:
 
         Source: LiteRT 2.3 interpreter.py Interpreter._ensure_safe.
         """
-        if not self.is_over:
+        if self._lent and not self.is_over:
             raise StateError(
                 "There is at least 1 reference to internal data in the interpreter in the form of a numpy array or "
                 "slice: hold the function that tensor() returned, not the array that it gives, or copy the array"

@@ -19,6 +19,7 @@ from tflq.errors import TflqError
 from tflq.interpreter.binding import failure
 from tflq.interpreter.evaluation import evaluate
 from tflq.interpreter.plan import Plan, Step
+from tflq.interpreter.state import check_inputs
 from tflq.interpreter.trace import Trace
 from tflq.ir import CARRIER
 from tflq.kernels.families.movement import eval_view
@@ -43,7 +44,7 @@ class Routine:
         for tensor, place in places.items():
             self._values[tensor] = place
         self._fixed = {t for t, value in enumerate(plan.constants) if value is not None} | set(plan.expected)
-        self._inputs = [(tensor, places[tensor]) for tensor in plan.inputs]
+        self._inputs = [(t, place, place.dtype, place.shape) for t in plan.inputs for place in (places[t],)]
         self._steps: list[Step] = []
         self._calls: list[Call] = []
         for step in plan.steps:
@@ -54,9 +55,19 @@ class Routine:
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
 
     def run(self, inputs: Mapping[int, Array]) -> Trace:
-        """Run all steps on the graph's inputs, which are copied; the trace holds what a run keeps."""
-        for tensor, place in self._inputs:
-            place[...] = inputs[tensor]
+        """Run all steps on the graph's inputs, which are copied; the trace holds what a run keeps.
+
+        Raises:
+            InputError: As `check_inputs`.
+        """
+        if len(inputs) != len(self._inputs):
+            check_inputs(self._plan, inputs)
+        for tensor, place, dtype, shape in self._inputs:
+            value = inputs.get(tensor)
+            if value is None or value.dtype != dtype or value.shape != shape:
+                check_inputs(self._plan, inputs)
+            else:
+                place[...] = value
         if self._is_quiet:
             self._run()
         else:
@@ -88,7 +99,8 @@ class Routine:
         if all(tensor < 0 or tensor in self._fixed for tensor in step.inputs):
             if prepared.eval is eval_view:
                 self._fixed.update(step.outputs)
-                values[step.outputs[0]] = eval_view(prepared.data, *arguments[:1])
+                for tensor, view in zip(step.outputs, eval_view(prepared.data, *arguments), strict=True):
+                    values[tensor] = view
                 return
             if isinstance(prepared.eval, Filling) and step.outputs[0] in places:
                 out = places[step.outputs[0]]
@@ -188,8 +200,9 @@ def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
         for tensor in step.inputs:
             use(tensor, number)
         prepared = step.prepared
-        if prepared is not None and prepared.eval is eval_view and step.inputs[0] >= 0:
-            owner[step.outputs[0]] = owner.get(step.inputs[0], step.inputs[0])
+        if prepared is not None and prepared.eval is eval_view:
+            source = step.inputs[prepared.data.position]
+            owner.update(dict.fromkeys(step.outputs, owner.get(source, source)))
         for tensor in step.outputs:
             lives[tensor] = number, number
     for tensor in plan.kept:

@@ -35,13 +35,16 @@ def run(
         InputError: An input is missing, is none of the graph's, or has not the type or shape that was planned for.
         LimitError: The run would take more memory or work than the plan's limits allow.
     """
-    check_inputs(plan, inputs)
     state = State() if state is None else state
+    if state.known is plan and state.routine and not (keep_all or keep_called or state.resources):
+        ready: Routine = state.routine
+        return ready.run(inputs)
+    check_inputs(plan, inputs)
     plan.program.begin()
     check_resources(plan, state, plan.peak_memory)
     called: dict[int, Called] | None = {} if keep_called else None
-    if not keep_all and not keep_called and (ready := _routine(plan, state)) is not None:
-        return ready.run(inputs)
+    if not keep_all and not keep_called and (made := _routine(plan, state)) is not None:
+        return made.run(inputs)
     meter = Meter(plan.limits.work)
     meter.spent = plan.work
     if copy_inputs:

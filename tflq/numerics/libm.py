@@ -58,6 +58,12 @@ class FloatFunction:
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         return self._over(flat).reshape(arrays[0].shape)
 
+    def into(self, x: Floats, out: Floats) -> Callable[[], object]:
+        """The call that fills `out` with the function of `x`, both 1-D and of one size, as often as it is made."""
+        if self.is_compiled_alike:
+            return self.loop.bound(x, out)
+        return lambda: np.copyto(out, self._one_by_one([x]))
+
     @cached_property
     def is_from_library(self) -> bool:
         """Whether the host's library is called, rather than the float64 form."""
@@ -65,7 +71,7 @@ class FloatFunction:
 
     def _over(self, flat: list[Floats]) -> Floats:
         self._asked += flat[0].size
-        if self._asked <= _SHORT or not self._loop_is_trusted:
+        if self._asked <= _SHORT or not self.is_compiled_alike:
             return self._one_by_one(flat)
         out = np.empty_like(flat[0])
         self.loop(*flat, out)
@@ -92,13 +98,31 @@ class FloatFunction:
         return function
 
     @cached_property
-    def _loop_is_trusted(self) -> bool:
+    def is_compiled_alike(self) -> bool:
+        """Whether compiled code gives the library's bits, which is tried once."""
         if compiling_is_off():
             return False
         points = np.random.default_rng(0).uniform(-8, 8, (self.arguments, 512)).astype(np.float32)
         flat, out = list(np.abs(points) if self.name in ("logf", "powf") else points), np.empty(512, np.float32)
         self.loop(*flat, out)
         return bool((out == self._one_by_one(flat)).all())
+
+
+class Composed:
+    """A float32 function made of functions of the C library: over arrays, and as one compiled loop over elements."""
+
+    def __init__(self, function: Callable[[Floats], Floats], loop: Compiled[..., None], *calls: FloatFunction) -> None:
+        self._function, self._loop, self._calls = function, loop, calls
+
+    def __call__(self, x: Floats) -> Floats:
+        """The function of `x`, of any shape."""
+        return self._function(x)
+
+    def into(self, x: Floats, out: Floats) -> Callable[[], object]:
+        """As FloatFunction.into."""
+        if all(function.is_compiled_alike for function in self._calls):
+            return self._loop.bound(x, out)
+        return lambda: np.copyto(out, self._function(x))
 
 
 @in_pieces(16, x="r", out="r")

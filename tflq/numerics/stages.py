@@ -279,6 +279,17 @@ class DoubleRounding(_FixedPoint):
         """As _FixedPoint.run."""
         self.loop(accumulator, out, bias, *constants, *limits, self.shifts_left, accumulator.itemsize <= 4)
 
+    def of_one(self) -> tuple[int, ...]:
+        """What `scale_twice` takes of a per-tensor stage."""
+        mantissa, left, offset, below, right = (int(values[0]) for values in self.period)
+        return mantissa, left, offset, below, right
+
+
+@compiled
+def scale_twice(total: Int, mantissa: Int, left: Int, offset: Int, below: Int, right: Int) -> Int:
+    """An int32 accumulator, scaled by what DoubleRounding.of_one gives."""
+    return wrap_int32(round_twice(wrap_int32(total << left) * mantissa, offset, below, right))
+
 
 class HalfUpTwice(DoubleRounding):
     """int32 accumulators; half up in the high multiplication, then half up again in the right shift.

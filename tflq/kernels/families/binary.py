@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.kernels.families.activation import clamp_in_place, number_range
+from tflq.kernels.families.ordered_sums import clamp_std
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
+from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
 
 Function = Callable[..., Array]
 Prepare = Callable[[Node, Arithmetic], Prepared]
@@ -45,15 +48,45 @@ def prepare_clamped(function: Function) -> Prepare:
     return prepare
 
 
-@filling(lambda data, a, b: (np.broadcast_shapes(a.shape, b.shape), data.clamp.low.dtype))
+@filling(
+    lambda data, a, b: (np.broadcast_shapes(a.shape, b.shape), data.clamp.low.dtype),
+    once=lambda data, a, b: _clamped_once(data, a, b),
+)
 def eval_clamped(data: Clamped, out: Array, a: Array, b: Array) -> Call:
     """Source: ActivationFunctionWithMinMax(op(a, b)). Rounding: one, of the type. Overflow: integers wrap."""
+
+    number = COMPILED.get(data.function)
+    if number is not None and out.dtype == np.float32 and a.size == b.size == out.size:
+        return _clamped_into.bound(a.reshape(-1), b.reshape(-1), number, *data.clamp, out.reshape(-1))
 
     def call() -> None:
         data.function(a, b, out=out)
         clamp_in_place(out, *data.clamp)
 
     return call
+
+
+#: The functions that `_clamped_into` knows, by their numbers there.
+COMPILED: dict[Function, int] = {np.add: 0, np.subtract: 1, np.multiply: 2}
+
+
+@in_pieces(a="r", b="r", out="r")
+@compiled
+def _clamped_into(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
+    if function == 0:
+        for i in range(out.size):
+            out[i] = clamp_std(a[i] + b[i], low, high)
+    elif function == 1:
+        for i in range(out.size):
+            out[i] = clamp_std(a[i] - b[i], low, high)
+    else:
+        for i in range(out.size):
+            out[i] = clamp_std(a[i] * b[i], low, high)
+
+
+def _clamped_once(data: Clamped, a: Array, b: Array) -> Array:
+    return clamp_in_place(np.asarray(data.function(a, b)), *data.clamp)
 
 
 def prepare_plain(function: Function, scratch: int = 0) -> Prepare:

@@ -6,6 +6,9 @@ a mere change of shape is a view.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
+
 import numpy as np
 
 from tflq.kernels.kernel import Array, Prepared, Shape
@@ -18,9 +21,26 @@ def contiguous(x: Array) -> Array:
 
 def prepare_view(shape: Shape) -> Prepared:
     """The operator whose output is its first input in another shape."""
-    return Prepared((shape,), shape, eval_view)
+    return Prepared((shape,), Pieces((shape,)), eval_view)
 
 
-def eval_view(shape: Shape, x: Array, *_: Array | None) -> Array:
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """An input cut into outputs, one after the other as they lie in memory."""
+
+    shapes: tuple[Shape, ...]
+    position: int = 0  # of the input
+
+
+def eval_view(data: Pieces, *inputs: Array | None) -> tuple[Array, ...]:
     """Return the elements unchanged and in order. Source: a memcpy in all these kernels."""
-    return x.reshape(shape)
+    x = inputs[data.position]
+    assert x is not None
+    if len(data.shapes) == 1:
+        return (x.reshape(data.shapes[0]),)
+    flat, outputs, start = x.reshape(-1), [], 0
+    for shape in data.shapes:
+        size = prod(shape)
+        outputs.append(flat[start : start + size].reshape(shape))
+        start += size
+    return tuple(outputs)

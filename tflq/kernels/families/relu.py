@@ -12,10 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.kernels.families.activation import clamp_in_place, quantized_limit
+from tflq.kernels.families.ordered_sums import clamp_std
 from tflq.kernels.families.unary import prepare_unary, same_type
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.stages import OutputPipeline, type_range
 
 
@@ -60,6 +64,15 @@ def eval_quantized(data: OpData, x: Array) -> Array:
     return data.pipeline(x.astype(np.int32) - np.int32(data.zero_point))
 
 
-def eval_float(limits: tuple[np.float32, np.float32], x: Array) -> Array:
+@filling(lambda limits, x: (x.shape, x.dtype), once=lambda limits, x: clamp_in_place(np.array(x), *limits))
+def eval_float(limits: tuple[np.float32, np.float32], out: Array, x: Array) -> Call:
     """Source: Relu, Relu1, Relu6, Relu0To1. Rounding: none. NaN stays."""
-    return clamp_in_place(np.array(x), *limits)
+    return _clamp_into.bound(np.asarray(x, order="C").reshape(-1), *limits, out.reshape(-1))
+
+
+@in_pieces(x="r", out="r")
+@compiled
+def _clamp_into(x: Array, low: Real, high: Real, out: Array) -> None:
+    """Eval guarantees: `x` and `out` have the same size."""
+    for i in range(out.size):
+        out[i] = clamp_std(x[i], low, high)

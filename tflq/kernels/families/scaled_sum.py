@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import checked_log2
-from tflq.numerics.stages import OutputPipeline
+from tflq.numerics.stages import DoubleRounding, OutputPipeline, scale_twice
 
 #: Bytes of an output whose accumulators are kept from run to run.
 _KEPT = 1 << 14
@@ -100,16 +101,33 @@ def eval_general(data: OpData, out: Array, a: Array, b: Array) -> Call:
     def add(a: Array, b: Array, accumulator: Array) -> Call:
         return _add_looked_up.bound(unsigned(a), unsigned(b), data.first, data.second, accumulator)
 
-    return accumulated(add, data.pipeline, out, a, b)
+    def add_scaled(a: Array, b: Array, constants: tuple[int, ...]) -> Call:
+        return _add_scaled.bound(unsigned(a), unsigned(b), data.first, data.second, *constants, out.reshape(-1))
+
+    return accumulated(add, add_scaled, data.pipeline, out, a, b)
 
 
 def accumulated(
-    accumulate: Callable[[Array, Array, Array], Call], pipeline: OutputPipeline, out: Array, a: Array, b: Array
+    accumulate: Callable[[Array, Array, Array], Call],
+    fused: Callable[[Array, Array, tuple[int, ...]], Call],
+    pipeline: OutputPipeline,
+    out: Array,
+    a: Array,
+    b: Array,
 ) -> Call:
-    """What is accumulated (int32, flat) of two operands, spread to the shape of `out`, through a pipeline."""
-    if a.shape == b.shape == out.shape and out.nbytes <= _KEPT:
+    """What is accumulated (int32, flat) of two operands, spread to the shape of `out`, through a pipeline.
+
+    `fused` makes both at once, of the constants of `scale_twice`, zero point and limits.
+    """
+    stage = pipeline.stage
+    if out.nbytes <= _KEPT or (isinstance(stage, DoubleRounding) and a.size == b.size == out.size):
+        calls: list[Call] = []
+        a, b = _spread_by(calls, a, out), _spread_by(calls, b, out)
+        if isinstance(stage, DoubleRounding):
+            constants = (*stage.of_one(), int(pipeline.zero_point), *pipeline.clamp)
+            return in_turn([*calls, fused(a, b, constants)])
         accumulator = np.empty(out.size, np.int32)
-        return in_turn([accumulate(a, b, accumulator), pipeline.into(accumulator, out)])
+        return in_turn([*calls, accumulate(a, b, accumulator), pipeline.into(accumulator, out)])
 
     def call() -> None:
         accumulator = np.empty(out.size, np.int32)
@@ -117,6 +135,15 @@ def accumulated(
         pipeline.into(accumulator, out)()
 
     return call
+
+
+def _spread_by(calls: list[Call], x: Array, out: Array) -> Array:
+    """`x` where it has as many elements as `out`, else an array that one more call fills with `x` repeated."""
+    if x.size == out.size:
+        return x
+    repeated = np.empty(out.shape, x.dtype)
+    calls.append(partial(np.copyto, repeated, x))
+    return repeated
 
 
 def unsigned(x: Array) -> Array:
@@ -130,6 +157,29 @@ def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) 
     """Prepare guarantees: `a`, `b` and `out` have the same size; tables have an entry for every unsigned code."""
     for i in range(len(out)):
         out[i] = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
+
+
+@in_pieces(4, a="r", b="r", out="r")
+@compiled
+def _add_scaled(
+    a: Array,
+    b: Array,
+    first: Array,
+    second: Array,
+    mantissa: Int,
+    left: Int,
+    offset: Int,
+    below: Int,
+    right: Int,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size; tables have an entry for every unsigned code."""
+    for i in range(out.size):
+        total = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
+        out[i] = clamp(wrap_int32(scale_twice(total, mantissa, left, offset, below, right) + zero_point), low, high)
 
 
 def has_pot_scales(node: Node) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from math import prod
 
-from tflq.kernels.families.movement import contiguous
+from tflq.kernels.families.movement import Pieces, contiguous, eval_view
 from tflq.kernels.kernel import Array, Prepared, Shape
 
 
@@ -23,6 +24,8 @@ def prepare_split(shape: Shape, axis: int, sizes: tuple[int, ...], position: int
     whole = (slice(None),) * axis
     parts = tuple((*whole, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True))
     shapes = tuple((*shape[:axis], size, *shape[axis + 1 :]) for size in sizes)
+    if prod(shape[:axis]) == 1 and sum(sizes) == shape[axis]:
+        return Prepared(shapes, Pieces(shapes, position), eval_view)
     return Prepared(shapes, Cuts(position, parts), eval_split)
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.libm import Composed, FloatFunction
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.tables import Transform, look_up_8bit_into, look_up_16bit_into, table_8bit, table_16bit
 
@@ -88,9 +89,36 @@ def prepare_function(function: Callable[[Array], Array]) -> Callable[[Node, Arit
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, _ = same_type(node)
-        return Prepared((x.shape,), function, eval_function)
+        return Prepared((x.shape,), function, evaluate)
 
+    evaluate: Callable[..., Any] = eval_ufunc if isinstance(function, np.ufunc) else eval_function
+    if isinstance(function, FloatFunction | Composed):
+        evaluate = eval_loop
     return prepare
+
+
+class Looped(Protocol):
+    """A function of float32 arrays that has a compiled loop."""
+
+    def into(self, x: Array, out: Array) -> Call:
+        """The call that fills `out` with the function of `x`, both 1-D."""
+        ...
+
+
+@filling(lambda function, x: (x.shape, x.dtype), once=lambda function, x: function(x))
+def eval_loop(function: Looped, out: Array, x: Array) -> Call:
+    """No rounding but the function's own."""
+    return function.into(np.asarray(x, order="C").reshape(-1), out.reshape(-1))
+
+
+@filling(lambda function, x: (x.shape, x.dtype), once=lambda function, x: function(x))
+def eval_ufunc(function: np.ufunc, out: Array, x: Array) -> Call:
+    """No rounding but the function's own."""
+
+    def call() -> None:
+        function(x, out=out)
+
+    return call
 
 
 def eval_function(function: Callable[[Array], Array], x: Array) -> Array:

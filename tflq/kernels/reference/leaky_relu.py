@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
-from tflq.numerics.stages import OutputStage, StageOf, type_range
+from tflq.numerics.stages import DoubleRounding, OutputStage, StageOf, scale_twice, type_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +82,10 @@ def prepare_quantized(
 def eval_quantized(data: OpData, out: Array, x: Array) -> Call:
     """Source: QuantizeLeakyRelu. Rounding: once, by the stage. Overflow: none (|x - zero point| <= 2**16)."""
     codes = np.asarray(x, order="C").reshape(-1)
+    above, below, zero_points = data.positive, data.negative, (int(data.input_zero_point), int(data.output_zero_point))
+    if isinstance(above, DoubleRounding) and isinstance(below, DoubleRounding):
+        scaling = above.of_one(), below.of_one()
+        return _scale.bound(codes, *scaling, data.negative_sign, *zero_points, *data.clamp, out.reshape(-1))
 
     def call() -> None:
         centred, above, below = np.empty((3, codes.size), np.int32)
@@ -91,6 +96,29 @@ def eval_quantized(data: OpData, out: Array, x: Array) -> Call:
         _choose(centred, above, below, data.negative_sign, zero_point, *data.clamp, out.reshape(-1))
 
     return call
+
+
+@in_pieces(4, codes="r", out="r")
+@compiled
+def _scale(
+    codes: Array,
+    above: Any,
+    below: Any,
+    sign: Int,
+    input_zero_point: Int,
+    output_zero_point: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+) -> None:
+    """Eval guarantees: `out` has the size of `codes`; `above` and `below` are what `scale_twice` takes."""
+    for i in range(codes.size):
+        centred = wrap_int32(np.int64(codes[i]) - input_zero_point)
+        if centred >= 0:
+            scaled = scale_twice(centred, above[0], above[1], above[2], above[3], above[4])
+        else:
+            scaled = wrap_int32(scale_twice(centred, below[0], below[1], below[2], below[3], below[4]) * sign)
+        out[i] = clamp(wrap_int32(scaled + output_zero_point), low, high)
 
 
 @in_pieces(codes="r", out="r")

@@ -11,17 +11,21 @@ reference_integer_ops::Logistic (int16).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tflq.kernels.families.narrow_floats import narrow_floats
 from tflq.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.libm import expf
+from tflq.numerics.compiled import compiled
+from tflq.numerics.libm import Composed, expf
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier
 
 #: Beyond these the float form takes 1, and exp(x).
-UPPER, LOWER = np.float32(16.619047164916992188), np.float32(-9)
+UPPER, LOWER = 16.619047164916992188, -9.0
 
 
 def sigmoid(x: Array) -> Array:
@@ -51,11 +55,28 @@ def eval_int16(multiplier: tuple[int, int], x: Array) -> Array:
     return out
 
 
-def logistic(x: Array) -> Array:
-    """Source: Logistic (float)."""
+def _logistic(x: Array) -> Array:
     low = x < LOWER
     grown = expf(np.where(low, x, -x))
     return np.where(x > UPPER, np.float32(1), np.where(low, grown, np.float32(1) / (np.float32(1) + grown)))
+
+
+@in_pieces(16, x="r", out="r")
+@compiled
+def _logistic_into(x: Array, out: Array) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
+    for i in range(x.size):
+        value = x[i]
+        if value > np.float32(UPPER):
+            out[i] = np.float32(1)
+        elif value < np.float32(LOWER):
+            out[i] = math.exp(value)
+        else:
+            out[i] = np.float32(1) / (np.float32(1) + math.exp(-value))
+
+
+#: Source: Logistic (float).
+logistic = Composed(_logistic, _logistic_into, expf)
 
 
 KERNELS = (

@@ -31,7 +31,7 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
-from tflq.numerics.stages import OutputPipeline
+from tflq.numerics.stages import OutputPipeline, scale_twice
 
 prepare_number = prepare_clamped(np.multiply)
 
@@ -84,7 +84,10 @@ def eval_quantized(data: OpData, out: Array, a: Array, b: Array) -> Call:
     def multiply(a: Array, b: Array, accumulator: Array) -> Call:
         return _multiply_centred.bound(a.reshape(-1), b.reshape(-1), *zero_points, accumulator)
 
-    return accumulated(multiply, data.pipeline, out, a, b)
+    def multiply_scaled(a: Array, b: Array, constants: tuple[int, ...]) -> Call:
+        return _multiply_scaled.bound(a.reshape(-1), b.reshape(-1), *zero_points, *constants, out.reshape(-1))
+
+    return accumulated(multiply, multiply_scaled, data.pipeline, out, a, b)
 
 
 @in_pieces(a="r", b="r", out="r")
@@ -93,6 +96,29 @@ def _multiply_centred(a: Array, b: Array, zero_a: Int, zero_b: Int, out: Array) 
     """Prepare guarantees: `a`, `b` and `out` have the same size."""
     for i in range(len(out)):
         out[i] = wrap_int32((np.int64(a[i]) - zero_a) * (np.int64(b[i]) - zero_b))
+
+
+@in_pieces(4, a="r", b="r", out="r")
+@compiled
+def _multiply_scaled(
+    a: Array,
+    b: Array,
+    zero_a: Int,
+    zero_b: Int,
+    mantissa: Int,
+    left: Int,
+    offset: Int,
+    below: Int,
+    right: Int,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+) -> None:
+    """Prepare guarantees: `a`, `b` and `out` have the same size."""
+    for i in range(out.size):
+        total = wrap_int32((np.int64(a[i]) - zero_a) * (np.int64(b[i]) - zero_b))
+        out[i] = clamp(wrap_int32(scale_twice(total, mantissa, left, offset, below, right) + zero_point), low, high)
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:

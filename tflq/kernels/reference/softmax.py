@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,12 @@ from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_zeros
 from tflq.numerics.codes import Clamp
-from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.elementary import reciprocal
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.libm import expf
@@ -39,6 +40,8 @@ from tflq.numerics.tables import look_up_16bit, table_16bit
 
 #: Integer bits of the scaled differences, and of the sum of exps.
 DIFFERENCE_BITS, SUM_BITS = 5, 12
+#: What a row's largest float is at least.
+_LOWEST = float(np.finfo(np.float32).min)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,15 +87,21 @@ def _check_output(node: Node, y: Operand, scale: float, zero_point: int) -> None
     node.check(near, "scale", y, expected=scale, got=y.scale)
 
 
-def eval_8bit(data: OpData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, data.dtype))
+def eval_8bit(data: OpData, out: Array, x: Array) -> Call:
     """Source: Softmax. Rounding: in exp, sum and reciprocal as gemmlowp does; then half up, then half away."""
-    out = np.empty(x.shape, data.dtype)
     rows = as_rows(x)
     broken = np.zeros(len(rows), np.bool_)
-    _softmax_rows(rows, data.exps, data.summands, data.radius, *data.clamp, data.bits, as_rows(out), broken)
+    constants = data.exps, data.summands, data.radius, *data.clamp, data.bits
+    return partial(_softmax_checked, _softmax_rows.bound(rows, *constants, as_rows(out), broken), broken)
+
+
+def _softmax_checked(softmax: Call, broken: Array) -> None:
+    softmax()
     if broken.any():
-        raise UndefinedResultError("Softmax", f"the exps of row {broken.argmax()} sum to 512 or more")
-    return out
+        row = broken.argmax()
+        broken.fill(False)
+        raise UndefinedResultError("Softmax", f"the exps of row {row} sum to 512 or more")
 
 
 @in_pieces(8, x="r", out="r", broken="r")
@@ -210,13 +219,42 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), np.float32(node.options["beta"]), eval_float)
 
 
-def eval_float(beta: np.float32, x: Array) -> Array:
-    """Source: Softmax (float). Rounding: float32; exp by the host's libm; the sum runs along the axis in order."""
+def _softmax_once(beta: np.float32, x: Array) -> Array:
     rows = as_rows(x)
     real = rows.astype(np.float32)
     exps = expf((real - row_maxima(rows).astype(np.float32)) * beta)
     kept = exps.astype(x.dtype)
     return np.asarray((kept.astype(np.float32) / sum_rows(exps)).astype(x.dtype)).reshape(x.shape)
+
+
+@filling(lambda beta, x: (x.shape, x.dtype), once=_softmax_once)
+def eval_float(beta: np.float32, out: Array, x: Array) -> Call:
+    """Source: Softmax (float). Rounding: float32; exp by the host's libm; the sum runs along the axis in order."""
+    if x.dtype == np.float32 and expf.is_compiled_alike:
+        return _softmax_floats.bound(as_rows(x), beta, as_rows(out))
+
+    def call() -> None:
+        out[...] = _softmax_once(beta, x)
+
+    return call
+
+
+@in_pieces(40, x="r", out="r")
+@compiled
+def _softmax_floats(x: Array, beta: Real, out: Array) -> None:
+    """Eval guarantees: `out` has the shape of `x`."""
+    rows, depth = x.shape
+    for r in range(rows):
+        largest = np.float32(_LOWEST)
+        for c in range(depth):
+            if x[r, c] > largest:
+                largest = x[r, c]
+        total = np.float32(0)
+        for c in range(depth):
+            out[r, c] = math.exp((x[r, c] - largest) * beta)
+            total += out[r, c]
+        for c in range(depth):
+            out[r, c] /= total
 
 
 KERNELS = (

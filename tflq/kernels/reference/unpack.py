@@ -16,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.kernels.families.movement import contiguous
+from tflq.kernels.families.movement import Pieces, contiguous, eval_view
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -32,6 +32,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     axis = axis_within(node, int(node.options["axis"]), len(x.shape))
     node.check(x.shape[axis] == count, f"dimension {axis}", x, expected=count, got=x.shape[axis])
     shape = x.shape[:axis] + x.shape[axis + 1 :]
+    if prod(x.shape[:axis]) == 1:
+        return Prepared((shape,) * count, Pieces((shape,) * count), eval_view)
     return Prepared((shape,) * count, axis, eval_unpack)
 
 
