@@ -136,6 +136,54 @@ def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Int
                 codes[b, k] = saturate_int8(round_half_away(np.float64(real)) + zero)
 
 
+@compiled
+def are_finite(x: Floats) -> bool:
+    """This function guarantees: all indices come from the shape of `x`."""
+    for b in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            if not np.isfinite(x[b, k]):
+                return False
+    return True
+
+
+@compiled
+def add_quantized(
+    x: Floats, asymmetric: bool, weights: Ints8, lost: Ints8, row_sums: Ints32, scale: Floats, out: Floats
+) -> None:
+    """out += the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers: as ByteMatrix.accumulate.
+
+    The caller guarantees: `x` is (B, K) and finite, `weights` (N, K), `lost` the same or empty, `row_sums` and `scale`
+    (N), `out` (B, N).
+    """
+    rows, depth = x.shape
+    codes, scales = np.empty((rows, depth), np.int8), np.empty(rows, np.float32)
+    zero_points = np.zeros(rows, np.int32)
+    if asymmetric:
+        _quantize_asymmetric(x, codes, scales, zero_points)
+    else:
+        _quantize_symmetric(x, codes, scales)
+    for b in range(rows):
+        for n in range(out.shape[1]):
+            total = np.int32(0)
+            for k in range(depth):
+                total += np.int32(codes[b, k]) * np.int32(weights[n, k])
+            if lost.size > 0:
+                for k in range(depth):
+                    total += np.int32(min(codes[b, k], 0)) * np.int32(lost[n, k]) * np.int32(256)
+            total -= zero_points[b] * row_sums[n]
+            out[b, n] += np.float32(np.int32(total)) * (scales[b] * scale[n])
+
+
+Integers = tuple[Ints8, Ints8, Ints32, Floats]
+#: Of no matrix, where compiled code takes either this or floats.
+NO_INTEGERS: Integers = (
+    np.zeros((0, 0), np.int8),
+    np.zeros((0, 0), np.int8),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.float32),
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteMatrix:
     """Constant 8-bit weights (N, K), their scale, and what the helpers make of them."""
@@ -157,6 +205,14 @@ class ByteMatrix:
             row_sums=row_sums(codes),
             lowest=Contraction.of(lost.T * np.int16(256), (-128, 0)) if lost.any() and not keeps_signs else None,
         )
+
+    def integers(self) -> Integers:
+        """What add_quantized takes: codes (N, K), where signs get lost (empty: nowhere), sums and scales of rows."""
+        codes = np.concatenate(self.products.matrices).T.astype(np.int8, order="C")
+        lost = np.zeros((0, 0), np.int8)
+        if self.lowest is not None:
+            lost = (np.concatenate(self.lowest.matrices).T != 0).astype(np.int8, order="C")
+        return codes, lost, np.array(self.row_sums), np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
 
     def sums(self, codes: Ints8) -> Ints32:
         """Sums of products (B, N) of `codes` (B, K), as the helper has them."""

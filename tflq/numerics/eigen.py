@@ -42,7 +42,7 @@ def product(columns: Floats, x: Floats, dot: Dot | None = None) -> Floats:
     if rows == 1 and units == 1:
         (dot or _inner_product)(columns, x, out)
     elif rows == 1 or units == 1:
-        _matrix_vector(columns, x, out)
+        matrix_vector(columns, x, out)
     elif depth + units + rows < _COEFFICIENT_BASED:
         coefficients(columns, x, out)
     else:
@@ -87,7 +87,7 @@ def add_row(row: Floats, factor: Real, out: Floats) -> None:
 
 @in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
-def _matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
+def matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
     """One side has a single row. Lanes over k, then across, then what is left of k in order.
 
     The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.

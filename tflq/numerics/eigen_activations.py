@@ -5,6 +5,8 @@ Source: Eigen 5 (the pin of LiteRT 2.3): functors/UnaryFunctors.h and the packet
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,11 +73,12 @@ def tanh(x: Floats) -> Floats:
 def _tanh_into(x: Floats, out: Floats) -> None:
     """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
-        out[i] = _tanh(x[i])
+        out[i] = tanh_element(x[i])
 
 
 @compiled
-def _tanh(value: Real) -> Real:
+def tanh_element(value: Real) -> Real:
+    """As `tanh`."""
     clamp = np.float32(7.90738964080810547)
     x = min(max(value, -clamp), clamp)
     x2 = x * x
@@ -112,17 +115,28 @@ def logistic(x: Floats, offset: int = 0) -> Floats:
 _LARGEST_EXPONENT = 16.6355324
 
 
+@compiled
+def logistic_of_exp(value: Real) -> Real:
+    """The logistic function of a single element, by exp of the C library."""
+    largest = np.float32(_LARGEST_EXPONENT)
+    e = math.exp(largest if value > largest else value)
+    return e / (np.float32(1) + e)
+
+
 @in_pieces(8, x="r", out="r")
 @compiled
 def _logistic_into(x: Floats, out: Floats) -> None:
     """The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
-        out[i] = _logistic(x[i])
+        out[i] = logistic_element(x[i])
 
 
 @compiled
-def _logistic(value: Real) -> Real:
-    """exp(x / 2) squared over one plus itself: half of x reduced by multiples of log 2, then a polynomial."""
+def logistic_element(value: Real) -> Real:
+    """The logistic function in a group of four: exp(x / 2) squared over one plus itself.
+
+    Half of x is reduced by multiples of log 2, then goes through a polynomial.
+    """
     if value < np.float32(-104.0):
         return np.float32(0)
     if value != value:

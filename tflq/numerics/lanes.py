@@ -88,6 +88,19 @@ def sum_groups(x: Floats, size: Int, out: Floats) -> None:
         out[i] = total
 
 
+@compiled
+def holds_zeros(x: Floats) -> bool:
+    """As is_zero, of one row.
+
+    This function guarantees: all indices come from the shape of `x`, which is (1, K).
+    """
+    depth = x.shape[1]
+    found = False
+    for k in range(depth):
+        found |= abs(x[0, k]) > 0 or (k >= depth & ~3 and x[0, k] != 0)
+    return not found
+
+
 def is_zero(x: Floats) -> bool:
     """Whether all elements are zero. NaN counts as zero inside whole groups of four. Source: NeonIsZeroVector."""
     flat = x.reshape(-1)

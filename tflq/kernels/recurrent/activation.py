@@ -9,6 +9,8 @@ import numpy as np
 
 from tflq.kernels.kernel import Array, Node
 from tflq.numerics import eigen_activations
+from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.eigen_activations import tanh_element
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
 
@@ -31,3 +33,20 @@ def activate(function: int, x: Array, present: Array | None = None) -> Array:
     low, high = {RELU: (0, None), RELU_N1_TO_1: (-1, 1), RELU6: (0, 6)}[function]
     y = np.where(x > np.float32(low), x, np.float32(low))
     return y if high is None else np.where(y < np.float32(high), y, np.float32(high))
+
+
+@compiled
+def apply(function: Int, x: Real) -> Real:
+    """`function` of one element, as `activate` has it; NONE gives `x`."""
+    if function == TANH:
+        return tanh_element(x)
+    if function == SIGN_BIT:
+        return np.float32(1) if np.signbit(x) else np.float32(0)
+    if function == NONE:
+        return x
+    low = np.float32(-1) if function == RELU_N1_TO_1 else np.float32(0)
+    y = x if x > low else low
+    if function == RELU:
+        return y
+    high = np.float32(6) if function == RELU6 else np.float32(1)
+    return y if y < high else high

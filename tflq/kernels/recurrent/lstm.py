@@ -9,21 +9,23 @@ Source: LiteRT 2.3 lstm_eval.cc LstmStepFloat, LstmStepHybrid; tensor_utils.h.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Node
 from tflq.kernels.recurrent.activation import activate, function_of
 from tflq.kernels.recurrent.binding import Inputs, Weights, matrix, optional_matrix
 from tflq.kernels.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, Roles, Sizes, is_diagonal
+from tflq.kernels.recurrent.lstm_steps import normalise, run_rows
 from tflq.kernels.recurrent.rnn import is_asymmetric
 from tflq.numerics import eigen, eigen_activations
-from tflq.numerics.compiled import compiled
-from tflq.numerics.dynamic_range import ByteMatrix, Rows, quantize_rows
+from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Rows, quantize_rows
 from tflq.numerics.lanes import is_zero
-from tflq.numerics.pieces import in_pieces
+from tflq.numerics.libm import expf
 
 #: Which part of the scratch buffer a gate is written to: with an input gate, and without.
 _PLACE = {INPUT: 0, CELL: 1, FORGET: 2, OUTPUT: 3}
@@ -84,6 +86,10 @@ class Cell:
     asymmetric: bool
     quantized: bool  # weights have 8 bits
     diagonal: bool  # the cell gate's recurrent weights are
+    by_row: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of run_rows; None where it cannot serve
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_row", _by_row(self))
 
     @classmethod
     def of(cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, rows: int, auxiliary: bool = False) -> Cell:
@@ -113,6 +119,14 @@ class Cell:
             quantized=quantized,
             diagonal=is_diagonal(node.input(roles.recurrent[CELL])),
         )
+
+    def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
+        """A whole sequence (N, T, I), one batch after the other, each row a step of its own; fills `out` (N, T, O)."""
+        assert self.by_row is not None
+        undefined = np.zeros(1, np.int8)
+        run_rows(x, *self.by_row, 0, *states, out, undefined)
+        if undefined[0]:
+            raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
         """One moment: `x` (B, I), `aux` (B, A), states hidden (B, O) and memory (B, C). Gives the new hidden state."""
@@ -187,6 +201,37 @@ class Cell:
         return clip(result, self.projection_clip) if self.projection_clip > 0 else result
 
 
+def _by_row(cell: Cell) -> tuple[Any, ...] | None:
+    """The constants of `run_rows`, but for the number of the first row."""
+    projection, sizes = cell.projection, cell.sizes
+    joined = [side.parts[0][1] for side in (cell.sides[0], cell.sides[2])]
+    is_split = any(len(side.parts) > 1 for side in (cell.sides[0], cell.sides[2])) or sizes.cells == 1
+    is_single = isinstance(projection, np.ndarray) and sizes.outputs == 1
+    if is_split or is_single or cell.sides[1] is not None or not sizes.inputs or not expf.is_compiled_alike:
+        return None
+    matrices = [*joined, np.zeros((0, 0), np.float32) if projection is None else projection]
+    gates = list(cell.gates.values())
+    peepholes = [np.zeros_like(gate.bias) if gate.peephole is None else gate.peephole for gate in gates]
+    has_peepholes = any(gate.peephole is not None for gate in gates)
+    norms = [gate.norm for gate in gates if gate.norm is not None]
+    nothing = np.zeros((0, 0), np.float32)
+    return (
+        np.array(cell.start),
+        tuple(nothing if isinstance(m, ByteMatrix) else np.array(m) for m in matrices),
+        tuple(m.integers() if isinstance(m, ByteMatrix) else NO_INTEGERS for m in matrices),
+        tuple(sizes.gates.index(gate) if gate in sizes.gates else -1 for gate in (INPUT, FORGET, CELL, OUTPUT)),
+        np.array([gate.offset for gate in gates], np.int64),
+        np.array(peepholes, np.float32) if has_peepholes else nothing,
+        np.array(norms, np.float32) if norms else nothing,
+        np.array([gate.bias for gate in gates], np.float32),
+        np.zeros(0, np.float32) if cell.projection_bias is None else np.array(cell.projection_bias),
+        projection is not None,
+        cell.activation,
+        (cell.cell_clip, cell.projection_clip),
+        cell.asymmetric,
+    )
+
+
 def _side_of(node: Node, positions: tuple[int, ...], sizes: Sizes, inputs: Inputs, together: bool) -> Side:
     """The weights at `positions`, by gate."""
     operands = [node.input(positions[gate]) for gate in sizes.gates]
@@ -232,28 +277,3 @@ def clip(x: Array, limit: np.float32) -> Array:
     """`x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
     upper = np.where(x < limit, x, limit)
     return np.where(upper < -limit, -limit, upper)
-
-
-@in_pieces(4, x="r")
-@compiled
-def normalise(x: Array) -> None:
-    """Each row minus its mean, over its standard deviation, in place; sums in order.
-
-    Source: PortableMeanStddevNormalization.
-
-    This function guarantees: all indices come from the shape of `x`.
-    """
-    rows, size = x.shape
-    count = np.float32(size)
-    for b in range(rows):
-        total = np.float32(0)
-        for i in range(size):
-            total += x[b, i]
-        mean = total / count
-        squares = np.float32(0)
-        for i in range(size):
-            difference = x[b, i] - mean
-            squares += difference * difference
-        inverse = np.float32(1) / np.sqrt(squares / count + np.float32(1e-8))
-        for i in range(size):
-            x[b, i] = (x[b, i] - mean) * inverse

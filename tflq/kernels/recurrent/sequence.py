@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from tflq.kernels.kernel import Array
 
-#: step(x, aux, states, first row of the states) -> output rows; the states are changed in place
-Step = Callable[[Array, Array | None, Sequence[Array], int], Array]
+
+class Cell(Protocol):
+    """What a recurrent operator does at every moment."""
+
+    @property
+    def by_row(self) -> object:
+        """None where `run_rows` cannot serve."""
+        ...
+
+    def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
+        """One moment of `x` and `aux` (B, depth): output rows. `row` is the first row of the states, which change."""
+        ...
+
+    def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
+        """All moments of all batches of `x` (N, T, depth), one batch after the other; fills `out` (N, T, units)."""
+        ...
 
 
 def run(
-    step: Step,
+    cell: Cell,
     x: Array,
     aux: Array | None,
     states: Sequence[Array],
@@ -22,20 +37,27 @@ def run(
     time_major: bool,
     backwards: bool = False,
 ) -> None:
-    """Feed `x` (time, batch, depth), or (batch, time, depth), to `step` and fill `out`, laid out alike.
+    """Feed `x` (time, batch, depth), or (batch, time, depth), to `cell` and fill `out`, laid out alike.
 
     `states` are (batch, size) each. `backwards` takes the last moment first.
     """
+    if aux is None and cell.by_row is not None and x.size and (not time_major or x.shape[1] == 1):
+        order = slice(None, None, -1 if backwards else 1)
+        batch_first = [a.swapaxes(0, 1) if time_major else a for a in (x, out)]
+        made = np.empty(batch_first[1].shape, out.dtype)
+        cell.run_rows(np.ascontiguousarray(batch_first[0][:, order]), states, made)
+        batch_first[1][...] = made[:, order]
+        return
     moments = range(x.shape[0 if time_major else 1])
-    order = tuple(reversed(moments) if backwards else moments)
+    order_of = tuple(reversed(moments) if backwards else moments)
     if time_major:
-        for t in order:
-            out[t] = step(x[t], None if aux is None else aux[t], states, 0)
+        for t in order_of:
+            out[t] = cell.step(x[t], None if aux is None else aux[t], states, 0)
         return
     for b in range(x.shape[0]):
         rows = [state[b : b + 1] for state in states]
-        for t in order:
-            out[b, t] = step(x[b, t : t + 1], None if aux is None else aux[b, t : t + 1], rows, b)[0]
+        for t in order_of:
+            out[b, t] = cell.step(x[b, t : t + 1], None if aux is None else aux[b, t : t + 1], rows, b)[0]
 
 
 def state_of(value: Array | None, columns: int) -> Array:

@@ -111,8 +111,8 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, ...]:
     states = [state_of(inputs[p], n) for p, n in zip(_STATES, columns, strict=True)]
     forward, backward = data.cells(inputs)
     outs = [np.empty((*x.shape[:2], size.outputs), np.float32) for size in data.sizes]
-    run(forward.step, x, extra, states[:2], outs[0], time_major=data.time_major)
-    run(backward.step, back, extra, states[2:], outs[1], time_major=data.time_major, backwards=True)
+    run(forward, x, extra, states[:2], outs[0], time_major=data.time_major)
+    run(backward, back, extra, states[2:], outs[1], time_major=data.time_major, backwards=True)
     return (np.concatenate(outs, axis=2), *states) if data.merge else (*outs, *states)
 
 

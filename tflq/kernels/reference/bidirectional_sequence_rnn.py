@@ -126,8 +126,8 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, ...]:
     forward, backward = data.cells(inputs)
     outs = tuple(np.empty((*x.shape[:2], units), np.float32) for units in data.units)
     for _ in range(data.rounds):
-        run(forward.step, x, extra, states[:1], outs[0], time_major=data.time_major)
-        run(backward.step, back, extra, states[1:], outs[1], time_major=data.time_major, backwards=True)
+        run(forward, x, extra, states[:1], outs[0], time_major=data.time_major)
+        run(backward, back, extra, states[1:], outs[1], time_major=data.time_major, backwards=True)
     return (np.concatenate(outs, axis=2), *states) if data.merge else (*outs, *states)
 
 

@@ -27,13 +27,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.recurrent import lstm_basic, lstm_integer, lstm_narrow
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.recurrent.lstm import Cell
 from tflq.kernels.recurrent.lstm_operands import FLOAT_GATES, FORMS, SINGLE, Sizes, check
-from tflq.kernels.recurrent.sequence import state_of
+from tflq.kernels.recurrent.sequence import run, state_of
 from tflq.numerics.arithmetic import Arithmetic
 
 FULL, BASIC = 0, 1
@@ -70,7 +72,8 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, Array, Array]:
     assert x is not None
     hidden = state_of(inputs[SINGLE.output_state], data.sizes.outputs)
     memory = state_of(inputs[SINGLE.cell_state], data.sizes.cells)
-    data.cell(inputs).step(x, None, (hidden, memory), 0)
+    out = np.empty((1, len(x), data.sizes.outputs), np.float32)
+    run(data.cell(inputs), x[None], None, (hidden, memory), out, time_major=True)
     return hidden, hidden, memory
 
 

@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.recurrent.activation import function_of
 from tflq.kernels.recurrent.binding import Inputs, bind
 from tflq.kernels.recurrent.rnn import Cell, check_cell
-from tflq.kernels.recurrent.sequence import state_of
+from tflq.kernels.recurrent.sequence import run, state_of
 from tflq.numerics.arithmetic import Arithmetic
 
 _CELL = (1, 2, 3)
@@ -53,7 +55,7 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, Array]:
     x = inputs[0]
     assert x is not None
     hidden = state_of(inputs[_STATE], data.units)
-    data.cell(inputs).step(x, None, (hidden,), 0)
+    run(data.cell(inputs), x[None], None, (hidden,), np.empty((1, *hidden.shape), np.float32), time_major=True)
     return hidden, hidden
 
 

@@ -73,7 +73,7 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, Array, Array]:
     hidden = state_of(inputs[SINGLE.output_state], data.sizes.outputs)
     memory = state_of(inputs[SINGLE.cell_state], data.sizes.cells)
     out = np.empty((*x.shape[:2], data.sizes.outputs), np.float32)
-    run(data.cell(inputs).step, x, None, (hidden, memory), out, time_major=data.time_major)
+    run(data.cell(inputs), x, None, (hidden, memory), out, time_major=data.time_major)
     return out, hidden, memory
 
 

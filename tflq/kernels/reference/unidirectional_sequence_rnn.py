@@ -58,7 +58,7 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, Array]:
     assert x is not None
     hidden = state_of(inputs[_STATE], data.units)
     out = np.empty((*x.shape[:2], data.units), np.float32)
-    run(data.cell(inputs).step, x, None, (hidden,), out, time_major=data.time_major)
+    run(data.cell(inputs), x, None, (hidden,), out, time_major=data.time_major)
     return out, hidden
 
 
