@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,3 +167,28 @@ def test_tile_is_its_instruction(form):
     text = assembly(Kernel(Tile(form, rows, vectors), (), "int32"), triple, cpu, "")
     assert len(re.findall(pattern, text)) >= rows * vectors
     assert not re.search(r"\bcallq?\b|\bbl\s", text)
+
+
+DIGESTS = """
+from test_tiles import FORMS, STAGES, kernel_of
+from tflq.numerics.microkernels.tiles import EmittedTile
+print([EmittedTile(kernel_of(form, *form.tiles[0], stage, "int8")).digest() for form in FORMS for stage in STAGES])
+"""
+
+
+def test_machine_code_is_found_again_by_other_processes() -> None:
+    """What names it is the same whatever the addresses of functions and the order of sets are."""
+    folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", DIGESTS],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": folders},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    ]
+    assert len(set(runs)) == 1
+    digests = ast.literal_eval(runs[0])
+    assert len(set(digests)) > len(FORMS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from tflq.numerics.compiled import compiling_is_off
@@ -17,11 +17,12 @@ class Form:
 
     Each lane of `dot` takes `group` consecutive values of a row and of a column, multiplies them pairwise and adds all
     products to its sum, modulo 2**32. A tile is `rows` rows of sums by `vectors` registers of `lanes` columns.
+    Machine code on disk is found by the repr of a form: the features, whose order changes, are no part of it.
     """
 
     name: str
     machine: str  # as platform.machine says
-    features: frozenset[str]  # LLVM's names; the processor must have them all
+    features: frozenset[str] = field(repr=False)  # LLVM's names; the processor must have them all
     dot: str  # see emission.DOTS
     left: str  # type of a row's values: "int16", "int8" or "uint8"
     right: str  # type of the weights: "int16" or "int8"

@@ -8,7 +8,7 @@ with its bias reaches 2**30 in magnitude, left shift included. Then nothing wrap
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,13 @@ LIMIT = 2**30
 class Step:
     """One rounding: its definition on scalars, and the name of its vector code in vectors.Vectors.
 
-    Both take the value and the constants of its channel. `types` are those of the constants, in order.
+    Both take the value and the constants of its channel. `types` are those of the constants, in order. Machine code on
+    disk is found by the repr of a step, so that holds nothing which differs from process to process.
     """
 
     name: str
     types: tuple[str, ...]
-    define: Callable[..., Any]
+    define: Callable[..., Any] = field(repr=False)
 
 
 def _shift_left(x: Int, amount: Int) -> Int:
