@@ -49,7 +49,8 @@ class TflqError(Exception):
 
     def opening(self: E, wording: str) -> E:
         """This error with LiteRT's wording before its own text, for clients that search messages."""
-        self.args = (f"{printable(wording)}: {self}",)
+        start = printable(wording)
+        self.args = (f"{start} {self}" if start.endswith((".", "!")) else f"{start}: {self}",)
         return self
 
     def advising(self: E, remedy: str) -> E:
@@ -191,8 +192,11 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, name: object, known: Sequence[object] = ()) -> None:
         self.kind, self.known = kind, tuple(known)
-        names = ", ".join(shown(str(k)) for k in self.known[:20])
-        more = f", ... ({len(self.known)} in all)" if len(self.known) > 20 else ""
+        names, more = ", ".join(shown(str(k)) for k in self.known[:20]), ""
+        if isinstance(known, range) and len(known) > 1:
+            names = f"{known[0]} to {known[-1]}"
+        elif len(self.known) > 20:
+            more = f", ... ({len(self.known)} in all)"
         near = get_close_matches(str(name), [str(k) for k in self.known], 1)
         meant = f"; did you mean {shown(near[0])}?" if near else ""
         super().__init__(f"no {kind} {quoted(name)}{meant}" + (f"; there are: {names}{more}" if self.known else ""))

@@ -96,10 +96,11 @@ class Session:
     def resize(self, tensor: int, shape: Shape, strict: bool) -> None:
         """Give a graph input another shape, from the next allocation on."""
         if tensor not in self.graph.inputs:
-            raise ResizeError("only inputs can be resized", expected=f"one of {list(self.graph.inputs)}", got=tensor)
+            error = ResizeError("only inputs can be resized", expected=f"one of {list(self.graph.inputs)}", got=tensor)
+            raise error.opening("Attempting to resize a fixed-size tensor.")
         spec = self.spec(tensor)
         if any(extent < 0 for extent in shape):
-            raise ResizeError("a dimension is negative", name=self.name(tensor), got=list(shape))
+            raise ResizeError("a dimension is negative", name=self.name(tensor), expected="0 or more", got=list(shape))
         if strict:
             self._check_strictly(tensor, spec.shape_signature or self.shape(tensor), shape)
         if self.plan is not None and shape == self._inputs[tensor].shape:

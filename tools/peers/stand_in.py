@@ -23,21 +23,19 @@ _made = 0
 
 
 class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports of `name.*` give `target.*` where there is such a module."""
+    """Imports of `name.*` give `target.*`."""
 
     def __init__(self, name: str, target: str) -> None:
         self._name, self._target = name, target
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        """A spec that hands on the target's module, or else one of the file below the working directory."""
+        """A spec that hands on the target's module; None where there is none."""
         if not fullname.startswith(f"{self._name}."):
             return None
-        real = self._target + fullname[len(self._name) :]
         try:
-            importlib.import_module(real)
+            importlib.import_module(self._target + fullname[len(self._name) :])
         except ImportError:
-            file = os.path.join(os.getcwd(), *fullname.split(".")) + ".py"
-            return importlib.util.spec_from_file_location(fullname, file) if os.path.isfile(file) else None
+            return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -46,6 +44,21 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """It has been executed."""
+
+
+class Below(importlib.abc.MetaPathFinder):
+    """Modules of `target` that the installed package lacks are files of `name` below the working directory."""
+
+    def __init__(self, name: str, target: str) -> None:
+        self._name, self._target = name, target
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        """The file's spec, where there is one."""
+        if not fullname.startswith(f"{self._target}."):
+            return None
+        words = (self._name + fullname[len(self._target) :]).split(".")
+        file = os.path.join(os.getcwd(), *words) + ".py"
+        return importlib.util.spec_from_file_location(fullname, file) if os.path.isfile(file) else None
 
 
 def stub(name: str, **members: Any) -> None:
@@ -83,6 +96,7 @@ def replace_interpreter() -> None:
     alias, package = os.environ.get("PEER_ALIAS", ""), os.environ.get("PEER_PACKAGE", "")
     if alias:
         sys.meta_path.insert(0, Alias(*alias.split("=")))
+        sys.meta_path.append(Below(*alias.split("=")))
         stub_test_data()
     if package:
         import tflq
