@@ -141,3 +141,46 @@ def test_watching_runs_again_after_a_change(folder: Path) -> None:
     assert files_of(["verify", "a.tflite", "--golden=a.npz", "-o", "b.npz"]) == ["a.tflite", "a.npz"]
     assert watch(run, ["a.npz"], lambda text: None) == 130
     assert runs[1] == len(b"changed")
+
+
+@pytest.mark.parametrize("verb", ["inspect", "lint", "run"])
+def test_other_verbs_take_several_models_too(folder: Path, verb: str) -> None:
+    done = tflq(verb, "a.tflite", "b.tflite", "missing.tflite")
+    assert done.exit_code == 2
+    head, following, *_ = done.stdout.splitlines()
+    assert head.startswith("FAILED 3 models: 1 failed, 2 ")
+    assert following == f"Next: tflq {verb} missing.tflite"
+    assert tflq(verb, "a.tflite", "b.tflite").exit_code == 0
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    found = json.loads(tflq(verb, "a.tflite", "missing.tflite", "--json").stdout)
+    jsonschema.validate(found, json.loads(data_text("summary.schema.json")))
+    schema = json.loads(data_text(f"{verb}.schema.json"))
+    jsonschema.validate(found["models"][0]["report"], schema)
+    assert found["exit_code"] == 2
+    assert found["models"][1]["error"]["exit_code"] == 2
+
+
+def test_one_model_that_is_not_supported_decides(folder: Path) -> None:
+    newer = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+    done = tflq("inspect", "a.tflite", newer, "--profile", "tf-1.15-ref")
+    assert done.exit_code == 3
+    assert done.stdout.startswith("UNSUPPORTED 2 models: 1 unsupported, 1 supported")
+
+
+def test_outputs_of_several_models_have_files_of_their_own(folder: Path) -> None:
+    done = tflq("run", "a.tflite", "b.tflite", "-o", "out-{stem}.npz")
+    assert done.exit_code == 0
+    alone = tflq("run", "a.tflite", "-o", "alone.npz")
+    assert alone.exit_code == 0
+    assert set(np.load("out-a.npz")) == set(np.load("alone.npz"))
+    same = tflq("run", "a.tflite", "b.tflite", "-o", "out.npz")
+    assert same.exit_code == 2
+    assert "{stem}" in same.stderr
+    assert not Path("out.npz").exists()
+
+
+@pytest.mark.parametrize("words", [("inspect", "--op", "0"), ("lint", "--fix", "fixed.tflite"), ("run", "--html", "x")])
+def test_options_of_one_model_are_refused_for_several(folder: Path, words: tuple[str, ...]) -> None:
+    done = tflq(words[0], "a.tflite", "b.tflite", *words[1:])
+    assert done.exit_code == 2
+    assert "of one model only, but 2 are given" in done.stderr

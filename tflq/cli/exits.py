@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 import click
@@ -40,3 +41,13 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
 def exit_of(error: BaseException) -> Exit:
     """The exit code for an error."""
     return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.UNFORESEEN)
+
+
+#: Of several exit codes the first that occurs is the command's.
+_GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exit.UNSUPPORTED, Exit.CLOSE, Exit.SAME)
+
+
+def gravest(codes: Iterable[Exit]) -> Exit:
+    """The exit code that stands for several."""
+    occurring = set(codes)
+    return next(code for code in _GRAVEST if code in occurring)

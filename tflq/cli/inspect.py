@@ -6,12 +6,13 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, limit_options, model_argument, profile_option
+from tflq.cli.options import html_option, json_option, limit_options, profile_option
 from tflq.cli.output import say, say_document
+from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 
 @click.command("inspect")
-@model_argument
+@models_argument
 @profile_option
 @click.option("--op", type=int, metavar="N", help="Everything about operator N.")
 @click.option("--overflow", is_flag=True, help="How large accumulators can become, by weights and range of input.")
@@ -21,7 +22,7 @@ from tflq.cli.output import say, say_document
 @limit_options
 @json_option
 def inspect_command(
-    model: str,
+    models: tuple[str, ...],
     profile: str,
     op: int | None,
     overflow: bool,
@@ -32,14 +33,21 @@ def inspect_command(
 ) -> int:
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
-    Nothing is run. An operator that the profile does not support is listed with the reason.
+    Nothing is run. An operator that the profile does not support is listed with the reason. Several models get a row
+    each, and exit code 3 where the profile does not support one of them.
 
     \b
     tflq inspect model.tflite
+    tflq inspect models/*.tflite --profile tflm
     tflq inspect model.tflite --op 4
     tflq inspect model.tflite --overflow --accumulator-bits 24
     """
-    if overflow or accumulator_bits is not None:
+    overflow = overflow or accumulator_bits is not None
+    only_of_one(models, (("--op", op), ("--overflow", overflow), ("--html", html)))
+    if len(models) > 1:
+        return each_model("inspect", models, _COLUMNS, lambda path: _row(path, profile), as_json=as_json)
+    model = models[0]
+    if overflow:
         if html is not None:
             raise click.UsageError("--html draws the operators; --overflow has no page")
         return _show_overflow(model, profile, accumulator_bits or 32, as_json)
@@ -68,6 +76,21 @@ def inspect_command(
 
         say(inspection_lines(found) if op is None else operator_lines(found, op))
     return Exit.SAME
+
+
+#: What a summary says of each model.
+_COLUMNS = (("operators", ">"), ("unsupported", ">"), ("constants", ">"), ("MACs", ">"))
+
+
+def _row(path: str, profile: str) -> Found:
+    from tflq.inspection.operators import inspect
+    from tflq.report.inspect.document import inspect_document
+
+    found = inspect(path, profile)
+    missing, constants = len(found.unsupported), sum(tensor.bytes for tensor in found.tensors)
+    word, code = ("unsupported", Exit.UNSUPPORTED) if missing else ("supported", Exit.SAME)
+    cells = (str(len(found.operators)), str(missing or ""), f"{constants:,}", f"{found.macs:,}")
+    return word, cells, inspect_document(found), code
 
 
 def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:

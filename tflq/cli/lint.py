@@ -9,12 +9,13 @@ import click
 from tflq.cli.continuous import baseline_option, continuous_options, is_new
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, model_argument
+from tflq.cli.options import html_option, json_option
 from tflq.cli.output import say, say_document
+from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 
 @click.command("lint")
-@model_argument
+@models_argument
 @click.option(
     "--target", type=click.Choice(["litert", "tflm", "cmsis-nn"]), help="Also what this runtime's kernels refuse."
 )
@@ -25,7 +26,7 @@ from tflq.cli.output import say, say_document
 @force_option
 @json_option
 def lint_command(
-    model: str,
+    models: tuple[str, ...],
     target: str | None,
     fix: str | None,
     baseline: str | None,
@@ -43,11 +44,16 @@ def lint_command(
     \b
     tflq lint model.tflite --target tflm
     tflq lint model.tflite --fix corrected.tflite
+    tflq lint models/*.tflite --target cmsis-nn
     """
     from tflq.lint import lint
     from tflq.report.lint.document import lint_document
     from tflq.report.lint.lines import lint_lines
 
+    only_of_one(models, (("--fix", fix), ("--html", html), ("--sarif", sarif), ("--baseline", baseline)))
+    if len(models) > 1:
+        return each_model("lint", models, _COLUMNS, lambda path: _row(path, target or ""), as_json=as_json)
+    model = models[0]
     check_files([fix, html, sarif], [model, baseline], force=force)
     found = lint(model, target or "")
     corrected: tuple[object, ...] = ()
@@ -70,3 +76,21 @@ def lint_command(
 
     new = is_new(issues_of_lint(found), baseline, sarif, accept_until, reason)
     return Exit.DIFFERS if new and len(found.findings) > len(corrected) else Exit.SAME
+
+
+#: What a summary says of each model.
+_COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
+
+
+def _row(path: str, target: str) -> Found:
+    from tflq.lint import Level, lint
+    from tflq.report.lint.document import lint_document
+
+    found = lint(path, target)
+    errors = sum(finding.level is Level.ERROR for finding in found.findings)
+    warnings = len(found.findings) - errors
+    first = next(iter(sorted(found.findings, key=lambda finding: finding.level is not Level.ERROR)), None)
+    place = "" if first is None else f"operator {first.operator} {first.op}: {first.rule}"
+    word = "errors" if errors else "warnings" if warnings else "clean"
+    cells = (str(errors or ""), str(warnings or ""), place)
+    return word, cells, lint_document(found, None, 0), Exit.DIFFERS if found.findings else Exit.SAME

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,27 +12,23 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_text
-from tflq.cli.options import (
-    html_option,
-    input_options,
-    json_option,
-    limit_options,
-    model_argument,
-    preparation_options,
-    profile_option,
-)
+from tflq.cli.options import html_option, input_options, json_option, limit_options, preparation_options, profile_option
 from tflq.cli.output import say, say_document
+from tflq.cli.several import Found, each_model, filled, models_argument, only_of_one
 
 if TYPE_CHECKING:
+    from tflq.api.subject import ModelFacts
     from tflq.interpreter import Plan, Trace
     from tflq.ir import Model
     from tflq.kernels.exactness import Exactness
     from tflq.profiles import Profile
+    from tflq.report.layout import Line
     from tflq.verification.inputs import Inputs
+    from tflq.verification.results import InputFacts
 
 
 @click.command("run")
-@model_argument
+@models_argument
 @click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
 @input_options
 @preparation_options
@@ -46,59 +43,100 @@ if TYPE_CHECKING:
 @limit_options
 @json_option
 def run_command(
-    model: str,
-    given: tuple[str, ...],
-    inputs: str | None,
-    samples: int,
-    seed: int,
-    mean: list[float] | None,
-    std: list[float] | None,
-    quantize_inputs: bool,
-    labels: str | None,
-    output: str | None,
-    all_tensors: bool,
-    html: str | None,
-    force: bool,
-    profile: str,
-    as_json: bool,
+    models: tuple[str, ...], output: str | None, html: str | None, force: bool, as_json: bool, **options: Any
 ) -> int:
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
     With several samples the names are preceded by s<k>_. Of images, or with --labels, the 5 likeliest
-    classes are listed.
+    classes are listed. Several models get a row each; --output then names a file for each by {stem} or {folder}.
 
     \b
     tflq run model.tflite
     tflq run model.tflite --input x=x.npy -o out.npz
     tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
     tflq run model.tflite --inputs cat.jpg --mean 127.5 --std 127.5 --labels labels.txt
+    tflq run models/*.tflite -o 'out/{stem}.npz'
     """
-    from tflq.api.subject import subject
     from tflq.errors import OptionError
-    from tflq.interpreter import make_plan, run
-    from tflq.profiles import by_name
-    from tflq.report.run.document import run_document
-    from tflq.report.run.lines import run_lines, top_line
-    from tflq.verification.inputs import from_files, make_inputs
-    from tflq.verification.preparation import image_paths, preparation
+    from tflq.report.run.lines import run_lines
 
+    given, inputs = options["given"], options["inputs"]
     if given and inputs:
         raise OptionError("give either --input or --inputs")
     to_stdout = output == "-"
-    check_files(
-        [None if to_stdout else output, html],
-        [model, inputs, *(word.rpartition("=")[2] for word in given)],
-        force=force,
-    )
-    target, how = subject(model), preparation(mean, std, quantize_inputs)
+    only_of_one(models, (("--html", html), ("--output -", to_stdout), ("--input", given or None)))
+    outputs = [None if output is None or to_stdout else filled(output, model) for model in models]
+    if output is not None and len(set(outputs)) < len(models):
+        raise OptionError("--output names one file for several models; write {stem} or {folder} in it", got=output)
+    check_files([*outputs, html], [*models, inputs, *(word.rpartition("=")[2] for word in given)], force=force)
+    if len(models) > 1:
+        paths = dict(zip(models, outputs, strict=True))
+        return each_model("run", models, _COLUMNS, lambda model: _row(model, paths[model], options), as_json=as_json)
+    done = _run(models[0], options, drawn=html is not None)
+    if html is not None:
+        write_text(html, done.page)
+    if output:
+        write_arrays(output if to_stdout else str(outputs[0]), done.arrays)
+    if as_json and not to_stdout:
+        say_document(done.document(outputs[0]))
+    elif not to_stdout:
+        found = run_lines(done.profile, done.inputs, done.arrays, done.promises, outputs[0] or "")
+        say([*(line for line in done.lines if line is not None), *found])
+    return Exit.SAME
+
+
+#: What a summary says of each model.
+_COLUMNS = (("samples", ">"), ("outputs", ">"), ("promise", "<"), ("written to", "<"))
+
+
+def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
+    done = _run(model, options, drawn=False)
+    if output:
+        write_arrays(output, done.arrays)
+    samples = done.inputs.samples
+    words = ", ".join(dict.fromkeys(promise.word for promise in done.promises.values()))
+    cells = (str(samples), str(len(done.arrays) // max(samples, 1)), words, output or "")
+    return "done", cells, done.document(output), Exit.SAME
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """One model's outputs by name, what they are promised to be, the lines of its classes, its page."""
+
+    facts: ModelFacts
+    profile: str
+    inputs: InputFacts
+    arrays: dict[str, Any]
+    promises: dict[str, Exactness]
+    lines: list[Line | None]
+    page: str
+
+    def document(self, output: str | None) -> dict[str, Any]:
+        """The run as a document."""
+        from tflq.report.run.document import run_document
+
+        return run_document(self.facts, self.profile, self.inputs, output or "", self.arrays, self.promises)
+
+
+def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
+    from tflq.api.subject import subject
+    from tflq.interpreter import make_plan, run
+    from tflq.profiles import by_name
+    from tflq.report.run.lines import top_line
+    from tflq.verification.inputs import from_files, make_inputs
+    from tflq.verification.preparation import image_paths, preparation
+
+    given, inputs, labels = options["given"], options["inputs"], options["labels"]
+    all_tensors = options["all_tensors"]
+    target, how = subject(model), preparation(options["mean"], options["std"], options["quantize_inputs"])
     if given:
         made = from_files(target.model, dict(_pair(word, target.model) for word in given), how)
     else:
-        made = make_inputs(target.model, inputs, samples, seed, how)
+        made = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
     words = [] if labels is None else read_words(labels)
     tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, given))
     lines = []
-    chosen = by_name(profile)
+    chosen = by_name(options["profile"])
     graph = target.model.subgraphs[0]
     page = ""
     arrays: dict[str, Any] = {}
@@ -106,11 +144,11 @@ def run_command(
     plans: dict[Any, Plan] = {}
     for k, sample in enumerate(made.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
-        drawn = html is not None and k == 0
+        on_page = drawn and k == 0
         key = tuple(shapes.items())
         plan = plans[key] = plans.get(key) or make_plan(target.model, chosen, input_shapes=shapes)
-        trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or drawn)
-        if drawn:
+        trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or on_page)
+        if on_page:
             page = _page(model, chosen, made, sample, trace)
         prefix = f"s{k}_" if len(made.samples) > 1 else ""
         outputs = _named(target.model, trace, False)
@@ -119,16 +157,7 @@ def run_command(
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
         if tops:
             lines += [top_line(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
-    if html is not None:
-        write_text(html, page)
-    if output:
-        write_arrays(output, arrays)
-    if as_json and not to_stdout:
-        say_document(run_document(target.facts, chosen.name, made.facts, output or "", arrays, promises))
-    elif not to_stdout:
-        found = run_lines(chosen.name, made.facts, arrays, promises, output or "")
-        say([*(line for line in lines if line is not None), *found])
-    return Exit.SAME
+    return Done(target.facts, chosen.name, made.facts, arrays, promises, lines, page)
 
 
 def _sources(inputs: str | None, given: Sequence[str]) -> list[str]:

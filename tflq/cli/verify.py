@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.continuous import continuous_options, is_new
-from tflq.cli.exits import Exit, exit_of
+from tflq.cli.exits import Exit, exit_of, gravest
 from tflq.cli.files import check_files, force_option, golden_place, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
@@ -22,16 +21,14 @@ from tflq.cli.options import (
     tolerance_option,
 )
 from tflq.cli.output import say, say_document
+from tflq.cli.several import filled, models_argument
 
 if TYPE_CHECKING:
     from tflq.verification import Report
 
-#: Of several exit codes the first that occurs is the command's.
-_GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exit.UNSUPPORTED, Exit.CLOSE, Exit.SAME)
-
 
 @click.command("verify")
-@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
+@models_argument
 @click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
 @click.option("--golden", metavar="FILE", type=click.Path(), help="Compare with a golden file instead.")
 @click.option(
@@ -153,7 +150,7 @@ def _verify_several(
             outcomes.append(Outcome(model, report, None, _code(report)))
         except Exception as error:
             outcomes.append(Outcome(model, None, error, exit_of(error)))
-    code = next(code for code in _GRAVEST if any(outcome.code == code for outcome in outcomes))
+    code = gravest(Exit(outcome.code) for outcome in outcomes)
     if as_json:
         say_document(summary_document(outcomes, code))
     else:
@@ -163,10 +160,7 @@ def _verify_several(
 
 def _golden_of(model: str, baseline: str | None) -> str | None:
     """The golden file that a pattern names for a model."""
-    if baseline is None:
-        return None
-    path = Path(model)
-    return baseline.replace("{stem}", path.stem).replace("{folder}", str(path.parent))
+    return None if baseline is None else filled(baseline, model)
 
 
 def _typed(context: click.Context, option: str) -> bool:

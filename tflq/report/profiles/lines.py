@@ -63,7 +63,7 @@ def effects_lines(effects: Effects) -> Iterator[Line]:
         return
     yield Line(f"{path}: {len(touched)} of {count} operators can give other bits than under {effects.base}", "strong")
     columns = [
-        ("#", ">"),
+        ("#", "<"),
         ("operator", "<"),
         ("types", "<"),
         ("profile", "<"),
@@ -71,23 +71,31 @@ def effects_lines(effects: Effects) -> Iterator[Line]:
         (effects.base, "<"),
         ("there", "<"),
     ]
-    yield from table(columns, [_effect_row(operator) for operator in touched])
+    yield from table(columns, _effect_rows(touched))
     same = [name for name in effects.profiles if not any(e.profile == name for o in touched for e in o.effects)]
     if same:
         yield Line(f"the same bits as {effects.base}: {', '.join(same)}", "good")
 
 
-def _effect_row(operator: OperatorEffects) -> tuple[str, ...]:
-    """One line for all profiles that do the same."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for effect in operator.effects:
-        groups.setdefault((effect.field, *_brief(effect.base, effect.here)), []).append(effect.profile)
-    columns = ["\n".join(column) for column in zip(*groups, strict=True)]
-    profiles = "\n".join(", ".join(names) for names in groups.values())
-    return str(operator.index), operator.op, _short(operator.types), profiles, *columns
+def _effect_rows(operators: Sequence[OperatorEffects]) -> Iterator[tuple[str, ...]]:
+    """One row for all operators of a kind that the same profiles compute otherwise, one line for all such profiles."""
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for operator in operators:
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for effect in operator.effects:
+            groups.setdefault((effect.field, *_brief(effect.base, effect.here)), []).append(effect.profile)
+        columns = ["\n".join(column) for column in zip(*groups, strict=True)]
+        profiles = "\n".join(", ".join(names) for names in groups.values())
+        row: tuple[object, ...] = (operator.op, _short(operator.types), profiles, *columns)
+        alike.setdefault(row, []).append(operator.index)
+    for row, indices in alike.items():
+        yield (", ".join(map(str, indices)), *map(str, row))
 
 
 def _brief(base: str, there: str) -> tuple[str, str]:
-    """Two values of one constant: of different stages only the names."""
+    """Two values of one constant: of different stages only the names, of arrays what they are."""
+    array, digest, _ = base.partition(" #")
+    if digest and there.startswith(f"{array} #"):
+        return array, "other values"
     first, second = base.split(" ")[0], there.split(" ")[0]
     return (first, second) if first != second and first.isidentifier() and second.isidentifier() else (base, there)

@@ -1,0 +1,60 @@
+"""Verbs that take several models: each is done by itself, and a model that fails is one row of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tflq.cli.exits import Exit, exit_of, gravest
+from tflq.cli.options import from_stdin
+from tflq.cli.output import say, say_document
+
+models_argument = click.argument(
+    "models",
+    metavar="MODEL...",
+    nargs=-1,
+    required=True,
+    type=click.Path(),
+    callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
+)
+
+#: Of one model: a word for what became of it, the cells of its row, its document, its exit code.
+Found = tuple[str, tuple[str, ...], Mapping[str, Any], Exit]
+
+
+def each_model(
+    verb: str, models: Sequence[str], columns: Sequence[tuple[str, str]], one: Callable[[str], Found], *, as_json: bool
+) -> Exit:
+    """Call `one` with each model and print a summary; the exit code is that of the gravest."""
+    from tflq.report.several import FAILED, Outcome, summary_document, summary_lines
+
+    outcomes = []
+    for model in models:
+        try:
+            outcomes.append(Outcome(model, *one(model)))
+        except Exception as error:
+            outcomes.append(Outcome(model, FAILED, (), None, exit_of(error), error))
+    code = gravest(Exit(outcome.code) for outcome in outcomes)
+    if as_json:
+        say_document(summary_document(verb, outcomes, code))
+    else:
+        say(summary_lines(verb, columns, outcomes, code))
+    return code
+
+
+def only_of_one(models: Sequence[str], given: Iterable[tuple[str, object]]) -> None:
+    """Refuse options that make sense of one model only, where there are several."""
+    from tflq.errors import OptionError
+
+    names = [name for name, value in given if value is not None and value is not False]
+    if len(models) > 1 and names:
+        raise OptionError(f"{', '.join(names)}: of one model only, but {len(models)} are given")
+
+
+def filled(pattern: str, model: str) -> str:
+    """A pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
+    path = Path(model)
+    return pattern.replace("{stem}", path.stem).replace("{folder}", str(path.parent))
