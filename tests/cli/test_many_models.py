@@ -184,3 +184,10 @@ def test_options_of_one_model_are_refused_for_several(folder: Path, words: tuple
     done = tflq(words[0], "a.tflite", "b.tflite", *words[1:])
     assert done.exit_code == 2
     assert "of one model only, but 2 are given" in done.stderr
+
+
+def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:
+    Path("pyproject.toml").write_text('[tool.tflq]\nbaseline = "{stem}.npz"\n')
+    assert tflq("lint", "a.tflite").exit_code == 0
+    assert tflq("verify", "a.tflite").exit_code == 0
+    assert tflq("verify", "b.tflite").exit_code == 1

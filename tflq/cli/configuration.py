@@ -23,6 +23,8 @@ from tflq.errors import FileAccessError, OptionError, UnknownNameError
 
 #: What holds for every verb that has such an option: key -> the option's parameter.
 KEYS = {"profile": "profile", "inputs": "inputs", "baseline": "baseline", "tolerances": "tolerances"}
+#: Keys of verbs whose option of that name means something else elsewhere: a baseline of `lint` is a list of findings.
+ONLY_OF = {"baseline": ("verify",)}
 FILE = "pyproject.toml"
 
 
@@ -54,7 +56,7 @@ def defaults(command: click.Command, table: Mapping[str, Any], path: str, verbs:
     for key, value in table.items():
         if key not in KEYS and key not in verbs:
             raise UnknownNameError(f"key of [tool.tflq] in {path}:", key, (*KEYS, *verbs))
-        if key in KEYS and KEYS[key] in parameters:
+        if key in KEYS and KEYS[key] in parameters and command.name in ONLY_OF.get(key, (command.name,)):
             values[KEYS[key]] = value
     for key, value in own.items():
         name = KEYS.get(key, key.replace("-", "_"))
