@@ -1,4 +1,4 @@
-"""`tflq compare`: how near a quantized model is to the float one, made by anyone."""
+"""`tflq compare`: how close a quantized model is to its float model, whichever tool quantized it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tflq.cli.sources import float_subject
     help="Inputs: an .npz, .npy or folder of arrays or images.",
 )
 @click.option(
-    "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
+    "--labels", metavar="FILE", type=click.Path(), help="The correct class of each sample: .npy, .npz (y) or text."
 )
 @scaling_options
 @python_option
@@ -45,10 +45,10 @@ def compare_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that flip.
+    """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that change.
 
-    FLOAT and INT8 are any two models with the same inputs and outputs, whoever made them. Tensors are matched by their
-    names. Exit code 0 whatever is found.
+    FLOAT and INT8 may be any two models with the same inputs and outputs, from any converter. Tensors are matched by
+    name. The exit code is 0 even if the models differ.
 
     \b
     tflq compare float.tflite int8.tflite --data samples.npz
@@ -64,15 +64,15 @@ def compare_command(
     check_files([html], [reference, other, data, labels], force=force)
     first, second = float_subject(reference, python), subject(other)
     samples = Calibration(first.model, data, scaling)
-    found = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
+    comparison = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
     if html is not None:
         from tflq.report.compare.page import compare_page
         from tflq.report.graph.standard import view_of
 
-        write_text(html, compare_page(view_of(first.model), first.facts, second.facts, found))
+        write_text(html, compare_page(view_of(first.model), first.facts, second.facts, comparison))
     if as_json:
-        say_document(compare_document(first.facts, second.facts, found))
+        say_document(compare_document(first.facts, second.facts, comparison))
     else:
-        command = next_step(reference, other, found)
-        say(compare_lines(first.facts, second.facts, found, all_tensors=all_tensors, next_command=command))
+        command = next_step(reference, other, comparison)
+        say(compare_lines(first.facts, second.facts, comparison, all_tensors=all_tensors, next_command=command))
     return Exit.SAME

@@ -1,4 +1,4 @@
-"""`tflq conform`: suites of single operators, and devices held against them."""
+"""`tflq conform`: suites of single-operator models, and devices tested with them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _reports(command: Any) -> Any:
 
 @click.group("conform")
 def conform_command() -> None:
-    """Make a suite of single operators, and hold a device, a compiler or a runtime against it.
+    """Make suites of single-operator models, and test a device, a compiler or a runtime with them.
 
     \b
     tflq conform make -o suite.npz --level smoke
@@ -62,7 +62,7 @@ def conform_command() -> None:
 @profile_option
 @json_option
 def make_command(output: str, force: bool, level: str, seed: int, jobs: int, profile: str, as_json: bool) -> int:
-    """Make a suite of what a profile computes: models of one operator, inputs, and the outputs to expect.
+    """Make a suite under a profile: single-operator models, their inputs, and the expected outputs.
 
     Equal options give equal bytes.
     """
@@ -70,12 +70,12 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
     from tflq.report.layout import Line
 
     check_files([output], [], force=force)
-    made = make_suite(output, Order(profile, level, seed), jobs)
+    written = make_suite(output, Order(profile, level, seed), jobs)
     if as_json:
-        cases = len(made.suite.cases)
-        say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": made.left_out})
+        cases = len(written.suite.cases)
+        say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": written.left_out})
     else:
-        say([Line(f"{output}: {len(made.suite.cases):,} cases of {made.suite.profile}")])
+        say([Line(f"{output}: {len(written.suite.cases):,} cases of {written.suite.profile}")])
     return Exit.SAME
 
 
@@ -85,13 +85,22 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
     "--target",
     required=True,
     metavar="CMD",
-    help="A command that is called with a folder of cases; or runtime:NAME, or profile:NAME.",
+    help="A command that is run with a folder of cases, runtime:NAME or profile:NAME.",
 )
 @_level
 @_part
-@click.option("--work", metavar="FOLDER", type=click.Path(), help="Keep what the target did; a run goes on from there.")
-@click.option("--batch", type=click.IntRange(min=1), default=500, show_default=True, help="Cases in one call.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds for a call.")
+@click.option(
+    "--work",
+    metavar="FOLDER",
+    type=click.Path(),
+    help="Keep the target's outputs here; a later run continues from them.",
+)
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=500, show_default=True, help="Cases per call of the command."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
+)
 @_reports
 @python_option
 @json_option
@@ -109,8 +118,8 @@ def run_command(
 ) -> int:
     """Run a target on every case of SUITE and compare its outputs bit by bit.
 
-    docs/target-protocol.md says what a target is given and has to leave. Exit code 1 if any case fails. A model that
-    the target refuses to run is counted apart.
+    docs/target-protocol.md describes what a target receives and what it must write. Exit code 1 if any case fails.
+    Models that the target refuses to run are counted separately.
     """
     from tflq.conformance.session import run_suite
     from tflq.conformance.targets import target_of
@@ -127,7 +136,7 @@ def run_command(
 @_part
 @json_option
 def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as_json: bool) -> int:
-    """Unpack SUITE's models and inputs into a folder, to be carried to a device; `check` judges what it left there."""
+    """Unpack SUITE's models and inputs into a folder that a device can run; `check` then judges its outputs."""
     from tflq.conformance.session import pack
     from tflq.report.layout import Line
 
@@ -148,7 +157,7 @@ def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as
 @_reports
 @json_option
 def check_command(suite: str, folder: str, level: str, shard: tuple[int, int], as_json: bool, **reports: Any) -> int:
-    """Judge a folder that `pack` made and a device filled."""
+    """Judge the outputs that a device wrote into a folder made by `pack`."""
     from tflq.conformance.session import check
 
     _check(suite, reports)

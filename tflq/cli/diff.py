@@ -21,7 +21,7 @@ from tflq.cli.output import say, say_document
 def diff_command(
     first: str, second: str, profile: str, all_changes: bool, html: str | None, force: bool, as_json: bool
 ) -> int:
-    """Say how model SECOND differs from model FIRST: operators, options, weights in LSB, scales, derived multipliers.
+    """List how model SECOND differs from model FIRST: operators, options, weights in LSB, scales, derived multipliers.
 
     Nothing is run. Exit code 1 if anything differs.
 
@@ -33,14 +33,14 @@ def diff_command(
     from tflq.report.diff.lines import diff_lines
 
     check_files([html], [first, second], force=force)
-    found = diff(first, second, profile)
+    model_diff = diff(first, second, profile)
     if html is not None:
         from tflq.report.diff.page import diff_page
         from tflq.report.graph.standard import view_of
 
-        write_text(html, diff_page(view_of(first, profile), found))
+        write_text(html, diff_page(view_of(first, profile), model_diff))
     if as_json:
-        say_document(diff_document(found))
+        say_document(diff_document(model_diff))
     else:
-        say(diff_lines(found, all_changes=all_changes))
-    return Exit.DIFFERS if found.changes else Exit.SAME
+        say(diff_lines(model_diff, all_changes=all_changes))
+    return Exit.DIFFERS if model_diff.changes else Exit.SAME

@@ -1,4 +1,4 @@
-"""`tflq doctor`: what is installed, what it stands for, and whether tflq computes here what it should."""
+"""`tflq doctor`: the installed runtimes, their profiles, and a self-test of tflq on this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tflq.cli.output import say, say_document
 @python_option
 @json_option
 def doctor_command(python: str | None, as_json: bool) -> int:
-    """Say which runtimes are installed and which profile each stands for, and test tflq itself in some seconds.
+    """List the installed runtimes and the profile of each, and run a self-test of a few seconds.
 
-    What --json prints is what a bug report needs. Exit code 1 if the self-test fails.
+    Attach the output of --json to bug reports. Exit code 1 if the self-test fails.
 
     \b
     tflq doctor
@@ -25,9 +25,9 @@ def doctor_command(python: str | None, as_json: bool) -> int:
     from tflq.report.doctor.document import doctor_document
     from tflq.report.doctor.lines import doctor_lines
 
-    found = examine(python)
+    examination = examine(python)
     if as_json:
-        say_document(doctor_document(found))
+        say_document(doctor_document(examination))
     else:
-        say(doctor_lines(found))
-    return Exit.DIFFERS if found.failing else Exit.SAME
+        say(doctor_lines(examination))
+    return Exit.DIFFERS if examination.failing else Exit.SAME

@@ -1,4 +1,4 @@
-"""`tflq explain`: where a device's dump parts from a profile, and which arithmetic reproduces it."""
+"""`tflq explain`: where a device's dump differs from a profile, and which arithmetic reproduces it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,20 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 @click.option("--dump", metavar="PATH", type=click.Path(), help=DUMP_HELP)
 @sample_option
 @click.option("--op", type=int, help="Explain this operator. [default: the first that differs]")
-@click.option("--element", metavar="I,J,...", callback=_element, help="Work this element of its output out.")
+@click.option(
+    "--element",
+    metavar="I,J,...",
+    callback=_element,
+    help="Show step by step how this element of its output is computed.",
+)
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
-@click.option("--inputs", metavar="SOURCE", help="The inputs that were fed, where the dump lacks them.")
+@click.option("--inputs", metavar="SOURCE", help="The model's inputs, if the dump does not hold them.")
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @click.option(
     "--discriminate",
     metavar="FILE",
     type=click.Path(),
-    help="Search inputs that tell the causes that fit apart, and write them as an .npz.",
+    help="Search for inputs that tell the remaining causes apart, and write them to this .npz file.",
 )
 @html_option
 @force_option
@@ -67,7 +72,7 @@ def explain_command(
 ) -> int:
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
-    isolated: each operator is fed the dump's own inputs, so that one fault neither hides nor spreads.
+    isolated: each operator is fed the dump's own inputs, so that errors of earlier operators do not spread.
     cumulative: the whole model, end to end. The cause is always sought with the dump's own inputs.
 
     Without a dump, --element shows how the profile computes one element.
@@ -95,39 +100,39 @@ def explain_command(
     from tflq.verification.results import Mode, Verdict
 
     samples = load_dumps(target, dump, sample, inputs)
-    found = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
+    findings = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
     if discriminate is not None:
-        found = _discriminated(target, samples, found, by_name(profile), discriminate)
+        findings = _discriminated(target, samples, findings, by_name(profile), discriminate)
     if html is not None:
         from tflq.report.explain.page import explain_page
         from tflq.report.graph.standard import view_of
 
-        write_text(html, explain_page(view_of(model, profile), model, dump, found, inputs))
+        write_text(html, explain_page(view_of(model, profile), model, dump, findings, inputs))
     if as_json:
-        say_document(explain_document(model, dump, found, inputs))
+        say_document(explain_document(model, dump, findings, inputs))
     else:
-        say(explain_lines(model, dump, found, inputs))
+        say(explain_lines(model, dump, findings, inputs))
     return {
         Verdict.SAME: Exit.SAME,
         Verdict.CLOSE: Exit.CLOSE,
         Verdict.DIFFERS: Exit.DIFFERS,
         Verdict.INCOMPLETE: Exit.UNSUPPORTED,
-    }[found.verdict]
+    }[findings.verdict]
 
 
-def _discriminated(model: Any, samples: Any, found: Any, profile: Any, path: str) -> Any:
+def _discriminated(model: Any, samples: Any, findings: Any, profile: Any, path: str) -> Any:
     """The findings with inputs that tell their causes apart, which are written where there are any."""
     from dataclasses import replace
 
     from tflq.diagnosis.discrimination import discriminate
 
-    exact = () if found.explanation is None else found.explanation.exact
+    exact = () if findings.explanation is None else findings.explanation.exact
     if sum(1 + len(cause.also) for cause in exact) < 2:
-        return found
-    told = discriminate(model, samples[found.sample or 0], found.explanation, profile)
-    if told.trials:
-        write_arrays(path, told.arrays())
-    return replace(found, discrimination=told)
+        return findings
+    discrimination = discriminate(model, samples[findings.sample or 0], findings.explanation, profile)
+    if discrimination.trials:
+        write_arrays(path, discrimination.arrays())
+    return replace(findings, discrimination=discrimination)
 
 
 def _work_out(
@@ -147,11 +152,11 @@ def _work_out(
     from tflq.report.explain.element_lines import element_lines
     from tflq.verification.inputs import make_inputs
 
-    made = make_inputs(model, inputs, 1, seed)
-    sample = dict(zip(model.subgraphs[0].inputs, made.samples[0], strict=True))
+    drawn = make_inputs(model, inputs, 1, seed)
+    sample = dict(zip(model.subgraphs[0].inputs, drawn.samples[0], strict=True))
     worked = work_out(model, sample, by_name(profile), element, op)
     if as_json:
-        say_document(element_report(path, made.facts, worked))
+        say_document(element_report(path, drawn.facts, worked))
     else:
         say(element_lines(worked))
     return Exit.SAME

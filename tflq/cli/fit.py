@@ -24,13 +24,16 @@ from tflq.cli.output import say, say_document
 @dump_inputs_option
 @sample_option
 @click.option(
-    "--profile", default="litert-ref", show_default=True, help="What you run first: of equals, the nearest is named."
+    "--profile",
+    default="litert-ref",
+    show_default=True,
+    help="The profile you expect: of profiles that fit equally well, the nearest to it is named.",
 )
 @click.option(
     "--discriminate",
     metavar="FILE",
     type=click.Path(),
-    help="Search inputs on which the profiles that fit part, and write them as an .npz.",
+    help="Search for inputs that tell the fitting profiles apart, and write them to this .npz file.",
 )
 @limit_options
 @html_option
@@ -47,7 +50,7 @@ def fit_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Hold every operator of MODEL under every profile against the dump, and name the best profile, or the mix.
+    """Compare every operator of MODEL under every profile with the dump, and name the best profile or mix of profiles.
 
     \b
     tflq fit model.tflite --dump device.npz
@@ -62,21 +65,21 @@ def fit_command(
     check_files([html, discriminate], [model, dump, inputs], force=force)
     target = subject(model).model
     dumps = load_dumps(target, dump, sample, inputs)
-    found = fit(target, dumps, profile)
-    told = None
-    if discriminate is not None and len(found.fitting) > 1:
-        told = profiles_apart(target, dumps[0], found.fitting)
-        if told.trials:
-            write_arrays(discriminate, told.arrays())
+    result = fit(target, dumps, profile)
+    discrimination = None
+    if discriminate is not None and len(result.fitting) > 1:
+        discrimination = profiles_apart(target, dumps[0], result.fitting)
+        if discrimination.trials:
+            write_arrays(discriminate, discrimination.arrays())
     if html is not None:
         from tflq.report.fit.page import fit_page
         from tflq.report.graph.standard import view_of
 
-        write_text(html, fit_page(view_of(model), model, dump, found))
+        write_text(html, fit_page(view_of(model), model, dump, result))
     if as_json:
-        say_document(fit_document(found, told))
+        say_document(fit_document(result, discrimination))
     else:
-        say(fit_lines(found, told))
-    if found.verdict == FitVerdict.NOTHING:
+        say(fit_lines(result, discrimination))
+    if result.verdict == FitVerdict.NOTHING:
         return Exit.UNSUPPORTED
-    return Exit.SAME if found.verdict == FitVerdict.FITS else Exit.DIFFERS
+    return Exit.SAME if result.verdict == FitVerdict.FITS else Exit.DIFFERS

@@ -15,8 +15,13 @@ from tflq.cli.several import Found, each_model, models_argument, only_of_one
 @models_argument
 @profile_option
 @click.option("--op", type=int, metavar="N", help="Everything about operator N.")
-@click.option("--overflow", is_flag=True, help="How large accumulators can become, by weights and range of input.")
-@click.option("--accumulator-bits", metavar="N", type=click.IntRange(1, 64), help="Their width. [default: 32]")
+@click.option("--overflow", is_flag=True, help="Bound every accumulator by the weights and the range of the input.")
+@click.option(
+    "--accumulator-bits",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="Width of the accumulators, for --overflow. [default: 32]",
+)
 @html_option
 @force_option
 @limit_options
@@ -55,26 +60,26 @@ def inspect_command(
     from tflq.inspection.operators import inspect
 
     check_files([html], [model], force=force)
-    found = inspect(model, profile)
-    if op is not None and not 0 <= op < len(found.operators):
-        raise UnknownNameError("operator", op, (f"0 to {len(found.operators) - 1}",))
+    inspection = inspect(model, profile)
+    if op is not None and not 0 <= op < len(inspection.operators):
+        raise UnknownNameError("operator", op, (f"0 to {len(inspection.operators) - 1}",))
     if html is not None:
         from tflq.api.subject import subject
         from tflq.report.graph.standard import ModelView
         from tflq.report.inspect.page import inspect_page
 
-        write_text(html, inspect_page(ModelView(subject(model).model, found), op))
+        write_text(html, inspect_page(ModelView(subject(model).model, inspection), op))
     if as_json:
         from tflq.report.inspect.document import inspect_document
 
-        document = inspect_document(found)
+        document = inspect_document(inspection)
         if op is not None:
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
         from tflq.report.inspect.lines import inspection_lines, operator_lines
 
-        say(inspection_lines(found) if op is None else operator_lines(found, op))
+        say(inspection_lines(inspection) if op is None else operator_lines(inspection, op))
     return Exit.SAME
 
 

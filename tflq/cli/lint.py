@@ -17,7 +17,9 @@ from tflq.cli.several import Found, each_model, models_argument, only_of_one
 @click.command("lint")
 @models_argument
 @click.option(
-    "--target", type=click.Choice(["litert", "tflm", "cmsis-nn"]), help="Also what this runtime's kernels refuse."
+    "--target",
+    type=click.Choice(["litert", "tflm", "cmsis-nn"]),
+    help="Also report what this runtime's kernels refuse.",
 )
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
 @baseline_option
@@ -37,7 +39,7 @@ def lint_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Hold MODEL against the 8-bit quantization spec and against what kernels require. Nothing is run.
+    """Check MODEL against the 8-bit quantization specification and the kernels' requirements. Nothing is run.
 
     Exit code 1 if anything is found that --fix has not corrected. Corrections change no bit of any result.
 
@@ -55,27 +57,27 @@ def lint_command(
         return each_model("lint", models, _COLUMNS, lambda path: _row(path, target or ""), as_json=as_json)
     model = models[0]
     check_files([fix, html, sarif], [model, baseline], force=force)
-    found = lint(model, target or "")
+    result = lint(model, target or "")
     corrected: tuple[object, ...] = ()
     if fix is not None:
         from tflq.api.files import save
         from tflq.lint.fixes import fixed
 
-        better, corrected = fixed(found.model, found.findings)
+        better, corrected = fixed(result.model, result.findings)
         save(better, fix)
     if html is not None:
         from tflq.report.graph.standard import view_of
         from tflq.report.lint.page import lint_page
 
-        write_text(html, lint_page(view_of(found.model), found))
+        write_text(html, lint_page(view_of(result.model), result))
     if as_json:
-        say_document(lint_document(found, fix, len(corrected)))
+        say_document(lint_document(result, fix, len(corrected)))
     else:
-        say(lint_lines(found, fix, len(corrected)))
+        say(lint_lines(result, fix, len(corrected)))
     from tflq.report.issues import issues_of_lint
 
-    new = is_new(issues_of_lint(found), baseline, sarif, accept_until, reason)
-    return Exit.DIFFERS if new and len(found.findings) > len(corrected) else Exit.SAME
+    new = is_new(issues_of_lint(result), baseline, sarif, accept_until, reason)
+    return Exit.DIFFERS if new and len(result.findings) > len(corrected) else Exit.SAME
 
 
 #: What a summary says of each model.

@@ -166,7 +166,7 @@ def cli() -> None:
     \b
     tflq inspect model.tflite                             what the model is made of
     tflq verify model.tflite --against litert-xnnpack     compare with a real runtime, bit by bit
-    tflq explain model.tflite --dump device.npz           where a device parts from it, and why
+    tflq explain model.tflite --dump device.npz           where a device differs, and why
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
 
     \b

@@ -30,12 +30,12 @@ model_argument = click.argument("model", type=click.Path(), callback=from_stdin)
 PROFILE_HELP = "Whose arithmetic to compute; `tflq profiles` lists them."
 profile_option = click.option("--profile", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
 python_option = click.option(
-    "--python", metavar="PATH", help="The Python that has the runtime installed, if not this one."
+    "--python", metavar="PATH", help="The Python in which the runtime is installed, if not this one."
 )
 
 
 debug_option = click.option(
-    "--debug", is_flag=True, expose_value=False, help="Also print the traceback of an error, for a report of a fault."
+    "--debug", is_flag=True, expose_value=False, help="Also print the traceback of an error, for a bug report."
 )
 
 
@@ -53,7 +53,7 @@ def json_option(function: F) -> F:
 
 
 html_option = click.option(
-    "--html", metavar="FILE", type=click.Path(), help="Also write a page, which needs no network."
+    "--html", metavar="FILE", type=click.Path(), help="Also write an HTML page that needs no network."
 )
 
 
@@ -65,14 +65,14 @@ def _remember(context: click.Context, option: click.Parameter, value: bool) -> N
 DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer."
 dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
 dump_inputs_option = click.option(
-    "--inputs", metavar="SOURCE", help="The inputs that the device was fed, where the dump lacks them."
+    "--inputs", metavar="SOURCE", help="The model's inputs, if the dump does not hold them."
 )
 sample_option = click.option(
     "--sample",
     default="all",
     show_default=True,
     callback=lambda _context, _option, text: _sample(text),
-    help="Which of several samples: its number, or all.",
+    help="The number of a sample in the dump, or all.",
 )
 
 
@@ -142,7 +142,7 @@ def preparation_options(function: F) -> F:
         return function(*words, mean=means, std=None if std is None else _numbers(std, "--std"), **options)
 
     prepared = click.option(
-        "--quantize-inputs", is_flag=True, help="Floats for integer inputs are real values: make codes of them."
+        "--quantize-inputs", is_flag=True, help="Quantize float values that are given for integer inputs."
     )(prepared)
     for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
         prepared = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one a channel.")(prepared)
@@ -180,7 +180,7 @@ def limit_options(function: F) -> F:
         metavar="N",
         default=10**13,
         show_default=True,
-        help="Multiply-accumulates, or other passes of innermost loops, that a run may take.",
+        help="Multiply-accumulates, or other innermost loop iterations, that a run may take.",
     )(limited)
     limited = click.option(
         "--memory-limit",
@@ -188,6 +188,6 @@ def limit_options(function: F) -> F:
         metavar="BYTES",
         default=4 << 30,
         show_default=True,
-        help="Bytes that a run may hold at the same time, constants left out.",
+        help="Bytes of memory that a run may use at a time, constants not counted.",
     )(limited)
     return cast(F, limited)

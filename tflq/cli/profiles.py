@@ -1,4 +1,4 @@
-"""`tflq profiles`: whose arithmetic can be computed, and where two of them part."""
+"""`tflq profiles`: the runtimes whose arithmetic tflq computes, and where two of them differ."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from tflq.cli.output import say, say_document
 
 @click.command("profiles")
 @click.argument("names", nargs=-1, metavar="[PROFILE]...")
-@click.option("--model", metavar="MODEL", type=click.Path(), help="Which of this model's operators differ, and where.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    type=click.Path(),
+    help="List which of this model's operators differ, and in which constant.",
+)
 @html_option
 @force_option
 @json_option
 def profiles_command(names: tuple[str, ...], model: str | None, html: str | None, force: bool, as_json: bool) -> int:
-    """List the profiles; or say how two of them differ.
+    """List the profiles, or how two of them differ.
 
     With two PROFILEs: the operators and types whose arithmetic differs, and the primitive that does.
 
     With --model: which operators can give other bits than under the first PROFILE (default: litert-ref) under the
     others (default: all). Nothing is run.
 
-    PROFILE+single-rounding is any profile with every fixed-point rounding made once.
+    PROFILE+single-rounding is that profile with fixed-point multiplications that round once (TFLITE_SINGLE_ROUNDING).
 
     \b
     tflq profiles
@@ -69,13 +74,13 @@ def profiles_command(names: tuple[str, ...], model: str | None, html: str | None
     from tflq.inspection.profile_pairs import compare_profiles
 
     first, second = map(by_name, names)
-    found = compare_profiles(first, second)
+    differences = compare_profiles(first, second)
     if html is not None:
         from tflq.report.profiles.page import pair_page
 
-        write_text(html, pair_page(first.name, second.name, found))
+        write_text(html, pair_page(first.name, second.name, differences))
     if as_json:
-        say_document(pair_document(first.name, second.name, found))
+        say_document(pair_document(first.name, second.name, differences))
     else:
-        say(pair_lines(first.name, second.name, found))
+        say(pair_lines(first.name, second.name, differences))
     return Exit.SAME

@@ -37,21 +37,21 @@ def prove_command(
     from tflq.report.prove.lines import proof_lines
 
     check_files([witnesses], [model], force=force)
-    found = prove(model, (*between, *more))
+    proof = prove(model, (*between, *more))
     if witnesses is not None:
-        write_arrays(witnesses, _arrays(found))
+        write_arrays(witnesses, _arrays(proof))
     if as_json:
-        say_document(proof_document(found))
+        say_document(proof_document(proof))
     else:
-        say(proof_lines(found))
-    return {Word.EQUAL: Exit.SAME, Word.DIFFERS: Exit.DIFFERS, Word.UNDECIDED: Exit.UNSUPPORTED}[found.word]
+        say(proof_lines(proof))
+    return {Word.EQUAL: Exit.SAME, Word.DIFFERS: Exit.DIFFERS, Word.UNDECIDED: Exit.UNSUPPORTED}[proof.word]
 
 
-def _arrays(found: Any) -> dict[str, Any]:
+def _arrays(proof: Any) -> dict[str, Any]:
     """Inputs of all witnesses, as OPERATOR/A/B/TENSOR."""
     return {
         f"{operator.index}/{verdict.first}/{verdict.second}/{tensor}": values
-        for operator in found.operators
+        for operator in proof.operators
         for verdict in operator.verdicts
         if verdict.witness is not None
         for tensor, values in verdict.witness.inputs.items()

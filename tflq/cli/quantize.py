@@ -36,15 +36,23 @@ if TYPE_CHECKING:
     "--mode", metavar="MODE", help="int8, int8x4, int16x8, uint8, dynamic or weights. [default: the recipe's]"
 )
 @click.option(
-    "--weights", type=click.Choice(["int4", "int8"]), help="Of mode int8: int4 stands for int8x4. [default: int8]"
+    "--weights",
+    type=click.Choice(["int4", "int8"]),
+    help="Weights of mode int8; int4 is the same as --mode int8x4. [default: int8]",
 )
-@click.option("--input-type", metavar="TYPE", help="Of inputs, e.g. float32. [default: the recipe's, else the mode's]")
-@click.option("--output-type", metavar="TYPE", help="Of outputs. [default: the recipe's, else the mode's]")
+@click.option(
+    "--input-type",
+    metavar="TYPE",
+    help="Element type of the inputs, e.g. float32. [default: the recipe's, else the mode's]",
+)
+@click.option(
+    "--output-type", metavar="TYPE", help="Element type of the outputs. [default: the recipe's, else the mode's]"
+)
 @click.option(
     "--keep-float",
     multiple=True,
     metavar="OP",
-    help="Leave it in float: an index, tensor name, type or FIRST..LAST; repeatable.",
+    help="Leave operators in float: an index, tensor name, type or FIRST..LAST; repeatable.",
 )
 @click.option(
     "--budget",
@@ -52,7 +60,7 @@ if TYPE_CHECKING:
     help="Make the most sensitive operators less coarse: sqnr>=DB, agreement>=SHARE, bytes<=N, share<=SHARE of the "
     "multiply-accumulates, spared=int16x8, int8 or float; several with commas.",
 )
-@click.option("--sensitivity", is_flag=True, help="Also tell what each operator costs alone.")
+@click.option("--sensitivity", is_flag=True, help="Also measure what quantizing each operator alone costs.")
 @scaling_options
 @python_option
 @html_option
@@ -82,9 +90,9 @@ def quantize_command(
 
     MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow.
 
-    The file is written whatever the verification says. Exit code 0: the same bits in LiteRT, or LiteRT is not
-    installed; 5: but for float operators that are close as promised; 1: other bits; 3: not all could be compared; 4:
-    LiteRT refuses the model.
+    The file is written even if the verification fails. Exit code 0: LiteRT gives the same bits, or is not installed;
+    5: the same bits except in float operators that are as close as promised; 1: other bits; 3: not everything could be
+    compared; 4: LiteRT refuses the model.
 
     \b
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
@@ -98,13 +106,13 @@ def quantize_command(
 
     check_files([output, html], [model, calibration, recipe], force=force)
     mode = _mode(mode, weights)
-    wanted = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
+    chosen = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)
-        result = quantize(source.model, samples, wanted, progress, sensitivity=sensitivity, keep_best=keep_best)
-    made = subject(result.save(output)).facts
-    making = Making(source.facts, replace(made, path=output), calibration, scaling, result)
+        result = quantize(source.model, samples, chosen, progress, sensitivity=sensitivity, keep_best=keep_best)
+    output_facts = subject(result.save(output)).facts
+    making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
     if html is not None:
         from tflq.report.graph.standard import view_of
         from tflq.report.quantize.page import quantize_page

@@ -25,7 +25,7 @@ from tflq.cli.output import say, say_document
 )
 @force_option
 @click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
-@click.option("--all-tensors", is_flag=True, help="Record every operator's results, as isolated mode needs them.")
+@click.option("--all-tensors", is_flag=True, help="Record every operator's results, which isolated mode needs.")
 @input_options
 @preparation_options
 @python_option

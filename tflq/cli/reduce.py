@@ -25,14 +25,20 @@ _WRITTEN = (".tflite", ".npz", ".expected.npz")
 
 @click.command("reduce")
 @model_argument
-@click.option("--dump", metavar="PATH", type=click.Path(), help="Tensors of a device, as for `tflq explain`.")
-@click.option("--check", metavar="CMD", help="A command with {model} and {inputs}; exit code 1 means: still differs.")
+@click.option(
+    "--dump", metavar="PATH", type=click.Path(), help="A dump of the device's tensors, as for `tflq explain`."
+)
+@click.option(
+    "--check",
+    metavar="CMD",
+    help="A command with {model} and {inputs} in it; its exit code 1 means that the difference remains.",
+)
 @click.option(
     "-o", "--output", required=True, metavar="NAME", type=click.Path(), help="Writes NAME.tflite, NAME.npz ..."
 )
 @force_option
 @sample_option
-@click.option("--inputs", metavar="SOURCE", help="What the model was fed; with --check as for `tflq run`.")
+@click.option("--inputs", metavar="SOURCE", help="The model's inputs; with --check as for `tflq run`.")
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @profile_option
 @limit_options
@@ -70,19 +76,19 @@ def reduce_command(
     check_files([output + ending for ending in _WRITTEN], [model, dump, inputs], force=force)
     target = subject(model)
     if dump is not None and check is None:
-        found = _from_dump(target.model, by_name(profile), dump, sample, inputs)
+        reduced = _from_dump(target.model, by_name(profile), dump, sample, inputs)
         line = f"tflq verify {quote(output + '.tflite')} --golden {quote(output + '.npz')}"
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"
     elif check is not None and dump is None:
-        found = _from_check(target.model, by_name(profile), check, sample, inputs, seed)
+        reduced = _from_check(target.model, by_name(profile), check, sample, inputs, seed)
         line = _filled(check, output)
     else:
         raise OptionError("give either --dump or --check")
-    _write(output, found)
+    _write(output, reduced)
     if as_json:
-        say_document(reduce_document(target.facts, found, output, line))
+        say_document(reduce_document(target.facts, reduced, output, line))
     else:
-        say(reduce_lines(found, output, line))
+        say(reduce_lines(reduced, output, line))
     return Exit.SAME
 
 
@@ -111,11 +117,11 @@ def _from_check(
 
     if "{model}" not in check:
         raise OptionError(f"--check {check!r}: names no {{model}}, where the candidate's path goes")
-    made = make_inputs(model, inputs, 1, seed).samples
-    if not 0 <= (sample or 0) < len(made):
-        raise OptionError(f"sample {sample}: there are samples 0 to {len(made) - 1}")
+    choices = make_inputs(model, inputs, 1, seed).samples
+    if not 0 <= (sample or 0) < len(choices):
+        raise OptionError(f"sample {sample}: there are samples 0 to {len(choices) - 1}")
     with temporary_folder() as folder:
-        return reduce_check(model, profile, made[sample or 0], _command(check, os.path.join(folder, "part"), model))
+        return reduce_check(model, profile, choices[sample or 0], _command(check, os.path.join(folder, "part"), model))
 
 
 def _filled(command: str, name: str) -> str:
@@ -159,6 +165,6 @@ def _save(output: str, model: Model, sample: Sample, outputs: Sample) -> None:
     golden.save(f"{output}.npz")
 
 
-def _write(output: str, found: Reduced) -> None:
-    _save(output, found.model, found.sample, found.got or ())
-    write_arrays(f"{output}.expected.npz", {f"s0_out{i}": value for i, value in enumerate(found.expected)})
+def _write(output: str, reduced: Reduced) -> None:
+    _save(output, reduced.model, reduced.sample, reduced.got or ())
+    write_arrays(f"{output}.expected.npz", {f"s0_out{i}": value for i, value in enumerate(reduced.expected)})

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
 @input_options
 @preparation_options
-@click.option("--labels", metavar="FILE", type=click.Path(), help="Names of the classes, one a line; lists the top 5.")
+@click.option(
+    "--labels", metavar="FILE", type=click.Path(), help="Names of the classes, one a line; the 5 likeliest are listed."
+)
 @click.option(
     "-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs; - for standard output."
 )
@@ -47,8 +49,7 @@ def run_command(
 ) -> int:
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
-    With several samples the names are preceded by s<k>_. Of images, or with --labels, the 5 likeliest
-    classes are listed. Several models get a row each; --output then names a file for each by {stem} or {folder}.
+    With several samples, names begin with s<k>_. For images, or with --labels, the 5 likeliest classes are listed. Several models get a row each; --output then names a file for each by {stem} or {folder}.
 
     \b
     tflq run model.tflite
@@ -60,15 +61,15 @@ def run_command(
     from tflq.errors import OptionError
     from tflq.report.run.lines import run_lines
 
-    given, inputs = options["given"], options["inputs"]
-    if given and inputs:
+    files, inputs = options["given"], options["inputs"]
+    if files and inputs:
         raise OptionError("give either --input or --inputs")
     to_stdout = output == "-"
-    only_of_one(models, (("--html", html), ("--output -", to_stdout), ("--input", given or None)))
+    only_of_one(models, (("--html", html), ("--output -", to_stdout), ("--input", files or None)))
     outputs = [None if output is None or to_stdout else filled(output, model) for model in models]
     if output is not None and len(set(outputs)) < len(models):
         raise OptionError("--output names one file for several models; write {stem} or {folder} in it", got=output)
-    check_files([*outputs, html], [*models, inputs, *(word.rpartition("=")[2] for word in given)], force=force)
+    check_files([*outputs, html], [*models, inputs, *(word.rpartition("=")[2] for word in files)], force=force)
     if len(models) > 1:
         paths = dict(zip(models, outputs, strict=True))
         return each_model("run", models, _COLUMNS, lambda model: _row(model, paths[model], options), as_json=as_json)
@@ -160,12 +161,12 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
     return Done(target.facts, chosen.name, made.facts, arrays, promises, lines, page)
 
 
-def _sources(inputs: str | None, given: Sequence[str]) -> list[str]:
+def _sources(inputs: str | None, files: Sequence[str]) -> list[str]:
     """The paths that inputs are read from."""
-    return [path for path in (inputs, *(word.rpartition("=")[2] for word in given)) if path]
+    return [path for path in (inputs, *(word.rpartition("=")[2] for word in files)) if path]
 
 
-def _page(model: str, profile: Profile, made: Inputs, sample: Sequence[Any], trace: Trace) -> str:
+def _page(model: str, profile: Profile, fed: Inputs, sample: Sequence[Any], trace: Trace) -> str:
     from tflq.report.graph.standard import view_of
     from tflq.report.run.page import run_page
 
@@ -173,7 +174,7 @@ def _page(model: str, profile: Profile, made: Inputs, sample: Sequence[Any], tra
     graph = view.model.subgraphs[0]
     values = {**dict(zip(graph.inputs, sample, strict=True)), **trace.values}
     promises = {tensor: trace.promise(tensor) for tensor in graph.outputs}
-    return run_page(view, profile.name, made.facts, values, promises)
+    return run_page(view, profile.name, fed.facts, values, promises)
 
 
 def _pair(word: str, model: Model) -> tuple[str, str]:

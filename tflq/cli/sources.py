@@ -16,5 +16,5 @@ def float_subject(path: str, python: str | None) -> Subject:
 
     if not is_of_tensorflow(path):
         return subject(path)
-    made = subject(converted(path, python))
-    return replace(made, facts=replace(made.facts, path=path))
+    float_model = subject(converted(path, python))
+    return replace(float_model, facts=replace(float_model.facts, path=path))

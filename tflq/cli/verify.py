@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     help="Golden files of several models: {stem} stands for a model's name without .tflite, {folder} for its folder. "
     "Or a file of accepted differences (.json): then only new ones fail.",
 )
-@click.option("--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated where it is possible]")
+@click.option(
+    "--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated, if all tensors are known]"
+)
 @input_options
 @preparation_options
 @click.option("--profile", metavar="NAME", help=f"{PROFILE_HELP} [default: the runtime's own]")
@@ -70,13 +72,13 @@ def verify_command(
 ) -> int:
     """Compare MODEL's operators with a real runtime's, bit by bit.
 
-    isolated: each operator is fed the runtime's own inputs, so that one fault neither hides nor spreads.
+    isolated: each operator is fed the runtime's own inputs, so that errors of earlier operators do not spread.
     cumulative: the whole model, end to end.
 
-    What is compared is the profile of that runtime. A difference within what was measured of an operator that the
-    profile promises to be close only, or within a --tolerance, is said to be so: exit code 5, where 0 means the same
-    bits, 1 a difference and 3 that something could not be compared. Several models get a summary, and one exit code:
-    that of the gravest.
+    MODEL is computed under the runtime's own profile unless --profile names another. Exit code 0: the same bits; 1: a
+    difference; 3: something could not be compared; 5: differences only where the profile promises results to be close,
+    within what was measured, or where a --tolerance allows them. Several models are summarized, with the worst exit
+    code.
 
     Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
 

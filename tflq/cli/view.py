@@ -16,12 +16,12 @@ from tflq.cli.output import say, say_error
 @profile_option
 @click.option("--data", metavar="PATH", type=click.Path(), help="Inputs on which MODEL and INT8 are compared.")
 @click.option(
-    "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Of the page. [default: a free one]"
+    "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Port of the page. [default: a free one]"
 )
 @click.option("--no-browser", is_flag=True, help="Only print the page's address.")
 @html_option
 @click.option("--overlay", metavar="FILE", type=click.Path(), help="Also write node data for Model Explorer (JSON).")
-@click.option("--once", is_flag=True, help="Write --html and --overlay, and end.")
+@click.option("--once", is_flag=True, help="Write --html and --overlay without serving the page.")
 @force_option
 @debug_option
 def view_command(
@@ -36,12 +36,12 @@ def view_command(
     once: bool,
     force: bool,
 ) -> int:
-    """Open a page about MODEL in the browser; it is made again whenever a file changes, until Ctrl-C.
+    """Open a page about MODEL in the browser; it is updated whenever a file changes, until Ctrl-C.
 
-    Alone as `inspect` shows it; with a golden file as `verify` does, with a dump as `explain` does, and with another
-    model as `compare` does on --data, or as `diff` does.
+    The page of MODEL alone is that of `inspect`; with a golden file that of `verify`, with a dump that of `explain`,
+    with another model that of `diff`, or with --data that of `compare`.
 
-    Nobody but this machine can open the page.
+    Only this machine can open the page.
 
     \b
     tflq view model.tflite

@@ -40,7 +40,7 @@ def watch(run: Callable[[], int], paths: Sequence[str], say: Callable[[str], Non
 
 def _stat(path: str) -> tuple[float, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime, found.st_size
+    return status.st_mtime, status.st_size

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from tflq.inspection.difference import Difference
 
 
-def histogram_text(found: Difference) -> str:
+def histogram_text(difference: Difference) -> str:
     """How many elements differ by how much; what lies beyond the histogram's reach is counted at its ends."""
     from tflq.inspection.difference import HISTOGRAM_REACH
 
     def label(distance: int) -> str:
         return f"{distance:+d}" if abs(distance) < HISTOGRAM_REACH else f"{distance:+d} or beyond"
 
-    return ", ".join(f"{label(distance)}: {count:,}" for distance, count in found.histogram)
+    return ", ".join(f"{label(distance)}: {count:,}" for distance, count in difference.histogram)

@@ -46,9 +46,9 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
 def line_width() -> int | None:
     """How wide lines may be, 80 at least: what COLUMNS says, else the terminal; None where neither is there."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given) > 0:
-        return max(NARROWEST, int(given))
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return max(NARROWEST, int(columns))
     if sys.stdout is not None and sys.stdout.isatty():
         return max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns)
     return None

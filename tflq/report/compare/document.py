@@ -12,32 +12,32 @@ from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.compare.lines import mean_error
 
 
-def compare_document(first: ModelFacts, second: ModelFacts, found: Comparison) -> dict[str, Any]:
+def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparison) -> dict[str, Any]:
     """The comparison of two files."""
     return {
         "schema": "tflq/compare/1",
         "reference": asdict(first),
         "other": asdict(second),
-        "comparison": comparison_document(found),
+        "comparison": comparison_document(comparison),
     }
 
 
-def comparison_document(found: Comparison) -> dict[str, Any]:
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """All figures of a comparison; `first` and `worst` are positions in `tensors`."""
     return {
-        "samples": found.samples,
-        "sqnr": found.sqnr,
-        "outputs": [_fidelity(output) for output in found.outputs],
-        "tensors": [_fidelity(tensor) for tensor in found.tensors],
-        "unmatched": found.unmatched,
-        "first": _position(found, found.first),
-        "worst": _position(found, found.worst),
-        "agreement": None if found.agreement is None else _agreement(found.agreement),
+        "samples": comparison.samples,
+        "sqnr": comparison.sqnr,
+        "outputs": [_fidelity(output) for output in comparison.outputs],
+        "tensors": [_fidelity(tensor) for tensor in comparison.tensors],
+        "unmatched": comparison.unmatched,
+        "first": _position(comparison, comparison.first),
+        "worst": _position(comparison, comparison.worst),
+        "agreement": None if comparison.agreement is None else _agreement(comparison.agreement),
     }
 
 
-def _position(found: Comparison, tensor: Fidelity | None) -> int | None:
-    return next((i for i, t in enumerate(found.tensors) if t is tensor), None)
+def _position(comparison: Comparison, tensor: Fidelity | None) -> int | None:
+    return next((i for i, t in enumerate(comparison.tensors) if t is tensor), None)
 
 
 def _fidelity(tensor: Fidelity) -> dict[str, Any]:
@@ -52,23 +52,23 @@ def _fidelity(tensor: Fidelity) -> dict[str, Any]:
     }
 
 
-def _agreement(found: Agreement) -> dict[str, Any]:
+def _agreement(agreement: Agreement) -> dict[str, Any]:
     labelled = None
-    if found.accuracies is not None:
-        before, after = found.accuracies
+    if agreement.accuracies is not None:
+        before, after = agreement.accuracies
         labelled = {
             "reference": before,
             "other": after,
-            "standard_error": found.standard_error,
-            "gained": found.gained,
-            "lost": found.lost,
+            "standard_error": agreement.standard_error,
+            "gained": agreement.gained,
+            "lost": agreement.lost,
         }
-    divergence = found.divergence / found.samples
+    divergence = agreement.divergence / agreement.samples
     return {
-        "samples": found.samples,
-        "rate": found.rate,
-        "interval": list(found.interval),
+        "samples": agreement.samples,
+        "rate": agreement.rate,
+        "interval": list(agreement.interval),
         "divergence": None if math.isnan(divergence) else divergence,
-        "flips": [asdict(flip) for flip in found.flips],
+        "flips": [asdict(flip) for flip in agreement.flips],
         "accuracy": labelled,
     }

@@ -20,29 +20,31 @@ WORST, FLIPS = 10, 5
 
 
 def compare_lines(
-    first: ModelFacts, second: ModelFacts, found: Comparison, *, all_tensors: bool, next_command: str
+    first: ModelFacts, second: ModelFacts, comparison: Comparison, *, all_tensors: bool, next_command: str
 ) -> Iterator[Line]:
     """The outputs, the decisions, where noise begins and where it is worst, and a row a tensor."""
-    yield Line(f"{second.path} against {first.path}, {samples_text(found.samples)}: {lead_text(found)}", "strong")
-    for output in found.outputs:
+    yield Line(
+        f"{second.path} against {first.path}, {samples_text(comparison.samples)}: {lead_text(comparison)}", "strong"
+    )
+    for output in comparison.outputs:
         yield Line(f"output {short_name(output.name)}: {decibels(output.sqnr)}, {error_text(output)}")
-    for text in agreement_texts(found.agreement):
+    for text in agreement_texts(comparison.agreement):
         yield Line(text)
-    for text in where_texts(found):
+    for text in where_texts(comparison):
         yield Line(text)
-    chosen = found.tensors if all_tensors else worst(found, WORST)
+    chosen = comparison.tensors if all_tensors else worst(comparison, WORST)
     if chosen:
         yield Line("")
         yield from table(COLUMNS, map(tensor_row, chosen))
-    if len(chosen) < len(found.tensors):
-        yield Line(f"the worst {len(chosen)} of {len(found.tensors)} tensors; --all lists all", "faint")
+    if len(chosen) < len(comparison.tensors):
+        yield Line(f"the worst {len(chosen)} of {len(comparison.tensors)} tensors; --all lists all", "faint")
     if next_command:
         yield Line(f"Next: {next_command}", "strong")
 
 
-def next_step(first: str, second: str, found: Comparison) -> str:
+def next_step(first: str, second: str, comparison: Comparison) -> str:
     """What helps where operators are damaged; nothing where none is."""
-    return "" if found.first is None else f"tflq diff {quote(first)} {quote(second)}"
+    return "" if comparison.first is None else f"tflq diff {quote(first)} {quote(second)}"
 
 
 def samples_text(count: int) -> str:
@@ -50,20 +52,20 @@ def samples_text(count: int) -> str:
     return f"{count:,} sample{'' if count == 1 else 's'}"
 
 
-def lead_text(found: Comparison) -> str:
+def lead_text(comparison: Comparison) -> str:
     """What users of the model will notice: accuracy where there are labels, else agreement, else the outputs' ratio."""
-    agreement = found.agreement
+    agreement = comparison.agreement
     if agreement is None:
-        return quality_text(found)
+        return quality_text(comparison)
     if agreement.accuracies is not None:
         before, after = agreement.accuracies
-        return f"accuracy {before:.2%} before, {after:.2%} after ({quality_text(found)})"
-    return f"same top-1 in {agreement.rate:.2%} ({quality_text(found)})"
+        return f"accuracy {before:.2%} before, {after:.2%} after ({quality_text(comparison)})"
+    return f"same top-1 in {agreement.rate:.2%} ({quality_text(comparison)})"
 
 
-def quality_text(found: Comparison) -> str:
+def quality_text(comparison: Comparison) -> str:
     """The outputs' signal-to-noise ratio."""
-    return f"outputs {decibels(found.sqnr)}" if math.isfinite(found.sqnr) else _infinite(found.sqnr)
+    return f"outputs {decibels(comparison.sqnr)}" if math.isfinite(comparison.sqnr) else _infinite(comparison.sqnr)
 
 
 def _infinite(sqnr: float) -> str:
@@ -85,30 +87,30 @@ def mean_error(tensor: Fidelity) -> float:
     return tensor.bias / tensor.elements if tensor.elements else 0.0
 
 
-def agreement_texts(found: Agreement | None) -> Iterator[str]:
+def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
     """How often both models decide alike, their accuracies where there are labels, and which samples flip."""
-    if found is None:
+    if agreement is None:
         return
-    low, high = found.interval
-    same = found.samples - len(found.flips)
+    low, high = agreement.interval
+    same = agreement.samples - len(agreement.flips)
     interval = f"95 % confidence {low:.1%} to {high:.1%}"
-    text = f"same top-1 in {same:,} of {samples_text(found.samples)}: {found.rate:.2%} ({interval})"
-    if not math.isnan(found.divergence):
-        text += f"; mean KL divergence {found.divergence / found.samples:.3g} nats"
+    text = f"same top-1 in {same:,} of {samples_text(agreement.samples)}: {agreement.rate:.2%} ({interval})"
+    if not math.isnan(agreement.divergence):
+        text += f"; mean KL divergence {agreement.divergence / agreement.samples:.3g} nats"
     yield text
-    if found.accuracies is not None:
-        before, after = found.accuracies
+    if agreement.accuracies is not None:
+        before, after = agreement.accuracies
         yield (
             f"accuracy {before:.2%} before, {after:.2%} after: {after - before:+.2%}, standard error "
-            f"{found.standard_error:.2%} ({found.gained} only after, {found.lost} only before)"
+            f"{agreement.standard_error:.2%} ({agreement.gained} only after, {agreement.lost} only before)"
         )
-    if found.flips:
-        yield f"flips: {'; '.join(flip_texts(found)[:FLIPS])}{more_text(len(found.flips) - FLIPS)}"
+    if agreement.flips:
+        yield f"flips: {'; '.join(flip_texts(agreement)[:FLIPS])}{more_text(len(agreement.flips) - FLIPS)}"
 
 
-def flip_texts(found: Agreement) -> list[str]:
+def flip_texts(agreement: Agreement) -> list[str]:
     """Each sample whose decision changed, those first that were surest before."""
-    flips = sorted(found.flips, key=lambda flip: -flip.margin)
+    flips = sorted(agreement.flips, key=lambda flip: -flip.margin)
     return [f"sample {f.sample}: {f.reference} to {f.other} (led by {f.margin:.3g})" for f in flips]
 
 
@@ -117,14 +119,14 @@ def more_text(count: int) -> str:
     return f"; and {count} more" if count > 0 else ""
 
 
-def where_texts(found: Comparison) -> Iterator[str]:
+def where_texts(comparison: Comparison) -> Iterator[str]:
     """The first damaged tensor, and the worst of all."""
-    if found.first is not None:
-        yield f"first tensor below {DAMAGED:g} dB: {tensor_text(found.first)}"
-    if found.worst is not None and found.worst is not found.first:
-        yield f"worst tensor: {tensor_text(found.worst)}"
-    if found.unmatched:
-        yield f"{found.unmatched} tensors have no counterpart of the same name and shape"
+    if comparison.first is not None:
+        yield f"first tensor below {DAMAGED:g} dB: {tensor_text(comparison.first)}"
+    if comparison.worst is not None and comparison.worst is not comparison.first:
+        yield f"worst tensor: {tensor_text(comparison.worst)}"
+    if comparison.unmatched:
+        yield f"{comparison.unmatched} tensors have no counterpart of the same name and shape"
 
 
 def tensor_text(tensor: Fidelity) -> str:
@@ -132,9 +134,9 @@ def tensor_text(tensor: Fidelity) -> str:
     return f"operator {tensor.index} {tensor.op}, {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
 
 
-def worst(found: Comparison, count: int) -> list[Fidelity]:
+def worst(comparison: Comparison, count: int) -> list[Fidelity]:
     """The tensors with the lowest ratios, the lowest first."""
-    return sorted((t for t in found.tensors if t.noise), key=lambda t: t.sqnr)[:count]
+    return sorted((t for t in comparison.tensors if t.noise), key=lambda t: t.sqnr)[:count]
 
 
 def tensor_row(tensor: Fidelity) -> list[str]:

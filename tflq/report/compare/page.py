@@ -20,23 +20,23 @@ from tflq.report.html.page import page
 from tflq.report.html.parts import code, next_section, together
 
 
-def compare_page(view: ModelView, first: ModelFacts, second: ModelFacts, found: Comparison) -> str:
+def compare_page(view: ModelView, first: ModelFacts, second: ModelFacts, comparison: Comparison) -> str:
     """The page of a comparison of `second` with `first`; `view` is of the first."""
-    command = next_step(first.path, second.path, found)
-    focus = found.first or found.worst
+    command = next_step(first.path, second.path, comparison)
+    focus = comparison.first or comparison.worst
     return page(
         "compare",
-        Markup('<span class="{}">{}</span>').format(quality_style(found), quality_text(found)),
-        outputs_section(found),
+        Markup('<span class="{}">{}</span>').format(quality_style(comparison), quality_text(comparison)),
+        outputs_section(comparison),
         graph_section(
             view,
-            fidelity_colourings(found),
-            by_operator(fidelity_panels(found)),
+            fidelity_colourings(comparison),
+            by_operator(fidelity_panels(comparison)),
             None if focus is None or focus.index < 0 else focus.index,
         ),
-        tensors_section(found),
+        tensors_section(comparison),
         next_section([command] if command else []),
-        title=f"{quality_text(found)}: {second.path}",
+        title=f"{quality_text(comparison)}: {second.path}",
         facts=[
             together(code(second.path), f"({second.size:,} bytes) against", code(first.path), f"({first.size:,} bytes)")
         ],

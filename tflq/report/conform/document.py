@@ -23,7 +23,7 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
 
 
 def _case(judged: Judged) -> dict[str, Any]:
-    case, found = judged.case, judged.difference
+    case, difference = judged.case, judged.difference
     return {
         "id": case.id,
         "op": case.op,
@@ -35,13 +35,13 @@ def _case(judged: Judged) -> dict[str, Any]:
         "reason": judged.reason or None,
         "sample": judged.sample,
         "difference": None
-        if found is None
+        if difference is None
         else {
-            "elements": found.elements,
-            "differing": found.differing,
-            "unit": found.unit,
-            "largest": found.largest,
-            "first": None if found.first is None else asdict(found.first),
+            "elements": difference.elements,
+            "differing": difference.differing,
+            "unit": difference.unit,
+            "largest": difference.largest,
+            "first": None if difference.first is None else asdict(difference.first),
         },
         "causes": list(judged.causes),
     }

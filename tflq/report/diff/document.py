@@ -8,11 +8,11 @@ from typing import Any
 from tflq.inspection.model_diff import ModelDiff
 
 
-def diff_document(found: ModelDiff) -> dict[str, Any]:
+def diff_document(model_diff: ModelDiff) -> dict[str, Any]:
     """Return the differences of two models as a document."""
     return {
         "schema": "tflq/diff/1",
-        "first": asdict(found.first),
-        "second": asdict(found.second),
-        "changes": [asdict(change) for change in found.changes],
+        "first": asdict(model_diff.first),
+        "second": asdict(model_diff.second),
+        "changes": [asdict(change) for change in model_diff.changes],
     }

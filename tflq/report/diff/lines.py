@@ -13,22 +13,22 @@ from tflq.report.layout import Line, table
 LISTED = 20
 
 
-def diff_lines(found: ModelDiff, *, all_changes: bool = True) -> Iterator[Line]:
+def diff_lines(model_diff: ModelDiff, *, all_changes: bool = True) -> Iterator[Line]:
     """The verdict; what differs how often; then one row a change."""
-    names = found.first.path or "first", found.second.path or "second"
-    if not found.changes:
+    names = model_diff.first.path or "first", model_diff.second.path or "second"
+    if not model_diff.changes:
         yield Line(f"{names[0]} and {names[1]}: no difference", "good")
         return
-    touched = len({(c.first, c.second) for c in found.changes if c.op})
-    edges = "; so does what the models take and give" if any(not c.op for c in found.changes) else ""
+    touched = len({(c.first, c.second) for c in model_diff.changes if c.op})
+    edges = "; so does what the models take and give" if any(not c.op for c in model_diff.changes) else ""
     yield Line(f"{names[0]} and {names[1]}: {touched} operator(s) differ{edges}", "bad")
-    kinds = Counter(_kind(c) for c in found.changes)
+    kinds = Counter(_kind(c) for c in model_diff.changes)
     yield Line(", ".join(f"{kind}: {count}" for kind, count in kinds.most_common()))
     columns = [("operator", "<"), ("differs in", "<"), (names[0], "<"), (names[1], "<")]
-    shown = found.changes if all_changes else found.changes[:LISTED]
+    shown = model_diff.changes if all_changes else model_diff.changes[:LISTED]
     yield from table(columns, [change_row(c) for c in shown])
-    if len(shown) < len(found.changes):
-        yield Line(f"... and {len(found.changes) - len(shown)} more (--all shows them)", "faint")
+    if len(shown) < len(model_diff.changes):
+        yield Line(f"... and {len(model_diff.changes) - len(shown)} more (--all shows them)", "faint")
 
 
 def _kind(change: Change) -> str:

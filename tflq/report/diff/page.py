@@ -15,15 +15,15 @@ from tflq.report.html.parts import Bar, bars, code, details, section, table, tog
 from tflq.report.layout import counted
 
 
-def diff_page(view: ModelView, found: ModelDiff) -> str:
+def diff_page(view: ModelView, model_diff: ModelDiff) -> str:
     """The page of a comparison of two files; `view` is of the first."""
-    names = found.first.path or "first", found.second.path or "second"
+    names = model_diff.first.path or "first", model_diff.second.path or "second"
     columns = (("operator", "<"), ("differs in", "<"), (names[0], "<"), (names[1], "<"))
-    by_operator = _by_operator(found)
-    model = [change for change in found.changes if not change.op]
-    added = [change for change in found.changes if change.op and change.first is None]
-    kinds = Counter(_kind(change) for change in found.changes)
-    headline = next(iter(diff_lines(found)))
+    by_operator = _by_operator(model_diff)
+    model = [change for change in model_diff.changes if not change.op]
+    added = [change for change in model_diff.changes if change.op and change.first is None]
+    kinds = Counter(_kind(change) for change in model_diff.changes)
+    headline = next(iter(diff_lines(model_diff)))
 
     def panel(index: int) -> Markup:
         rows = [change_row(change)[1:] for change in by_operator.get(index, ())]
@@ -39,14 +39,16 @@ def diff_page(view: ModelView, found: ModelDiff) -> str:
             "What differs",
             bars("what", "differences", [Bar(kind, count, f"{count:,}") for kind, count in kinds.most_common()]),
         ),
-        graph_section(view, diff_colourings(view, found), panel, min(by_operator, default=None)),
+        graph_section(view, diff_colourings(view, model_diff), panel, min(by_operator, default=None)),
         section("added", f"Only in {names[1]}", table(columns, map(change_row, added)) if added else ""),
         section(
             "changes",
             "All differences",
-            details(counted(len(found.changes), "difference"), table(columns, map(change_row, found.changes))),
+            details(
+                counted(len(model_diff.changes), "difference"), table(columns, map(change_row, model_diff.changes))
+            ),
         )
-        if found.changes
+        if model_diff.changes
         else "",
         title=f"{names[0]} and {names[1]}: tflq diff",
         tone=headline.style,
@@ -64,17 +66,17 @@ def _kind(change: Change) -> str:
     return " ".join(word for word in words if not word.isdigit())
 
 
-def _by_operator(found: ModelDiff) -> dict[int, list[Change]]:
+def _by_operator(model_diff: ModelDiff) -> dict[int, list[Change]]:
     changes: dict[int, list[Change]] = {}
-    for change in found.changes:
+    for change in model_diff.changes:
         if change.first is not None:
             changes.setdefault(change.first, []).append(change)
     return changes
 
 
-def diff_colourings(view: ModelView, found: ModelDiff) -> list[Colouring]:
+def diff_colourings(view: ModelView, model_diff: ModelDiff) -> list[Colouring]:
     """Operators of the first model by how much differs in them, and by what it is."""
-    changes = _by_operator(found)
+    changes = _by_operator(model_diff)
     count = len(view.inspection.operators)
     numbers = {index: float(len(changes.get(index, ()))) for index in range(count)}
     gone = {index for index, those in changes.items() if any(change.second is None for change in those)}

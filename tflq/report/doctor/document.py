@@ -10,9 +10,9 @@ from tflq.conformance.doctor import Examination
 SCHEMA = "tflq/doctor/1"
 
 
-def doctor_document(found: Examination) -> dict[str, Any]:
+def doctor_document(examination: Examination) -> dict[str, Any]:
     """Return everything that was found."""
-    facts = asdict(found)
+    facts = asdict(examination)
     test = {"cases": facts.pop("tested"), "problem": facts.pop("failing") or None}
     runtimes = [{**r, "version": r["version"] or None, "profile": r["profile"] or None} for r in facts.pop("runtimes")]
     return {"schema": SCHEMA, **facts, "runtimes": runtimes, "self_test": test}

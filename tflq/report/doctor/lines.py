@@ -11,15 +11,16 @@ from tflq.report.layout import Line, counted, table
 _REASON = 90
 
 
-def doctor_lines(found: Examination) -> Iterator[Line]:
+def doctor_lines(examination: Examination) -> Iterator[Line]:
     """The machine, the runtimes, the self-test."""
-    yield Line(f"tflq {found.tflq}, Python {found.python}, NumPy {found.numpy}, numba {found.numba}, {found.platform}")
-    yield Line(f"integer products by: {found.kernels}; machine code in {found.machine_code}")
-    rows = [(r.name, r.version or "not there", r.profile, r.reason[:_REASON]) for r in found.runtimes]
+    versions = f"tflq {examination.tflq}, Python {examination.python}, NumPy {examination.numpy}"
+    yield Line(f"{versions}, numba {examination.numba}, {examination.platform}")
+    yield Line(f"integer products by: {examination.kernels}; machine code in {examination.machine_code}")
+    rows = [(r.name, r.version or "not there", r.profile, r.reason[:_REASON]) for r in examination.runtimes]
     yield from table([("runtime", "<"), ("version", "<"), ("profile", "<"), ("", "<")], rows)
-    if found.failing:
-        yield Line(f"self-test: {found.failing}", "bad")
-    elif not found.tested:
+    if examination.failing:
+        yield Line(f"self-test: {examination.failing}", "bad")
+    elif not examination.tested:
         yield Line("self-test: left out, as inputs are drawn otherwise here", "warning")
     else:
-        yield Line(f"self-test: {counted(found.tested, 'case')} as recorded from LiteRT 2.3", "good")
+        yield Line(f"self-test: {counted(examination.tested, 'case')} as recorded from LiteRT 2.3", "good")

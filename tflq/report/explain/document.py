@@ -14,25 +14,25 @@ from tflq.report.explain.lines import PARTIAL, next_steps
 from tflq.verification.results import Located
 
 
-def explain_document(model: str, dump: str, found: Findings, inputs: str | None = None) -> dict[str, Any]:
+def explain_document(model: str, dump: str, findings: Findings, inputs: str | None = None) -> dict[str, Any]:
     """The findings: `schemas/explain.schema.json`."""
     return {
         "schema": "tflq/explain/1",
         "model": model,
         "dump": dump,
-        "profile": found.profile,
-        "mode": found.mode.value,
-        "verdict": found.verdict.value,
-        "first_divergent": None if found.first is None else found.first.index,
-        "unknown": list(found.unknown),
-        "sample": found.sample,
-        "operators": [_operator(o) for o in found.operators],
-        "explanation": None if found.explanation is None else _explanation(found.explanation),
-        "discrimination": None if found.discrimination is None else discrimination_document(found.discrimination),
-        "element": None if found.element is None else element_document(found.element),
-        "growth": None if found.amplification is None else growth_document(found.amplification),
-        "growths": [outcome_document(growth) for growth in found.growths],
-        "next": list(next_steps(model, dump, found, inputs)),
+        "profile": findings.profile,
+        "mode": findings.mode.value,
+        "verdict": findings.verdict.value,
+        "first_divergent": None if findings.first is None else findings.first.index,
+        "unknown": list(findings.unknown),
+        "sample": findings.sample,
+        "operators": [_operator(o) for o in findings.operators],
+        "explanation": None if findings.explanation is None else _explanation(findings.explanation),
+        "discrimination": None if findings.discrimination is None else discrimination_document(findings.discrimination),
+        "element": None if findings.element is None else element_document(findings.element),
+        "growth": None if findings.amplification is None else growth_document(findings.amplification),
+        "growths": [outcome_document(growth) for growth in findings.growths],
+        "next": list(next_steps(model, dump, findings, inputs)),
     }
 
 
@@ -55,14 +55,14 @@ def _explanation(e: Explanation) -> dict[str, Any]:
     }
 
 
-def discrimination_document(told: Discrimination) -> dict[str, Any]:
+def discrimination_document(discrimination: Discrimination) -> dict[str, Any]:
     """Which causes inputs tell apart, and whose inputs those are."""
     return {
-        "operator": told.index,
-        "inputs_of": "model" if told.of_model else "operator",
-        "samples": len(told.trials),
-        "causes": list(told.causes),
-        "groups": [list(group) for group in told.groups],
+        "operator": discrimination.index,
+        "inputs_of": "model" if discrimination.of_model else "operator",
+        "samples": len(discrimination.trials),
+        "causes": list(discrimination.causes),
+        "groups": [list(group) for group in discrimination.groups],
     }
 
 

@@ -21,64 +21,67 @@ PARTIAL, NAMES = 5, 4
 STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
 
 
-def explain_lines(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[Line]:
+def explain_lines(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[Line]:
     """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; a worked element; what
     to type next; then how the difference grows, and what comes of the next ones; and all operators that differ.
     """
-    yield Line(verdict_text(found), STYLES[found.verdict])
-    if found.first is not None:
-        yield Line(f"First divergent operator: {found.first.index} {found.first.op}")
-    if found.explained is not None and found.explanation is not None:
-        yield from map(Line, _difference_lines(found, found.explained))
-        yield from (Line(f"  {place}") for place in found.explanation.places)
-        if found.explained.assumed:
-            missing = list(found.explained.assumed)
+    yield Line(verdict_text(findings), STYLES[findings.verdict])
+    if findings.first is not None:
+        yield Line(f"First divergent operator: {findings.first.index} {findings.first.op}")
+    if findings.explained is not None and findings.explanation is not None:
+        yield from map(Line, _difference_lines(findings, findings.explained))
+        yield from (Line(f"  {place}") for place in findings.explanation.places)
+        if findings.explained.assumed:
+            missing = list(findings.explained.assumed)
             text = f"computed, as the dump lacks them: input tensors {missing}; what makes them may be at fault instead"
             yield Line(f"  {text}", "warning")
-        if found.first is not None:
-            yield from _cause_lines(found.explanation)
-    if found.discrimination is not None:
-        yield from (Line(f"  {text}") for text in discrimination_texts(found.discrimination))
-    if found.element is not None:
-        yield from element_lines(found.element, found.sample)
-    for position, command in enumerate(next_steps(model, dump, found, inputs)):
+        if findings.first is not None:
+            yield from _cause_lines(findings.explanation)
+    if findings.discrimination is not None:
+        yield from (Line(f"  {text}") for text in discrimination_texts(findings.discrimination))
+    if findings.element is not None:
+        yield from element_lines(findings.element, findings.sample)
+    for position, command in enumerate(next_steps(model, dump, findings, inputs)):
         yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
-    if found.amplification is not None:
-        yield from growth_lines(found.amplification)
-    yield from outcome_lines(found.growths, len(found.differing))
-    if found.unknown:
-        yield Line(f"note: {len(found.unknown)} entries of {dump} name no tensor: {listed(found.unknown)}", "warning")
-    shown = [o for o in found.operators if o.differs or o.reason]
+    if findings.amplification is not None:
+        yield from growth_lines(findings.amplification)
+    yield from outcome_lines(findings.growths, len(findings.differing))
+    if findings.unknown:
+        yield Line(
+            f"note: {len(findings.unknown)} entries of {dump} name no tensor: {listed(findings.unknown)}", "warning"
+        )
+    shown = [o for o in findings.operators if o.differs or o.reason]
     if shown:
         columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("not compared because", "<"))
         yield from table(columns, (operator_row(o) for o in shown))
 
 
-def verdict_text(found: Findings) -> str:
+def verdict_text(findings: Findings) -> str:
     """The verdict in one line, its word first."""
-    differing = len(found.differing)
-    compared = sum(bool(o.differences) for o in found.operators)
-    how_many = f"in {differing} of" if differing else "in all" if found.verdict == Verdict.SAME else "but the same in"
-    return (
-        f"{found.verdict.value.upper()} {how_many} {compared} operators compared ({len(found.operators)} in the model)"
+    differing = len(findings.differing)
+    compared = sum(bool(o.differences) for o in findings.operators)
+    how_many = (
+        f"in {differing} of" if differing else "in all" if findings.verdict == Verdict.SAME else "but the same in"
     )
+    word, total = findings.verdict.value.upper(), len(findings.operators)
+    return f"{word} {how_many} {compared} operators compared ({total} in the model)"
 
 
-def next_steps(model: str, dump: str, found: Findings, inputs: str | None = None) -> Iterator[str]:
+def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[str]:
     """The command to type next, ready to be copied, and another one that may help."""
-    e = found.explanation
+    e = findings.explanation
     if e is None or e.verdict == CauseVerdict.SAME:
         return
     cause = e.exact[0] if e.exact else None
-    given = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
-    command = f"tflq explain {given}"
-    if cause is None and found.explained is not None and found.explained.assumed:
-        yield f"tflq fit {given}"
+    arguments = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
+    command = f"tflq explain {arguments}"
+    if cause is None and findings.explained is not None and findings.explained.assumed:
+        yield f"tflq fit {arguments}"
     elif cause is not None and cause.kind == Kind.PROFILE:
         yield f"{command} --profile {quote(cause.name)}"
     else:
         yield f"tflq inspect {quote(model)} --op {e.index}"
-    if (len(e.exact) > 1 or any(h.also for h in e.exact)) and found.discrimination is None:
+    if (len(e.exact) > 1 or any(h.also for h in e.exact)) and findings.discrimination is None:
         yield f"{command} --op {e.index} --discriminate apart.npz"
 
 
@@ -92,13 +95,13 @@ def operator_row(o: Located) -> list[str]:
     return [str(o.index), o.op, counts, largest, o.reason or problem]
 
 
-def _difference_lines(found: Findings, where: Located) -> Iterator[str]:
+def _difference_lines(findings: Findings, where: Located) -> Iterator[str]:
     for tensor, d in where.differences.items():
         yield f"  operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
         if d.histogram:
             yield f"  dump - profile: {histogram_text(d)}"
         if d.first is not None:
-            yield f"  {first_text(d.first, found.sample is not None)}"
+            yield f"  {first_text(d.first, findings.sample is not None)}"
 
 
 def first_text(first: First, several: bool) -> str:
@@ -159,13 +162,13 @@ def _cause_lines(e: Explanation) -> Iterator[Line]:
         yield from (Line(f"  {hypothesis_text(h)}", "faint") for h in partial)
 
 
-def discrimination_texts(told: Discrimination) -> Iterator[str]:
+def discrimination_texts(discrimination: Discrimination) -> Iterator[str]:
     """Which causes other inputs tell apart, and whose inputs those are."""
-    of = "the model" if told.of_model else f"operator {told.index} alone (tflq extract)"
-    samples = "sample" if len(told.trials) == 1 else "samples"
-    if told.trials:
-        yield f"told apart by {len(told.trials)} {samples} of inputs of {of}: run the device on them"
+    of = "the model" if discrimination.of_model else f"operator {discrimination.index} alone (tflq extract)"
+    samples = "sample" if len(discrimination.trials) == 1 else "samples"
+    if discrimination.trials:
+        yield f"told apart by {len(discrimination.trials)} {samples} of inputs of {of}: run the device on them"
     else:
         yield "no inputs that were tried tell them apart; none are written"
-    for group in told.groups:
-        yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([told.causes[cause] for cause in group])}"
+    for group in discrimination.groups:
+        yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([discrimination.causes[cause] for cause in group])}"

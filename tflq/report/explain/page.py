@@ -54,58 +54,60 @@ _OPERATOR_COLUMNS = (
 )
 
 
-def explain_page(view: ModelView, path: str, dump: str, found: Findings, inputs: str | None = None) -> str:
+def explain_page(view: ModelView, path: str, dump: str, findings: Findings, inputs: str | None = None) -> str:
     """The page of a dump's findings; `path` and `dump` are where the model and the dump were read."""
-    word, _, summary = verdict_text(found).partition(" ")
+    word, _, summary = verdict_text(findings).partition(" ")
     return page(
         "explain",
         summary,
-        _first(found),
-        _cause(found),
-        _element(found.element, found.sample),
-        parts.next_section(next_steps(path, dump, found, inputs)),
-        _graph(view, found),
-        _growth(found),
-        _operators(found),
+        _first(findings),
+        _cause(findings),
+        _element(findings.element, findings.sample),
+        parts.next_section(next_steps(path, dump, findings, inputs)),
+        _graph(view, findings),
+        _growth(findings),
+        _operators(findings),
         title=f"{word}: {path}",
         word=word,
-        tone=STYLES[found.verdict],
+        tone=STYLES[findings.verdict],
         facts=[
             parts.together(
                 Markup("model"),
                 parts.code(path),
                 Markup(", dump"),
                 parts.code(dump),
-                f", profile {found.profile}, {found.mode.value}",
+                f", profile {findings.profile}, {findings.mode.value}",
             )
         ],
     )
 
 
-def _first(found: Findings) -> Markup:
-    where = found.explained or found.first
-    if where is None or found.first is None:
+def _first(findings: Findings) -> Markup:
+    where = findings.explained or findings.first
+    if where is None or findings.first is None:
         return Markup("")
-    tensors = {found.divergence.tensor: short_name(found.divergence.name)} if found.divergence is not None else {}
+    tensors = (
+        {findings.divergence.tensor: short_name(findings.divergence.name)} if findings.divergence is not None else {}
+    )
     figures = [
         distance_figure(d, f"tensor {tensor} {tensors.get(tensor, '')}".strip(), "dump - profile")
         for tensor, d in where.differences.items()
     ]
-    if found.divergence is not None:
-        figures += _maps(found.divergence)
+    if findings.divergence is not None:
+        figures += _maps(findings.divergence)
     return parts.section(
         "first",
-        f"First divergent operator: {found.first.index} {found.first.op}",
-        *map(parts.paragraph, _difference_texts(found, where)),
-        parts.listing(() if found.explanation is None else found.explanation.places),
+        f"First divergent operator: {findings.first.index} {findings.first.op}",
+        *map(parts.paragraph, _difference_texts(findings, where)),
+        parts.listing(() if findings.explanation is None else findings.explanation.places),
         parts.side_by_side(*figures),
     )
 
 
-def _difference_texts(found: Findings, where: Located) -> Iterator[str]:
+def _difference_texts(findings: Findings, where: Located) -> Iterator[str]:
     for tensor, d in where.differences.items():
         text = f"operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
-        yield text + (f"; {first_text(d.first, found.sample is not None)}" if d.first is not None else "")
+        yield text + (f"; {first_text(d.first, findings.sample is not None)}" if d.first is not None else "")
 
 
 def _maps(divergence: Divergence) -> Iterator[Markup]:
@@ -114,9 +116,9 @@ def _maps(divergence: Divergence) -> Iterator[Markup]:
     return error_figures(error, f"tensor {divergence.tensor} {short_name(divergence.name)}", unit)
 
 
-def _cause(found: Findings) -> Markup:
-    e = found.explanation
-    if e is None or found.first is None:
+def _cause(findings: Findings) -> Markup:
+    e = findings.explanation
+    if e is None or findings.first is None:
         return Markup("")
     return parts.section(
         "cause",
@@ -124,7 +126,7 @@ def _cause(found: Findings) -> Markup:
         parts.paragraph(cause_text(e)),
         _hypotheses(e.exact),
         _partial(e),
-        *map(parts.paragraph, () if found.discrimination is None else discrimination_texts(found.discrimination)),
+        *map(parts.paragraph, () if findings.discrimination is None else discrimination_texts(findings.discrimination)),
     )
 
 
@@ -136,8 +138,8 @@ def _partial(e: Explanation) -> Markup:
     return parts.together(parts.paragraph(itself), _hypotheses(ones))
 
 
-def _hypotheses(found: Sequence[Cause]) -> Markup:
-    return parts.listing(map(_hypothesis, found))
+def _hypotheses(causes: Sequence[Cause]) -> Markup:
+    return parts.listing(map(_hypothesis, causes))
 
 
 def _hypothesis(h: Cause) -> Markup:
@@ -181,32 +183,32 @@ def _steps(worked: Worked) -> Iterator[tuple[list[object], bool]]:
         yield [name, *shown, parts.code(there[0].how)], len(there) == 2 and values[0] != values[1]
 
 
-def explain_colourings(found: Findings) -> list[Colouring]:
+def explain_colourings(findings: Findings) -> list[Colouring]:
     """Operators by their differences, and by what the first one grows to."""
-    differences = {o.index: list(o.differences.values()) for o in found.operators if o.differences}
-    statuses = {o.index: _status(o)[::-1] for o in found.operators}
+    differences = {o.index: list(o.differences.values()) for o in findings.operators if o.differences}
+    statuses = {o.index: _status(o)[::-1] for o in findings.operators}
     colourings: list[Colouring] = list(difference_colourings(differences, statuses))
-    if found.verdict == Verdict.SAME:
+    if findings.verdict == Verdict.SAME:
         colourings = [colourings[2], *colourings[:2]]
-    if found.amplification is not None and found.amplification.spreads:
-        reached = {s.index: float(s.difference.largest) for s in found.amplification.spreads}
+    if findings.amplification is not None and findings.amplification.spreads:
+        reached = {s.index: float(s.difference.largest) for s in findings.amplification.spreads}
         colourings.append(
-            scale(f"what operator {found.amplification.index}'s difference grows to", reached, "LSB or ULP")
+            scale(f"what operator {findings.amplification.index}'s difference grows to", reached, "LSB or ULP")
         )
     return colourings
 
 
-def _graph(view: ModelView, found: Findings) -> Markup:
-    located = {o.index: o for o in found.operators}
-    focus = found.first.index if found.first is not None else None
-    return graph_section(view, explain_colourings(found), lambda index: _panel(found, located.get(index)), focus)
+def _graph(view: ModelView, findings: Findings) -> Markup:
+    located = {o.index: o for o in findings.operators}
+    focus = findings.first.index if findings.first is not None else None
+    return graph_section(view, explain_colourings(findings), lambda index: _panel(findings, located.get(index)), focus)
 
 
-def _panel(found: Findings, o: Located | None) -> Markup:
+def _panel(findings: Findings, o: Located | None) -> Markup:
     if o is None:
         return Markup("")
     status, shade = _status(o)
-    texts = _difference_texts(found, o) if o.differs else iter(())
+    texts = _difference_texts(findings, o) if o.differs else iter(())
     figures = (distance_figure(d, f"tensor {tensor}", "dump - profile") for tensor, d in o.differences.items())
     return parts.together(
         parts.note(status + (f": {o.reason}" if o.reason else ""), "soft" if shade == "unknown" else shade),
@@ -224,8 +226,8 @@ def _status(o: Located) -> tuple[str, str]:
     return ("same", "good") if o.differences else ("not compared", "unknown")
 
 
-def _growth(found: Findings) -> Markup:
-    growth = found.amplification
+def _growth(findings: Findings) -> Markup:
+    growth = findings.amplification
     if growth is None:
         return Markup("")
     reached = [
@@ -235,7 +237,7 @@ def _growth(found: Findings) -> Markup:
         for s in growth.spreads
         if growth.reached
     ]
-    outcomes = [outcome_row(g) for g in found.growths] if len(found.growths) > 1 else []
+    outcomes = [outcome_row(g) for g in findings.growths] if len(findings.growths) > 1 else []
     return parts.section(
         "growth",
         "How it grows",
@@ -244,7 +246,7 @@ def _growth(found: Findings) -> Markup:
         *map(parts.paragraph, choice_texts(growth)),
         _spreads(growth),
         parts.together(
-            Markup("<h3>{}</h3>").format(outcome_title(found.growths, len(found.differing))),
+            Markup("<h3>{}</h3>").format(outcome_title(findings.growths, len(findings.differing))),
             parts.table(OUTCOME_COLUMNS, outcomes),
         )
         if outcomes
@@ -259,16 +261,18 @@ def _spreads(growth: Amplification) -> Markup:
     return parts.details(f"{len(growth.spreads)} later operators", table)
 
 
-def _operators(found: Findings) -> Markup:
+def _operators(findings: Findings) -> Markup:
     rows: list[list[object]] = []
-    for o in found.operators:
+    for o in findings.operators:
         index, op, differing, largest, reason = operator_row(o)
         status, shade = _status(o)
         style = "soft" if shade == "unknown" else shade
         shown = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>').format(style, status)
         rows.append([index, parts.operator_link(o.index, op), shown, differing, largest, reason])
     unknown = (
-        f"{len(found.unknown)} entries of the dump name no tensor: {listed(found.unknown)}" if found.unknown else ""
+        f"{len(findings.unknown)} entries of the dump name no tensor: {listed(findings.unknown)}"
+        if findings.unknown
+        else ""
     )
     table = parts.table(_OPERATOR_COLUMNS, rows)
     return parts.section("operators", "Operators", table, parts.paragraph(unknown, "warning"))

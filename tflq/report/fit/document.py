@@ -12,23 +12,23 @@ from tflq.profiles import by_name
 from tflq.report.explain.document import discrimination_document
 
 
-def fit_document(found: Fit, told: Discrimination | None = None) -> dict[str, Any]:
+def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict[str, Any]:
     """Return the fit as a document. `best` is null where no profile explains any operator."""
-    none = found.verdict in (FitVerdict.NONE, FitVerdict.NOTHING)
+    none = fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING)
     return {
         "schema": "tflq/fit/1",
-        "verdict": found.verdict.value,
-        "base": found.base,
-        "best": None if none else found.best,
-        "fitting": list(found.fitting),
-        "ties": [] if none else list(found.ties),
-        "compatible": [asdict(one) for one in compatible(map(by_name, found.fitting))],
-        "mix": {op: list(names) for op, names in found.mix.items()},
-        "parts": [{"profile": name, "operators": list(ops)} for name, ops in found.parts.items()],
-        "unexplained": list(found.compared if none else found.unexplained),
-        "unknown": list(found.unknown),
-        "operators": list(found.operators),
-        "failures": {str(index): reason for index, reason in found.failures.items()},
-        "matrix": {name: [None if c is None else list(c) for c in row] for name, row in found.matrix.items()},
-        "discrimination": None if told is None else discrimination_document(told),
+        "verdict": fit.verdict.value,
+        "base": fit.base,
+        "best": None if none else fit.best,
+        "fitting": list(fit.fitting),
+        "ties": [] if none else list(fit.ties),
+        "compatible": [asdict(one) for one in compatible(map(by_name, fit.fitting))],
+        "mix": {op: list(names) for op, names in fit.mix.items()},
+        "parts": [{"profile": name, "operators": list(ops)} for name, ops in fit.parts.items()],
+        "unexplained": list(fit.compared if none else fit.unexplained),
+        "unknown": list(fit.unknown),
+        "operators": list(fit.operators),
+        "failures": {str(index): reason for index, reason in fit.failures.items()},
+        "matrix": {name: [None if c is None else list(c) for c in row] for name, row in fit.matrix.items()},
+        "discrimination": None if discrimination is None else discrimination_document(discrimination),
     }

@@ -24,80 +24,80 @@ _STYLES = {
 }
 
 
-def fit_lines(found: Fit, told: Discrimination | None = None) -> Iterator[Line]:
+def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterator[Line]:
     """The verdict, what else fits as well, which runtimes that are, a mix where no profile fits, and every score."""
-    yield Line(verdict_text(found), _STYLES[found.verdict])
-    yield from map(Line, failure_texts(found))
-    if found.verdict == FitVerdict.NOTHING:
+    yield Line(verdict_text(fit), _STYLES[fit.verdict])
+    yield from map(Line, failure_texts(fit))
+    if fit.verdict == FitVerdict.NOTHING:
         return
-    others = found.fitting[1:] if found.fitting else found.ties[1:] if found.verdict != FitVerdict.NONE else ()
+    others = fit.fitting[1:] if fit.fitting else fit.ties[1:] if fit.verdict != FitVerdict.NONE else ()
     if others:
         yield Line(f"As good on this dump: {_listed(others)}")
-    for one in compatible(map(by_name, found.fitting)):
+    for one in compatible(map(by_name, fit.fitting)):
         yield Line(f"  compatible with {runtime_text(one)}")
-    if not found.fitting:
-        yield from map(Line, mix_texts(found))
-    if told is not None:
-        yield from (Line(f"  {text}") for text in discrimination_texts(told))
+    if not fit.fitting:
+        yield from map(Line, mix_texts(fit))
+    if discrimination is not None:
+        yield from (Line(f"  {text}") for text in discrimination_texts(discrimination))
     columns = (("profile", "<"), ("exact", ">"), ("compared", ">"), ("operators that differ", "<"))
-    yield from table(columns, (_row(found, name) for name in found.ranked[:_ROWS]))
-    if len(found.ranked) > _ROWS:
-        yield Line(f"... and {len(found.ranked) - _ROWS} more (--json has them all)", "faint")
+    yield from table(columns, (_row(fit, name) for name in fit.ranked[:_ROWS]))
+    if len(fit.ranked) > _ROWS:
+        yield Line(f"... and {len(fit.ranked) - _ROWS} more (--json has them all)", "faint")
 
 
-def verdict_text(found: Fit) -> str:
+def verdict_text(fit: Fit) -> str:
     """What the dump is, in one line."""
-    best = found.matrix[found.best]
+    best = fit.matrix[fit.best]
     return {
         FitVerdict.NOTHING: "Nothing could be compared: "
-        + ("no profile runs an operator" if found.failures else "the dump holds no operator's inputs and results"),
-        FitVerdict.FITS: f"Best: {found.fitting[0] if found.fitting else found.best} explains every operator compared",
-        FitVerdict.MIX: f"No single profile fits, a mix does. Best alone: {found.best} explains {_left(found, best)}",
-        FitVerdict.PARTLY: f"None fits. Best: {found.best} explains {_left(found, best)}",
+        + ("no profile runs an operator" if fit.failures else "the dump holds no operator's inputs and results"),
+        FitVerdict.FITS: f"Best: {fit.fitting[0] if fit.fitting else fit.best} explains every operator compared",
+        FitVerdict.MIX: f"No single profile fits, a mix does. Best alone: {fit.best} explains {_left(fit, best)}",
+        FitVerdict.PARTLY: f"None fits. Best: {fit.best} explains {_left(fit, best)}",
         FitVerdict.NONE: "None fits: no profile reproduces any of the operators compared",
-    }[found.verdict]
+    }[fit.verdict]
 
 
-def mix_texts(found: Fit) -> Iterator[str]:
+def mix_texts(fit: Fit) -> Iterator[str]:
     """Which types of operators are as under which profiles, and which are as under none."""
-    for name, ops in found.parts.items():
+    for name, ops in fit.parts.items():
         yield f"  as {name}: {', '.join(ops)}"
-    nowhere = [op for op, names in found.mix.items() if not names]
+    nowhere = [op for op, names in fit.mix.items() if not names]
     if nowhere:
         yield f"  as no profile: {', '.join(nowhere)} (tflq explain looks for the mistake)"
 
 
-def failure_texts(found: Fit) -> Iterator[str]:
+def failure_texts(fit: Fit) -> Iterator[str]:
     """Why operators run under no profile."""
-    for index, reason in islice(found.failures.items(), _NAMES):
-        yield f"  not run: operator {index} {found.operators[index]}: {reason}"
-    if len(found.failures) > _NAMES:
-        yield f"  ... and {len(found.failures) - _NAMES} more (--json has them all)"
+    for index, reason in islice(fit.failures.items(), _NAMES):
+        yield f"  not run: operator {index} {fit.operators[index]}: {reason}"
+    if len(fit.failures) > _NAMES:
+        yield f"  ... and {len(fit.failures) - _NAMES} more (--json has them all)"
 
 
 def runtime_text(one: Compatible) -> str:
     """Package, versions, resolver and processors."""
     versions = one.versions[0] if len(one.versions) == 1 else f"{one.versions[0]} to {one.versions[-1]}"
-    held = f" (held: {', '.join(one.versions)})" if len(one.versions) > 2 else ""
-    return f"{one.package} {versions}{held}, {one.resolver}, {' or '.join(one.cpus)}"
+    checked = f" (checked: {', '.join(one.versions)})" if len(one.versions) > 2 else ""
+    return f"{one.package} {versions}{checked}, {one.resolver}, {' or '.join(one.cpus)}"
 
 
-def _row(found: Fit, name: str) -> list[str]:
-    column = found.matrix[name]
+def _row(fit: Fit, name: str) -> list[str]:
+    column = fit.matrix[name]
     compared = sum(cell is not None for cell in column)
-    return [name, str(len(exact_operators(column))), str(compared), _operators(found, _differing(column))]
+    return [name, str(len(exact_operators(column))), str(compared), _operators(fit, _differing(column))]
 
 
-def _left(found: Fit, column: Column) -> str:
-    return f"all but {_operators(found, _differing(column))}"
+def _left(fit: Fit, column: Column) -> str:
+    return f"all but {_operators(fit, _differing(column))}"
 
 
 def _differing(column: Column) -> list[int]:
     return [i for i, cell in enumerate(column) if cell is not None and cell[0] != cell[1]]
 
 
-def _operators(found: Fit, indices: Iterable[int]) -> str:
-    return ", ".join(f"{i} {found.operators[i]}" for i in indices)
+def _operators(fit: Fit, indices: Iterable[int]) -> str:
+    return ", ".join(f"{i} {fit.operators[i]}" for i in indices)
 
 
 def _listed(names: tuple[str, ...]) -> str:

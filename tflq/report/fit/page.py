@@ -23,34 +23,34 @@ _MOST_COLUMNS = 80
 _MOST_PROFILES = 40
 
 
-def fit_page(view: ModelView, path: str, dump: str, found: Fit) -> str:
+def fit_page(view: ModelView, path: str, dump: str, fit: Fit) -> str:
     """The page of a fit. Of the profiles the best are shown."""
-    matrix = {name: found.matrix[name] for name in found.ranked[:_MOST_PROFILES]}
-    first = next(iter(fit_lines(found)))
-    left = found.unexplained
-    command = f"tflq explain {quote(path)} --dump {quote(dump)} --profile {quote(found.best)}"
+    matrix = {name: fit.matrix[name] for name in fit.ranked[:_MOST_PROFILES]}
+    first = next(iter(fit_lines(fit)))
+    left = fit.unexplained
+    command = f"tflq explain {quote(path)} --dump {quote(dump)} --profile {quote(fit.best)}"
     start = left[0] if left else None
     return page(
         "fit",
         first.text,
-        _profiles(found, matrix),
-        parts.listing([] if found.fitting else list(mix_texts(found))),
+        _profiles(fit, matrix),
+        parts.listing([] if fit.fitting else list(mix_texts(fit))),
         parts.next_section([command] if left else []),
-        graph_section(view, _colourings(matrix, found.best), lambda index: _panel(index, matrix), start),
-        _matrix(found.operators, matrix),
+        graph_section(view, _colourings(matrix, fit.best), lambda index: _panel(index, matrix), start),
+        _matrix(fit.operators, matrix),
         title=f"{path}: tflq fit",
         tone=first.style,
         facts=[parts.together("model", parts.code(path)), parts.together("dump", parts.code(dump))],
     )
 
 
-def _profiles(found: Fit, matrix: Matrix) -> Markup:
+def _profiles(fit: Fit, matrix: Matrix) -> Markup:
     """Operators that each profile explains, the best first."""
-    compared = len(found.compared)
+    compared = len(fit.compared)
     rows = []
     for name, row in matrix.items():
         count = sum(map(_explains, row))
-        rows.append(parts.Bar(name, count, f"{count} of {compared}", "good" if name in found.ties else "plain"))
+        rows.append(parts.Bar(name, count, f"{count} of {compared}", "good" if name in fit.ties else "plain"))
     caption = Markup("{}explains most").format(parts.key("good"))
     unit = "operators of which every element is reproduced"
     bars = parts.bars("profile", unit, rows, full=compared)

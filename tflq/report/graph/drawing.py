@@ -85,20 +85,20 @@ def _line(value: str) -> str:
 
 def _box(model: Model, net: Network, box: Box, number: int, x: float, y: float, shade: str, value: str) -> Markup:
     label = shown(box.label if box.operator is None else f"{box.operator} {box.label}")
-    made = [
+    tensors = [
         f"{shown(net.tensor_names[t])} {tensor_type(model, t)}" for t in box.tensors if 0 <= t < len(net.tensor_names)
     ]
     return _BOX.format(
         shade=shade if box.operator is not None else "edge",
         number=number,
         operator=_OPERATOR.format(box.operator, label) if box.operator is not None else "",
-        find=" ".join([label, *made]).lower(),
+        find=" ".join([label, *tensors]).lower(),
         x=x,
         y=y,
         width=BOX,
         height=_HEIGHT,
         stripe=_STRIPE if box.operator is not None else "",
-        title=text("\n".join([label, *made])),
+        title=text("\n".join([label, *tensors])),
         label=label if len(label) <= _ROOM else label[: _ROOM - 1] + "…",
         value=value,
     )

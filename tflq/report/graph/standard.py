@@ -68,8 +68,8 @@ def _promise(operator: OperatorFacts) -> tuple[str, str]:
 
 
 def _type(inspection: Inspection, operator: OperatorFacts) -> tuple[str, str]:
-    made = [t for t in operator.outputs if 0 <= t < len(inspection.tensors)]
-    kind = inspection.tensors[made[0]].type if made else "none"
+    outputs = [t for t in operator.outputs if 0 <= t < len(inspection.tensors)]
+    kind = inspection.tensors[outputs[0]].type if outputs else "none"
     return _TYPES.get(kind, "unknown"), kind
 
 

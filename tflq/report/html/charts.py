@@ -177,17 +177,17 @@ def heat_map(values: Array, title: str, *, signed: bool = True) -> Markup:
         title: What a cell is, for those who do not see it.
         signed: Whether values below 0 are meant to occur.
     """
-    seen = means_of_blocks(values, MOST_CELLS)
-    rows, width = seen.shape
-    largest = float(np.abs(seen).max(initial=0))
+    drawn = means_of_blocks(values, MOST_CELLS)
+    rows, width = drawn.shape
+    largest = float(np.abs(drawn).max(initial=0))
     frame = '<svg class="heat" viewBox="0 0 {0} {1}" role="img" aria-label="{2}"><title>{2}</title>'
     parts = [Markup(frame).format(width, rows, text(printable(title, 1000)))]
     parts.append(Markup('<rect width="{}" height="{}"/>').format(width, rows))
     if largest:
-        level = np.ceil(np.abs(seen) / largest * LEVELS).astype(int)
+        level = np.ceil(np.abs(drawn) / largest * LEVELS).astype(int)
         for sign, hue in ((1, "hot"), (-1, "cool")) if signed else ((1, "hot"),):
             for shade in range(1, LEVELS + 1):
-                cells = np.argwhere((level == shade) & (np.sign(seen) == sign)).tolist()
+                cells = np.argwhere((level == shade) & (np.sign(drawn) == sign)).tolist()
                 if cells:
                     path = "".join(f"M{x} {y}h1v1h-1z" for y, x in cells)
                     parts.append(Markup('<path class="{}{}" d="{}"/>').format(hue, shade, path))

@@ -24,7 +24,7 @@ _CHANNELS = 512
 
 
 def difference_colourings(
-    found: Mapping[int, Sequence[Difference]], statuses: Mapping[int, tuple[str, str]]
+    differences: Mapping[int, Sequence[Difference]], statuses: Mapping[int, tuple[str, str]]
 ) -> tuple[Colouring, Colouring, Colouring]:
     """Operators by the largest difference, by the share of elements that differ, and by what is known of them.
 
@@ -32,13 +32,13 @@ def difference_colourings(
         found: Differences of the results of operators that were compared.
         statuses: (shade, text) of every operator.
     """
-    units = sorted({d.unit for parts in found.values() for d in parts if d.unit})
-    farthest = {op: max(parts, key=lambda d: d.largest) for op, parts in found.items() if parts}
+    units = sorted({d.unit for parts in differences.values() for d in parts if d.unit})
+    farthest = {op: max(parts, key=lambda d: d.largest) for op, parts in differences.items() if parts}
     largest = {op: float(d.largest) for op, d in farthest.items()}
     far = {op: f"{d.largest:,} {d.unit}" if d.largest else _apart(d) for op, d in farthest.items()}
     shares = {
         op: 100 * sum(d.differing for d in parts) / (sum(d.elements for d in parts) or 1)
-        for op, parts in found.items()
+        for op, parts in differences.items()
         if parts
     }
     texts = {op: f"{_percent(share)} differ" if share else "0" for op, share in shares.items()}

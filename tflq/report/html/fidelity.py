@@ -32,15 +32,15 @@ _MOST_CLASSES = 60
 _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
 
-def quality_style(found: Comparison) -> str:
+def quality_style(comparison: Comparison) -> str:
     """Good unless the outputs are damaged."""
-    return "good" if found.sqnr >= DAMAGED else "bad"
+    return "good" if comparison.sqnr >= DAMAGED else "bad"
 
 
-def fidelity_colourings(found: Comparison) -> tuple[Colouring, Colouring]:
+def fidelity_colourings(comparison: Comparison) -> tuple[Colouring, Colouring]:
     """Operators of the reference by the noise of what they make, and by its mean error."""
     worst: dict[int, Fidelity] = {}
-    for tensor in found.tensors:
+    for tensor in comparison.tensors:
         if tensor.index not in worst or tensor.sqnr < worst[tensor.index].sqnr:
             worst[tensor.index] = tensor
     ratios = {i: t.sqnr for i, t in worst.items()}
@@ -52,70 +52,73 @@ def fidelity_colourings(found: Comparison) -> tuple[Colouring, Colouring]:
     )
 
 
-def fidelity_panels(found: Comparison) -> Mapping[int, Markup]:
+def fidelity_panels(comparison: Comparison) -> Mapping[int, Markup]:
     """What is told of each operator of the reference."""
     said: dict[int, list[Markup]] = {}
-    for tensor in found.tensors:
+    for tensor in comparison.tensors:
         style = "bad" if tensor.sqnr < DAMAGED else "good"
         text = f"{decibels(tensor.sqnr)}, {error_text(tensor)}, n = {tensor.elements:,} ({short_name(tensor.name)})"
         said.setdefault(tensor.index, []).append(parts.note(text, style))
     return {index: parts.together(*notes) for index, notes in said.items()}
 
 
-def outputs_section(found: Comparison) -> Markup:
+def outputs_section(comparison: Comparison) -> Markup:
     """Decisions and outputs."""
-    texts = [text for text in agreement_texts(found.agreement) if not text.startswith("flips")]
-    flips = [] if found.agreement is None else flip_texts(found.agreement)
+    texts = [text for text in agreement_texts(comparison.agreement) if not text.startswith("flips")]
+    flips = [] if comparison.agreement is None else flip_texts(comparison.agreement)
     return parts.section(
         "outputs",
-        f"Outputs over {samples_text(found.samples)}",
+        f"Outputs over {samples_text(comparison.samples)}",
         *map(parts.paragraph, texts),
         parts.details(counted(len(flips), "flip"), parts.listing(flips)) if flips else "",
-        _confusion(found.agreement) if found.agreement is not None else "",
-        parts.table(COLUMNS, map(tensor_row, found.outputs)),
+        _confusion(comparison.agreement) if comparison.agreement is not None else "",
+        parts.table(COLUMNS, map(tensor_row, comparison.outputs)),
     )
 
 
-def _confusion(found: Agreement) -> Markup:
+def _confusion(agreement: Agreement) -> Markup:
     """Right classes, or the reference's where nobody knows them, against what the other model says."""
-    classes = sorted({number for pair in found.confusion for number in pair})
+    classes = sorted({number for pair in agreement.confusion for number in pair})
     if not 1 < len(classes) <= _MOST_CLASSES:
         return Markup("")
     head = Markup("").join(Markup("<th scope=col>{}</th>").format(number) for number in classes)
     body = Markup("").join(
-        Markup("<tr><th scope=row>{}</th>{}</tr>").format(row, _confusion_cells(found, row, classes)) for row in classes
+        Markup("<tr><th scope=row>{}</th>{}</tr>").format(row, _confusion_cells(agreement, row, classes))
+        for row in classes
     )
     frame = Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="confusion matrix"><table class="matrix"><thead><tr>'
         "<td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
     )
-    whose = "right class" if found.labelled else "the reference's class"
+    whose = "right class" if agreement.labelled else "the reference's class"
     return parts.figure(
-        frame.format(head, body), f"rows: {whose}; columns: what the other model says; n = {found.samples:,}"
+        frame.format(head, body), f"rows: {whose}; columns: what the other model says; n = {agreement.samples:,}"
     )
 
 
-def _confusion_cells(found: Agreement, row: int, classes: Sequence[int]) -> Markup:
-    total = sum(found.confusion[row, column] for column in classes)
+def _confusion_cells(agreement: Agreement, row: int, classes: Sequence[int]) -> Markup:
+    total = sum(agreement.confusion[row, column] for column in classes)
     cells = Markup("")
     for column in classes:
-        count = found.confusion[row, column]
+        count = agreement.confusion[row, column]
         shade = f"{'cool' if row == column else 'hot'}{-(-count * LEVELS // total)}" if count else "clear"
         cells += Markup('<td class="{}">{}</td>').format(shade, f"{count:,}" if count else "")
     return cells
 
 
-def tensors_section(found: Comparison) -> Markup:
+def tensors_section(comparison: Comparison) -> Markup:
     """Signal-to-noise ratio of what every operator makes, in execution order."""
-    bars = [_bar(tensor) for tensor in found.tensors]
+    bars = [_bar(tensor) for tensor in comparison.tensors]
     chart = parts.bars("operator", "signal-to-noise ratio of its result, dB", bars, full=2 * DAMAGED)
     caption = Markup("{}below {} dB").format(parts.key("above"), f"{DAMAGED:g}")
     return parts.section(
         "tensors",
         "Tensors",
-        *map(parts.paragraph, where_texts(found)),
+        *map(parts.paragraph, where_texts(comparison)),
         parts.figure(chart, caption),
-        parts.details(counted(len(found.tensors), "tensor"), parts.table(COLUMNS, map(tensor_row, found.tensors))),
+        parts.details(
+            counted(len(comparison.tensors), "tensor"), parts.table(COLUMNS, map(tensor_row, comparison.tensors))
+        ),
     )
 
 

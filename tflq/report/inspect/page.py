@@ -29,49 +29,57 @@ _LARGEST = 20
 
 def inspect_page(view: ModelView, focus: int | None = None) -> str:
     """The page of an inspection; `focus` is the operator that is told of at the start."""
-    found = view.inspection
-    constants = sum(tensor.bytes for tensor in found.tensors)
+    inspection = view.inspection
+    constants = sum(tensor.bytes for tensor in inspection.tensors)
     edges = [
-        f"{kind} {tensor_text(found, index)}"
-        for kind, indices in (("input", found.inputs), ("output", found.outputs))
+        f"{kind} {tensor_text(inspection, index)}"
+        for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs))
         for index in indices
     ]
+    operators = counted(len(inspection.operators), "operator")
     return page(
         "inspect",
-        f"{counted(len(found.operators), 'operator')}, {short(found.macs)} MACs, {bytes_text(constants)} of constants",
+        f"{operators}, {short(inspection.macs)} MACs, {bytes_text(constants)} of constants",
         section(
             "refused",
-            f"Not supported under {found.profile}",
-            listing(f"{o.index} {o.op}: {o.reason}" for o in found.unsupported),
+            f"Not supported under {inspection.profile}",
+            listing(f"{o.index} {o.op}: {o.reason}" for o in inspection.unsupported),
         ),
         graph_section(view, focus=focus),
         section(
             "operators",
             "Operators",
-            bars("operator", "multiply-accumulates", list(_largest(found))),
+            bars("operator", "multiply-accumulates", list(_largest(inspection))),
             details(
-                f"{counted(len(found.operators), 'operator')} with the constants they were prepared with",
-                table(OPERATOR_COLUMNS, (_row(found, index) for index in range(len(found.operators)))),
+                f"{operators} with the constants they were prepared with",
+                table(OPERATOR_COLUMNS, (_row(inspection, index) for index in range(len(inspection.operators)))),
             ),
         ),
         memory_section(view.model),
-        next_section([f"tflq verify {found.model.path or 'MODEL'}"]),
-        title=f"{found.model.path or 'model'}: tflq inspect",
+        next_section([f"tflq verify {inspection.model.path or 'MODEL'}"]),
+        title=f"{inspection.model.path or 'model'}: tflq inspect",
         facts=[
-            together(code(found.model.path or "model"), f" {found.model.size:,} bytes, SHA-256 {found.model.sha256}"),
-            f"profile {found.profile}",
+            together(
+                code(inspection.model.path or "model"),
+                f" {inspection.model.size:,} bytes, SHA-256 {inspection.model.sha256}",
+            ),
+            f"profile {inspection.profile}",
             *edges,
         ],
     )
 
 
-def _row(found: Inspection, index: int) -> list[object]:
-    operator = found.operators[index]
-    return [*operator_row(found, operator)[:1], operator_link(index, operator.op), *operator_row(found, operator)[2:]]
+def _row(inspection: Inspection, index: int) -> list[object]:
+    operator = inspection.operators[index]
+    return [
+        *operator_row(inspection, operator)[:1],
+        operator_link(index, operator.op),
+        *operator_row(inspection, operator)[2:],
+    ]
 
 
-def _largest(found: Inspection) -> Iterator[Bar]:
-    ranked = sorted((o for o in found.operators if o.macs), key=lambda o: -o.macs)
+def _largest(inspection: Inspection) -> Iterator[Bar]:
+    ranked = sorted((o for o in inspection.operators if o.macs), key=lambda o: -o.macs)
     for operator in ranked[:_LARGEST]:
-        share = operator.macs / found.macs
+        share = operator.macs / inspection.macs
         yield Bar(operator_link(operator.index, operator.op), operator.macs, f"{short(operator.macs)} ({share:.1%})")

@@ -10,12 +10,12 @@ from tflq.lint import Lint
 SCHEMA = "tflq/lint/1"
 
 
-def lint_document(found: Lint, fixed_file: str | None = None, corrected: int = 0) -> dict[str, Any]:
+def lint_document(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> dict[str, Any]:
     """Return the findings about a model as a document."""
     return {
         "schema": SCHEMA,
-        "model": asdict(found.facts),
-        "target": found.target or None,
-        "findings": [{**asdict(f), "level": f.level.value} for f in found.findings],
+        "model": asdict(result.facts),
+        "target": result.target or None,
+        "findings": [{**asdict(f), "level": f.level.value} for f in result.findings],
         "fixed": None if fixed_file is None else {"file": fixed_file, "corrected": corrected},
     }

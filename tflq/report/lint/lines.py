@@ -12,21 +12,21 @@ from tflq.report.layout import Line, table
 COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))
 
 
-def lint_lines(found: Lint, fixed_file: str | None = None, corrected: int = 0) -> Iterator[Line]:
+def lint_lines(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> Iterator[Line]:
     """The verdict, one row a finding, and the next command."""
-    path = found.facts.path or "model"
-    if not found.findings:
+    path = result.facts.path or "model"
+    if not result.findings:
         yield Line(f"{path}: nothing found", "good")
         return
-    errors = sum(f.level is Level.ERROR for f in found.findings)
-    warnings = len(found.findings) - errors
+    errors = sum(f.level is Level.ERROR for f in result.findings)
+    warnings = len(result.findings) - errors
     yield Line(f"{path}: {errors} error(s), {warnings} warning(s)", "bad" if errors else "warning")
-    yield from table(COLUMNS, map(finding_row, found.findings))
-    for rule, summary in dict.fromkeys((f.rule, f.summary) for f in found.findings):
+    yield from table(COLUMNS, map(finding_row, result.findings))
+    for rule, summary in dict.fromkeys((f.rule, f.summary) for f in result.findings):
         yield Line(f"{rule}: {summary}", "faint")
     if fixed_file is not None:
-        yield Line(f"{fixed_file}: {corrected} of {len(found.findings)} corrected")
-    elif any(f.fixable for f in found.findings):
+        yield Line(f"{fixed_file}: {corrected} of {len(result.findings)} corrected")
+    elif any(f.fixable for f in result.findings):
         yield Line(f"Next: tflq lint {quote(path)} --fix fixed.tflite", "strong")
 
 

@@ -18,31 +18,31 @@ from tflq.report.lint.lines import COLUMNS, finding_row
 _STYLES = {Level.ERROR: "bad", Level.WARNING: "warning"}
 
 
-def lint_page(view: ModelView, found: Lint) -> str:
+def lint_page(view: ModelView, result: Lint) -> str:
     """The page of the findings about a model."""
-    path = found.facts.path or "model"
-    errors = sum(f.level is Level.ERROR for f in found.findings)
-    warnings = len(found.findings) - errors
+    path = result.facts.path or "model"
+    errors = sum(f.level is Level.ERROR for f in result.findings)
+    warnings = len(result.findings) - errors
     here: dict[int, list[Finding]] = {}
-    for finding in found.findings:
+    for finding in result.findings:
         if not finding.subgraph:
             here.setdefault(finding.operator, []).append(finding)
     statuses = {o.index: _status(here.get(o.index, [])) for o in view.inspection.operators}
-    fixable = [f"tflq lint {quote(path)} --fix fixed.tflite"] if any(f.fixable for f in found.findings) else []
+    fixable = [f"tflq lint {quote(path)} --fix fixed.tflite"] if any(f.fixable for f in result.findings) else []
     return page(
         "lint",
-        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if found.findings else "nothing found",
-        _rules(found),
+        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if result.findings else "nothing found",
+        _rules(result),
         next_section(fixable),
         graph_section(view, [states("findings", statuses)], lambda i: _panel(here.get(i, [])), min(here, default=None)),
-        section("findings", "Findings", table(COLUMNS, map(finding_row, found.findings)) if found.findings else ""),
+        section("findings", "Findings", table(COLUMNS, map(finding_row, result.findings)) if result.findings else ""),
         title=f"{path}: tflq lint",
         facts=[code(path)],
     )
 
 
-def _rules(found: Lint) -> Markup:
-    counts = Counter((f.rule, f.summary, f.level) for f in found.findings)
+def _rules(result: Lint) -> Markup:
+    counts = Counter((f.rule, f.summary, f.level) for f in result.findings)
     drawn = [
         Bar(f"{rule}: {summary}", count, f"{count:,}", _STYLES[level])
         for (rule, summary, level), count in counts.most_common()

@@ -44,6 +44,6 @@ def _is_plain(verdict: Verdict) -> bool:
 
 
 def _row(operator: OperatorProof, verdict: Verdict) -> tuple[str, ...]:
-    seen = verdict.witness
-    values = ("", "", "") if seen is None else (str(list(seen.element)), str(seen.first), str(seen.second))
+    witness = verdict.witness
+    values = ("", "", "") if witness is None else (str(list(witness.element)), str(witness.first), str(witness.second))
     return str(operator.index), operator.op, verdict.word.value, verdict.reason, *values

@@ -20,7 +20,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
     return {
         "schema": "tflq/quantize/1",
         "model": asdict(making.source),
-        "output": asdict(making.made),
+        "output": asdict(making.output),
         "calibration": making.calibration,
         "recipe": document_of(report.recipe),
         "recipe_digest": digest(report.recipe),
@@ -55,14 +55,14 @@ def _known(value: float) -> float | None:
 
 
 def _check(check: Check) -> dict[str, Any]:
-    found = check.report
-    if found is None:
+    report = check.report
+    if report is None:
         return {"verdict": None, "reason": str(check.error)}
     return {
-        "verdict": found.verdict.value,
+        "verdict": report.verdict.value,
         "reason": None,
-        "profile": found.profile,
-        "runtime": runtime_document(found.against),
-        "compared": found.compared,
-        "differing": found.differing,
+        "profile": report.profile,
+        "runtime": runtime_document(report.against),
+        "compared": report.compared,
+        "differing": report.differing,
     }

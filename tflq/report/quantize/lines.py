@@ -46,10 +46,10 @@ MANY = len(PRESETS["best"].candidates)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Making:
-    """What was made of what: the files, the path of the calibration data and how they were scaled, the result."""
+    """A quantization: source and output file, the path of the calibration data, how it was scaled, the result."""
 
     source: ModelFacts
-    made: ModelFacts
+    output: ModelFacts
     calibration: str
     scaling: Scaling | None
     result: Result
@@ -63,7 +63,7 @@ class Making:
 def quantize_lines(making: Making) -> Iterator[Line]:
     """The first screen."""
     report = making.report
-    yield Line(f"{making.made.path}: {headline(making)}", "strong")
+    yield Line(f"{making.output.path}: {headline(making)}", "strong")
     yield Line(check_text(report.check), check_style(report.check))
     yield Line("")
     yield Line(why_text(report))
@@ -72,10 +72,10 @@ def quantize_lines(making: Making) -> Iterator[Line]:
     yield Line("")
     yield Line(fit_text(report))
     yield from map(Line, agreement_texts(report.comparison.agreement))
-    found = worst(report.comparison, WORST)
-    if found:
+    lowest = worst(report.comparison, WORST)
+    if lowest:
         yield Line("Where most is lost:")
-        yield from _indented(table(TENSOR_COLUMNS, map(tensor_row, found)))
+        yield from _indented(table(TENSOR_COLUMNS, map(tensor_row, lowest)))
     if report.sensitivities:
         yield Line("What each operator costs alone, all others in float:")
         yield from _indented(table(SENSITIVITY_COLUMNS, map(sensitivity_row, report.sensitivities[:SENSITIVE])))
@@ -92,7 +92,7 @@ def headline(making: Making) -> str:
     """Mode, types of inputs and outputs, size before and after."""
     graph = making.result.model.subgraphs[0]
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
-    before, after = making.source.size, making.made.size
+    before, after = making.source.size, making.output.size
     mode = making.report.recipe.mode.value
     return f"{mode}, {into} in, {out} out, {before:,} to {after:,} bytes ({after / before:.0%})"
 
@@ -139,26 +139,25 @@ def ranking_row(candidate: Ranked) -> list[str]:
     return [decibels(candidate.sqnr).removesuffix(" dB"), divergence, same, what]
 
 
-def sensitivity_row(found: Sensitivity) -> list[str]:
+def sensitivity_row(sensitivity: Sensitivity) -> list[str]:
     """An operator and what the outputs lose by it."""
-    same = "" if found.agreement is None else f"{found.agreement:.1%}"
-    return [str(found.operator), found.op, decibels(found.sqnr).removesuffix(" dB"), same]
+    same = "" if sensitivity.agreement is None else f"{sensitivity.agreement:.1%}"
+    return [str(sensitivity.operator), sensitivity.op, decibels(sensitivity.sqnr).removesuffix(" dB"), same]
 
 
 def check_text(check: Check) -> str:
     """What the real runtime says."""
-    found = check.report
-    if found is None:
+    report = check.report
+    if report is None:
         return f"not verified: {check.error}"
-    where = (
-        f"{found.compared:,} elements of {len(found.operators)} operators, tflq against {runtime_text(found.against)}"
-    )
+    runtime = runtime_text(report.against)
+    where = f"{report.compared:,} elements of {len(report.operators)} operators, tflq against {runtime}"
     return {
         Verdict.SAME: f"verified: the same bits, {where}",
         Verdict.CLOSE: f"verified: float operators are close as promised, all else the same bits, {where}",
-        Verdict.DIFFERS: f"NOT the same bits: {found.differing:,} of {where}",
+        Verdict.DIFFERS: f"NOT the same bits: {report.differing:,} of {where}",
         Verdict.INCOMPLETE: f"verified in part: nothing differs, {where}",
-    }[found.verdict]
+    }[report.verdict]
 
 
 def check_style(check: Check) -> str:
@@ -191,14 +190,14 @@ def _told(what: str, remarks: Sequence[Remark]) -> Iterator[str]:
 def next_step(making: Making) -> str:
     """The command that helps most now."""
     report = making.report
-    source, made, data = (quote(p) for p in (making.source.path, making.made.path, making.calibration))
+    source, output, data = (quote(p) for p in (making.source.path, making.output.path, making.calibration))
     data += _scaling_options(making.scaling)
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
-        return f"tflq verify {made}"
+        return f"tflq verify {output}"
     if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
-        again = f"tflq quantize {source} --calibration {data} -o {made} -f"
+        again = f"tflq quantize {source} --calibration {data} -o {output} -f"
         return f"{again} --recipe best" if len(report.ranking) < MANY else f"{again} --mode int16x8"
-    return f"tflq compare {source} {made} --data {data}"
+    return f"tflq compare {source} {output} --data {data}"
 
 
 def _scaling_options(scaling: Scaling | None) -> str:

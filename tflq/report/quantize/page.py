@@ -47,7 +47,7 @@ from tflq.report.quantize.methods import methods_text
 def quantize_page(view: ModelView, making: Making) -> str:
     """The page of a quantization; `view` is of the float model that was quantized."""
     report = making.report
-    source, made = parts.code(making.source.path), parts.code(making.made.path)
+    source, output = parts.code(making.source.path), parts.code(making.output.path)
     return page(
         "quantize",
         headline(making),
@@ -65,9 +65,9 @@ def quantize_page(view: ModelView, making: Making) -> str:
             parts.paragraph(parts.together("SHA-256", parts.code(digest(report.recipe))), "facts"),
             parts.details("the whole recipe", parts.commands([json.dumps(document_of(report.recipe), indent=2)])),
         ),
-        title=f"{making.made.path}: {headline(making)}",
+        title=f"{making.output.path}: {headline(making)}",
         facts=[
-            parts.together(made, "made of", source, "and", parts.code(making.calibration)),
+            parts.together(output, "made of", source, "and", parts.code(making.calibration)),
             _dotted(check_text(report.check), check_style(report.check)),
             _dotted(fit_text(report), quality_style(report.comparison)),
         ],
@@ -133,9 +133,9 @@ def _candidate(number: int, candidate: Ranked, *, known: bool) -> parts.Bar:
     return parts.Bar(label, max(value, 0.0), f"{value:.3g}", "above" if number == 0 else "plain")
 
 
-def _noise(found: Sensitivity) -> float:
+def _noise(sensitivity: Sensitivity) -> float:
     """Noise of the outputs by an operator alone, in parts per million of the signal."""
-    return 1e6 * 10 ** (-found.sqnr / 10)
+    return 1e6 * 10 ** (-sensitivity.sqnr / 10)
 
 
 def _colourings(report: Report) -> list[Colouring]:

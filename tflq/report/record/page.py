@@ -22,24 +22,26 @@ Array = NDArray[Any]
 
 def record_page(view: ModelView, golden: Golden, path: str) -> str:
     """The page of a recording that is at `path`; the first sample is drawn."""
-    found = view.inspection
+    inspection = view.inspection
     values = _values(view, golden)
-    outputs = tuple(dict.fromkeys(found.outputs))
+    outputs = tuple(dict.fromkeys(inspection.outputs))
     runtime = golden.runtime
     described: Mapping[str, Any] = asdict(runtime) if is_dataclass(runtime) else dict(runtime)
     what = "All tensors" if golden.tensors else "Outputs"
-    colourings = activation_colourings(found, values) if golden.tensors else ()
+    colourings = activation_colourings(inspection, values) if golden.tensors else ()
     return page(
         "record",
         f"{what} of {counted(len(golden.observations), 'sample')} by {runtime_text(golden.runtime)}",
         section("notes", "Notes", *(note(text, "warning") for text in golden.notes)),
-        next_section([f"tflq verify {quote(found.model.path or 'MODEL')} --golden {quote(path)}"]),
-        section("outputs", "Outputs of the first sample", side_by_side(*tensor_figures(found, outputs, values))),
-        graph_section(view, colourings, lambda index: activation_figures(found, index, values)),
-        section("inputs", "Inputs of the first sample", side_by_side(*tensor_figures(found, found.inputs, values))),
+        next_section([f"tflq verify {quote(inspection.model.path or 'MODEL')} --golden {quote(path)}"]),
+        section("outputs", "Outputs of the first sample", side_by_side(*tensor_figures(inspection, outputs, values))),
+        graph_section(view, colourings, lambda index: activation_figures(inspection, index, values)),
+        section(
+            "inputs", "Inputs of the first sample", side_by_side(*tensor_figures(inspection, inspection.inputs, values))
+        ),
         section("runtime", "Runtime", facts((name, str(value)) for name, value in described.items() if value != "")),
         title=f"{path}: tflq record",
-        facts=[code(found.model.path or "model"), code(path), f"inputs: {golden.inputs.source}"],
+        facts=[code(inspection.model.path or "model"), code(path), f"inputs: {golden.inputs.source}"],
     )
 
 

@@ -11,16 +11,16 @@ from tflq.report.extract.document import tensor_document
 from tflq.report.reduce.lines import differences_of
 
 
-def reduce_document(facts: ModelFacts, found: Reduced, output: str, next_command: str) -> dict[str, Any]:
+def reduce_document(facts: ModelFacts, reduced: Reduced, output: str, next_command: str) -> dict[str, Any]:
     """Return the reduced model and its difference as a document."""
-    graph = found.model.subgraphs[0]
+    graph = reduced.model.subgraphs[0]
     return {
         "schema": "tflq/reduce/1",
         "model": asdict(facts),
         "files": {"model": f"{output}.tflite", "golden": f"{output}.npz", "expected": f"{output}.expected.npz"},
-        "operators": list(found.operators),
+        "operators": list(reduced.operators),
         "inputs": [tensor_document(graph.tensors[t]) for t in graph.inputs],
         "outputs": [tensor_document(graph.tensors[t]) for t in graph.outputs],
-        "differing": None if found.got is None else sum(d.differing for d in differences_of(found)),
+        "differing": None if reduced.got is None else sum(d.differing for d in differences_of(reduced)),
         "next": next_command,
     }

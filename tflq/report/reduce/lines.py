@@ -10,10 +10,10 @@ from tflq.report.extract.lines import extract_lines
 from tflq.report.layout import Line
 
 
-def reduce_lines(found: Reduced, output: str, next_command: str) -> Iterator[Line]:
+def reduce_lines(reduced: Reduced, output: str, next_command: str) -> Iterator[Line]:
     """What is left, where the outputs differ if that is known, and the line that shows it again."""
-    yield from extract_lines(found.model, found.operators, f"{output}.tflite", "")
-    for d in differences_of(found):
+    yield from extract_lines(reduced.model, reduced.operators, f"{output}.tflite", "")
+    for d in differences_of(reduced):
         if d.first is not None:
             yield Line(
                 f"{d.differing:,} of {d.elements:,} elements differ, the first at {list(d.first.index)}: "
@@ -22,6 +22,6 @@ def reduce_lines(found: Reduced, output: str, next_command: str) -> Iterator[Lin
     yield Line(f"Next: {next_command}", "strong")
 
 
-def differences_of(found: Reduced) -> list[Difference]:
+def differences_of(reduced: Reduced) -> list[Difference]:
     """Return how each output of the reduced model differs."""
-    return [difference(e, g) for e, g in zip(found.expected, found.got or (), strict=False)]
+    return [difference(e, g) for e, g in zip(reduced.expected, reduced.got or (), strict=False)]

@@ -27,10 +27,15 @@ def run_page(
     view: ModelView, profile: str, inputs: InputFacts, values: Mapping[int, Array], promises: Mapping[int, Exactness]
 ) -> str:
     """The page of one run: `values` are every tensor of the first sample by index, `promises` those of the outputs."""
-    found = view.inspection
-    outputs = tuple(dict.fromkeys(t for t in found.outputs if t in values))
+    inspection = view.inspection
+    outputs = tuple(dict.fromkeys(t for t in inspection.outputs if t in values))
     rows = [
-        [str(t), shown(found.tensors[t].name), f"{found.tensors[t].type} {list(values[t].shape)}", str(promises[t])]
+        [
+            str(t),
+            shown(inspection.tensors[t].name),
+            f"{inspection.tensors[t].type} {list(values[t].shape)}",
+            str(promises[t]),
+        ]
         for t in outputs
     ]
     seed = "" if inputs.seed is None else f", seed {inputs.seed}"
@@ -42,16 +47,18 @@ def run_page(
             "outputs",
             "Outputs of the first sample",
             table((("tensor", ">"), ("name", "<"), ("type", "<"), ("promise", "<")), rows),
-            *(_scores(found.tensors[t].name, values[t]) for t in outputs),
-            side_by_side(*tensor_figures(found, outputs, values)),
+            *(_scores(inspection.tensors[t].name, values[t]) for t in outputs),
+            side_by_side(*tensor_figures(inspection, outputs, values)),
         ),
         graph_section(
-            view, activation_colourings(found, values), lambda index: activation_figures(found, index, values)
+            view, activation_colourings(inspection, values), lambda index: activation_figures(inspection, index, values)
         ),
-        section("inputs", "Inputs of the first sample", side_by_side(*tensor_figures(found, found.inputs, values))),
+        section(
+            "inputs", "Inputs of the first sample", side_by_side(*tensor_figures(inspection, inspection.inputs, values))
+        ),
         memory_section(view.model),
-        title=f"{found.model.path or 'model'}: tflq run",
-        facts=[code(found.model.path or "model"), f"inputs: {inputs.source}{seed}"],
+        title=f"{inspection.model.path or 'model'}: tflq run",
+        facts=[code(inspection.model.path or "model"), f"inputs: {inputs.source}{seed}"],
     )
 
 

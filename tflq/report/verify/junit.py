@@ -35,18 +35,18 @@ def _case(suite: ElementTree.Element, operator: OperatorResult) -> None:
     name = f"{operator.index:04d} " + " ".join(shown(t.name) or str(t.index) for t in operator.tensors)
     case = ElementTree.SubElement(suite, "testcase", classname=printable(operator.op), name=printable(name.strip()))
     if operator.status == Status.DIFFERS and operator.worst is not None and operator.worst.difference is not None:
-        found = operator.worst.difference
-        message = found.problem or f"{found.differing} of {found.elements} elements differ, by up to {found.largest}"
-        failure = ElementTree.SubElement(case, "failure", message=printable(f"{message} {found.unit}".strip()))
+        d = operator.worst.difference
+        message = d.problem or f"{d.differing} of {d.elements} elements differ, by up to {d.largest}"
+        failure = ElementTree.SubElement(case, "failure", message=printable(f"{message} {d.unit}".strip()))
         lines = [message]
-        if found.first is not None:
-            lines.append(f"at {list(found.first.index)}: expected {found.first.expected}, got {found.first.got}")
+        if d.first is not None:
+            lines.append(f"at {list(d.first.index)}: expected {d.first.expected}, got {d.first.got}")
         lines += [stage_text(stage) for stage in (operator.constants.stages if operator.constants else ())]
         failure.text = "\n".join(map(printable, lines))
     elif operator.status == Status.CLOSE and operator.worst is not None and operator.worst.difference is not None:
-        found = operator.worst.difference
+        d = operator.worst.difference
         ElementTree.SubElement(case, "system-out").text = printable(
-            f"not the same bits: {found.differing} of {found.elements} elements differ, by up to {found.at_scale} ULP "
+            f"not the same bits: {d.differing} of {d.elements} elements differ, by up to {d.at_scale} ULP "
             f"of the largest magnitude; promised: {operator.promise}"
         )
     elif operator.status == Status.NOT_COMPARED:

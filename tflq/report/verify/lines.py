@@ -69,9 +69,9 @@ def summary(report: Report) -> str:
 
 def promise_texts(report: Report) -> Iterator[str]:
     """What the profile promises, where that is less than all bits; and how near it came."""
-    made = [r.promise for r in report.operators or report.outputs if r.promise is not None]
-    if any(promise != EXACT for promise in made):
-        counts = Counter(str(promise) for promise in made)
+    promises = [r.promise for r in report.operators or report.outputs if r.promise is not None]
+    if any(promise != EXACT for promise in promises):
+        counts = Counter(str(promise) for promise in promises)
         yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
     near = [t for t in (*report.outputs, *(t for o in report.operators for t in o.tensors)) if t.status == Status.CLOSE]
     if near:
@@ -104,32 +104,29 @@ def tensor_texts(
     tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str] | None = None
 ) -> Iterator[str]:
     """How a tensor differs: how many elements, how far, the output stage of the first one; and that with `sides`."""
-    found = tensor.difference if tensor else None
-    if tensor is None or found is None or found.same:
+    difference = tensor.difference if tensor else None
+    if tensor is None or difference is None or difference.same:
         return
     yield f"  tensor {tensor.index} {quoted(tensor.name)} {tensor.type} {list(tensor.shape)}"
-    if found.problem:
-        yield f"  {found.problem}"
-    if found.differing:
-        yield f"  {found.differing:,} of {found.elements:,} elements differ{_distance(found)}"
-    if found.histogram:
-        yield f"  got - expected: {histogram_text(found)}"
-    if found.first is not None:
+    if difference.problem:
+        yield f"  {difference.problem}"
+    if difference.differing:
+        yield f"  {difference.differing:,} of {difference.elements:,} elements differ{_distance(difference)}"
+    if difference.histogram:
+        yield f"  got - expected: {histogram_text(difference)}"
+    if difference.first is not None:
         if sides is not None:
             yield f"  first {first_text(tensor, sides)}"
-        channel = found.first.index[-1] if found.first.index else 0
+        channel = difference.first.index[-1] if difference.first.index else 0
         for stage in constants.stages if constants else ():
             yield f"  stage {stage_text(stage, channel)}"
 
 
-def _distance(found: Difference) -> str:
-    if not found.unit or not found.above + found.below:
+def _distance(d: Difference) -> str:
+    if not d.unit or not d.above + d.below:
         return ""
-    floats = "" if found.absolute is None else f" ({found.absolute:.3g} absolute, {found.relative:.3g} relative)"
-    return (
-        f", by up to {found.largest:,} {found.unit}{floats}: {found.above:,} above, {found.below:,} below, "
-        f"{found.bias:+.3f} on average"
-    )
+    floats = "" if d.absolute is None else f" ({d.absolute:.3g} absolute, {d.relative:.3g} relative)"
+    return f", by up to {d.largest:,} {d.unit}{floats}: {d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
 
 
 def next_steps(report: Report) -> Iterator[str]:
@@ -162,14 +159,14 @@ OPERATOR_COLUMNS = (
 def operator_row(operator: OperatorResult) -> list[str]:
     """Index, operator, status, differing elements, largest difference, bias, promise, and the tensor or a reason."""
     tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
-    found = tensor.difference if tensor else None
+    difference = tensor.difference if tensor else None
     return [
         str(operator.index),
         operator.op,
         operator.status.value,
-        f"{found.differing:,} of {found.elements:,}" if found else "",
-        f"{found.largest:,} {found.unit}" if found and found.differing else "",
-        f"{found.bias:+.3f}" if found and found.differing else "",
+        f"{difference.differing:,} of {difference.elements:,}" if difference else "",
+        f"{difference.largest:,} {difference.unit}" if difference and difference.differing else "",
+        f"{difference.bias:+.3f}" if difference and difference.differing else "",
         str(operator.promise or ""),
         operator.reason or _place(tensor),
     ]

@@ -71,9 +71,9 @@ def verify_colourings(report: Report) -> tuple[Colouring, ...]:
     """Operators by their differences, or where nothing differs by what is known of them first; none without any."""
     if not report.operators:
         return ()
-    found = {o.index: [t.difference for t in o.tensors if t.difference is not None] for o in report.operators}
+    differences = {o.index: [t.difference for t in o.tensors if t.difference is not None] for o in report.operators}
     statuses = {o.index: (_SHADES[o.status], o.status.value) for o in report.operators}
-    largest, share, status = difference_colourings(found, statuses)
+    largest, share, status = difference_colourings(differences, statuses)
     return (status, largest, share) if report.first_divergent is None else (largest, share, status)
 
 

@@ -66,9 +66,9 @@ def _two_models(model: str, other: str, profile: str, data: str | None) -> Pictu
     if data is None:
         differences = diff(model, other, profile)
         return Picture(diff_page(view, differences), diff_colourings(view, differences))
-    found = compare(model, other, Calibration(view.model, data))
-    page = compare_page(view, subject(model).facts, subject(other).facts, found)
-    return Picture(page, fidelity_colourings(found))
+    comparison = compare(model, other, Calibration(view.model, data))
+    page = compare_page(view, subject(model).facts, subject(other).facts, comparison)
+    return Picture(page, fidelity_colourings(comparison))
 
 
 def _is_recording(path: str) -> bool:

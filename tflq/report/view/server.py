@@ -37,10 +37,10 @@ class Watched:
 
     def refresh(self) -> bool:
         """Make the page again if a file has changed since; a file that cannot be read now leaves it as it is."""
-        seen = self._look()
-        if seen == self._seen:
+        state = self._look()
+        if state == self._seen:
             return False
-        self._seen = seen
+        self._seen = state
         try:
             page = self._make()
         except Exception as error:  # half a file: the next change makes it whole
