@@ -51,7 +51,7 @@ def run_many(
     if threads == 1:
         return [batch.run(number, sample) for number, sample in enumerate(samples)]
     with ThreadPoolExecutor(threads, "tflq") as pool:
-        return list(pool.map(lambda given: batch.run(*given), enumerate(samples)))
+        return list(pool.map(lambda numbered: batch.run(*numbered), enumerate(samples)))
 
 
 class _Batch:

@@ -64,8 +64,8 @@ def read_layer_by_layer(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Reco
     Raises:
         FormatError, LimitError: As `read`. The format has no file identifier.
     """
-    found: Record = _reader(data, limits).root(layout(schema("layer_by_layer")["root"]))
-    return found
+    record: Record = _reader(data, limits).root(layout(schema("layer_by_layer")["root"]))
+    return record
 
 
 def _reader(data: Readable, limits: Limits) -> _Reader:
@@ -96,9 +96,9 @@ class _Reader:
         """Refuse a file that has another one behind the offset of its root."""
         if self.size < _OFFSET_SIZE + len(identifier):
             raise FormatError("too short for a .tflite file", offset=self.size)
-        found = bytes(self.view[_OFFSET_SIZE : _OFFSET_SIZE + len(identifier)])
-        if found != identifier:
-            reason = f"not a .tflite file: identifier {found!r} instead of {identifier!r}"
+        identifier_read = bytes(self.view[_OFFSET_SIZE : _OFFSET_SIZE + len(identifier)])
+        if identifier_read != identifier:
+            reason = f"not a .tflite file: identifier {identifier_read!r} instead of {identifier!r}"
             raise FormatError(reason, offset=_OFFSET_SIZE)
 
     def root(self, root: Layout) -> Any:
@@ -111,9 +111,9 @@ class _Reader:
 
     def table(self, table: Layout, position: int, depth: int) -> Any:
         """The table at `position`, as the vocabulary's value of it."""
-        seen = self.seen.setdefault(table.name, {})
-        if position in seen:
-            return seen[position]
+        known = self.seen.setdefault(table.name, {})
+        if position in known:
+            return known[position]
         if depth > self.limits.depth:
             raise LimitError(f"tables nest deeper than {self.limits.depth}", offset=position, table=table.name)
         plan = self._plan(table, position)
@@ -126,7 +126,7 @@ class _Reader:
             if self.tables < 0:
                 raise LimitError(f"more than {self.limits.tables} tables", offset=position, table=table.name)
             self._charge(_TABLE_COST + _FIELD_COST * len(table.fields), position, table.name)
-            value = seen[position] = self._build(table, plan, position, depth)
+            value = known[position] = self._build(table, plan, position, depth)
         return value
 
     def _build(self, table: Layout, plan: TablePlan, position: int, depth: int) -> Any:

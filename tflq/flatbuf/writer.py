@@ -155,8 +155,8 @@ class _Writer:
         binding = BINDINGS.get(table.name)
         record = value.table if isinstance(value, Record) else None
         if (type(value) is not binding.type) if binding else (record != table.name):
-            got = record or type(value).__name__
-            raise FormatError(f"{got} stands where the file has {table.name}", table=table.name)
+            name_given = record or type(value).__name__
+            raise FormatError(f"{name_given} stands where the file has {table.name}", table=table.name)
         fields: Mapping[str, Any] = dict(binding.store(value, self.sink) if binding else value.fields)
         for name in fields:
             if name not in table.fields:
@@ -255,14 +255,14 @@ def _no_unknown_field(table: Layout, unknown: Any, reason: str) -> FormatError:
 
 def _numbers(number: Number, value: Any) -> NDArray[Any]:
     """The values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
-    given = _bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else np.asarray(value)
-    if given.ndim != 1:
+    numbers = _bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else np.asarray(value)
+    if numbers.ndim != 1:
         raise ValueError("no list of numbers")
-    if given.dtype == number.dtype:
-        return given
+    if numbers.dtype == number.dtype:
+        return numbers
     with np.errstate(all="ignore"):  # what does not survive is refused
-        stored = given.astype(number.dtype)
-    if not np.array_equal(stored, given, equal_nan=given.dtype.kind == "f"):
+        stored = numbers.astype(number.dtype)
+    if not np.array_equal(stored, numbers, equal_nan=numbers.dtype.kind == "f"):
         raise ValueError(f"not all are {number.name}")
     return stored
 

@@ -42,10 +42,10 @@ class Constants:
 
 def constants_of(prepared: Prepared) -> Constants:
     """The constants in a prepared operator's data. Arrays (weights, tables) are passed over."""
-    found = tuple(_walk("", "", prepared.data))
+    constants = tuple(_walk("", "", prepared.data))
     return Constants(
-        stages=tuple(value for _, value in found if isinstance(value, Stage)),
-        scalars=tuple((name, value) for name, value in found if not isinstance(value, Stage)),
+        stages=tuple(value for _, value in constants if isinstance(value, Stage)),
+        scalars=tuple((name, value) for name, value in constants if not isinstance(value, Stage)),
     )
 
 
@@ -77,7 +77,7 @@ def _walk(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int 
 def _item(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int | float]]:
     """What is said of an item of a tuple: plain numbers are sizes and positions, and passed over."""
     constant = isinstance(value, (ZeroPoint, Clamp, Multiplier, ShortMultiplier, FixedMultiplier))
-    return (found for found in _walk(owner, name, value) if constant or isinstance(found[1], Stage))
+    return (entry for entry in _walk(owner, name, value) if constant or isinstance(entry[1], Stage))
 
 
 def named_parts(name: str, value: NamedTuple) -> Iterator[tuple[str, Any]]:

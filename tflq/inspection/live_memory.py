@@ -28,10 +28,10 @@ def live_bytes(model: Model) -> tuple[int, ...]:
         if tensor in last:
             change[start] += _size(graph, tensor)
             change[last[tensor] + 1] -= _size(graph, tensor)
-    held, steps = 0, []
+    live, steps = 0, []
     for step in change[:-1]:
-        held += step
-        steps.append(held)
+        live += step
+        steps.append(live)
     return tuple(steps)
 
 

@@ -63,8 +63,8 @@ def diff(first: Source | Model, second: Source | Model, profile: str | Profile =
         changes += [Change(None, j, _types(b.model)[j], "operator", "none", _types(b.model)[j]) for j in range(j0, j1)]
     for i, j in pairs.items():
         op = _types(a.model)[i]
-        found = (*_operators(a.model, b.model, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
-        changes += [Change(i, j, op, *change) for change in found]
+        details = (*_operators(a.model, b.model, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
+        changes += [Change(i, j, op, *change) for change in details]
     edges = (Change(None, None, "", *change) for change in _edges(a.model, b.model, pairs))
     return ModelDiff(a.facts, b.facts, (*edges, *sorted(changes, key=_place)))
 
@@ -142,9 +142,9 @@ def _tensors(a: Model, b: Model, x: int, y: int) -> Iterator[_Found]:
         if (before is None) != (after is None):
             yield "stored", str(before is not None), str(after is not None)
         return
-    found = difference(before, after)
-    if not found.same:
-        text = found.problem or f"{found.differing} of {found.elements} differ, up to {found.largest} {found.unit}"
+    values = difference(before, after)
+    if not values.same:
+        text = values.problem or f"{values.differing} of {values.elements} differ, up to {values.largest} {values.unit}"
         yield "values", "", text
 
 
@@ -182,10 +182,10 @@ def _constants(model: Model, index: int, profile: Profile) -> dict[str, Any]:
         return {"refusal": str(error)}
     if prepared is None:
         return {}
-    found = constants_of(prepared)
+    constants = constants_of(prepared)
     stages = {
         f"{stage.field} {name}": getattr(stage, name)
-        for stage in found.stages
+        for stage in constants.stages
         for name in ("kind", "mantissa", "shift", "low", "high")
     }
-    return {**stages, **dict(found.scalars)}
+    return {**stages, **dict(constants.scalars)}

@@ -67,8 +67,8 @@ def _bounds(model: Model, profile: Profile) -> Iterator[Bound]:
 
 def _reads_codes(step: Step) -> bool:
     """Whether all that it makes, and reads first, are quantized integers."""
-    given = next((o for o in step.node.inputs if o is not None and o.is_quantized), None)
-    return given is not None and all(CARRIER[o.type].kind in "iu" for o in (given, *step.node.outputs))
+    data = next((o for o in step.node.inputs if o is not None and o.is_quantized), None)
+    return data is not None and all(CARRIER[o.type].kind in "iu" for o in (data, *step.node.outputs))
 
 
 def _span(operand: Operand) -> Range:
@@ -78,14 +78,14 @@ def _span(operand: Operand) -> Range:
 
 def _weighted(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Iterator[Array]]) -> Extremes | None:
     """`taps` gives matrices (channels, taps) of weights: the sets of taps that one accumulator can see."""
-    given, weights = step.node.input(x), step.node.input(w)
+    data, weights = step.node.input(x), step.node.input(w)
     if weights.value is None:
         return None
-    is_short = given.type == TensorType.INT16 and step.op in ("CONV_2D", "DEPTHWISE_CONV_2D")
+    is_short = data.type == TensorType.INT16 and step.op in ("CONV_2D", "DEPTHWISE_CONV_2D")
     codes = weights_read_as_int8(weights.value) if is_short else weights.value
-    has_zero = given.type == TensorType.UINT8 or step.op == "FULLY_CONNECTED"
+    has_zero = data.type == TensorType.UINT8 or step.op == "FULLY_CONNECTED"
     centred = codes.astype(np.int32) - np.int32(weights.zero_point if has_zero else 0)
-    sets = [_of_taps(part, _span(given)) for part in taps(centred)]
+    sets = [_of_taps(part, _span(data)) for part in taps(centred)]
     low, high = np.min([s[0] for s in sets], axis=0), np.max([s[1] for s in sets], axis=0)
     operand = step.node.optional(bias)
     added = np.int64(0) if operand is None or operand.value is None else operand.value.reshape(-1).astype(np.int64)

@@ -62,12 +62,12 @@ def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDiffe
         homes = (NONE if gone else home(p.kernels[op][0]) for gone, p in zip(missing, (first, second), strict=True))
         yield PairDifference(op, ("all",), (Primitive("kernel", *homes),))
         return
-    seen: set[Signature] = set()
+    compared: set[Signature] = set()
     for row in (*first.kernels.get(op, ()), *second.kernels.get(op, ())):
         for form in _forms(row.signature):
-            if form in seen:
+            if form in compared:
                 continue
-            seen.add(form)
+            compared.add(form)
             one, other = (_row(p.kernels, row, form) for p in (first, second))
             primitives = tuple(_primitives(first, second, one, other, form))
             if primitives:
@@ -159,23 +159,23 @@ def named(value: Any) -> str:
 @cache
 def fields_read(function: Callable[..., Any]) -> frozenset[str]:
     """The fields of `Arithmetic` that `function` names, itself or through other functions of the kernels package."""
-    found: set[str] = set()
+    names_read: set[str] = set()
     waiting: list[Callable[..., Any]] = [function]
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     while waiting:
         current = unwrapped(waiting.pop())
-        if not isinstance(current, FunctionType) or current in seen:
+        if not isinstance(current, FunctionType) or current in visited:
             continue
-        seen.add(current)
+        visited.add(current)
         if not current.__module__.startswith("tflq.kernels"):
             continue
         names = set(_names(current.__code__))
-        found |= names & _FIELDS
+        names_read |= names & _FIELDS
         reached = [current.__globals__.get(name) for name in names]
         reached += [cell.cell_contents for cell in current.__closure__ or ()]
         reached += [getattr(module, name, None) for module in reached if _is_kernel_module(module) for name in names]
         waiting += [value for value in reached if callable(value)]
-    return frozenset(found)
+    return frozenset(names_read)
 
 
 def _is_kernel_module(value: Any) -> bool:

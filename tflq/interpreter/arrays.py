@@ -62,7 +62,7 @@ def open_shape(spec: TensorSpec) -> tuple[int, ...] | None:
 
 def fits(shape: Sequence[int], other: Sequence[int]) -> bool:
     """Whether a given shape is `shape`, in which -1 stands for any size."""
-    return len(shape) == len(other) and all(want in (-1, got) for want, got in zip(shape, other, strict=True))
+    return len(shape) == len(other) and all(want in (-1, size) for want, size in zip(shape, other, strict=True))
 
 
 def _array(value: object, name: str) -> Array:

@@ -34,7 +34,7 @@ class Estimate:
         return self._budget.room
 
     @property
-    def held(self) -> int:
+    def live_bytes(self) -> int:
         """Bytes that are alive there."""
         return self._budget.total
 

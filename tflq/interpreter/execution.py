@@ -16,20 +16,26 @@ from tflq.kernels.kernel import Array, Prepared
 
 
 class Execution:
-    """One run of a plan. `meter` counts the work of the whole run, calls included; `held` are bytes of its callers.
+    """One run of a plan. `meter` counts the work of the whole run, calls included; `outer` are bytes of its callers.
 
     Where all shapes of the plan are known, so is its memory; elsewhere it is counted step by step. `called` is filled
     with what the latest call of each subgraph made; None where that is not kept.
     """
 
     def __init__(
-        self, plan: Plan, state: State, meter: Meter, held: int, keep_all: bool, called: dict[int, Called] | None = None
+        self,
+        plan: Plan,
+        state: State,
+        meter: Meter,
+        outer: int,
+        keep_all: bool,
+        called: dict[int, Called] | None = None,
     ) -> None:
-        self.plan, self.state, self.meter, self.held = plan, state, meter, held
+        self.plan, self.state, self.meter, self.outer = plan, state, meter, outer
         self.called = called
         self._keep_all = keep_all
         self._values: list[Array | None] = list(plan.constants)
-        self._budget = None if plan.is_settled else Budget(plan.limits.memory, held)
+        self._budget = None if plan.is_settled else Budget(plan.limits.memory, outer)
 
     def run(self, inputs: Mapping[int, Array]) -> list[Array | None]:
         """Run all steps; the values by tensor index, as far as they are kept."""
@@ -48,15 +54,15 @@ class Execution:
                     self._budget.release(step.last_uses)
         return values
 
-    def held_at(self, step: Step) -> int:
+    def live_bytes_at(self, step: Step) -> int:
         """Bytes that are alive while a step runs."""
-        return self.held + (step.held if self._budget is None else self._budget.total)
+        return self.outer + (step.live_bytes if self._budget is None else self._budget.total)
 
     def _start(self, inputs: Mapping[int, Array]) -> None:
         """Hold what is known of the memory against the limit."""
         plan, limit = self.plan, self.plan.limits.memory
         if self._budget is None:
-            total = self.held + (plan.kept_memory if self._keep_all else plan.peak_memory)
+            total = self.outer + (plan.kept_memory if self._keep_all else plan.peak_memory)
             if total > limit:
                 raise beyond("", total, limit, "all tensors that are kept" if self._keep_all else "this subgraph")
             return
@@ -80,7 +86,7 @@ class Execution:
             for operand, result in zip(step.node.outputs, results):  # noqa: B905
                 self._budget.hold(operand, result.shape, step.place)
         if session is not None:
-            check_resources(self.plan, self.state, self.held_at(step), step.place)
+            check_resources(self.plan, self.state, self.live_bytes_at(step), step.place)
 
     def _prepare(self, step: Step, arguments: Sequence[Array | None], budget: Budget) -> Prepared:
         """The step's prepared form, with its memory and work held against the limits."""
@@ -113,13 +119,13 @@ def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -
         state.variables[tensor] = values[tensor] = result
 
 
-def check_resources(plan: Plan, state: State, held: int, place: str = "") -> None:
-    """Hold what variables with handles take, beside `held` bytes, against the limit."""
+def check_resources(plan: Plan, state: State, live_bytes: int, place: str = "") -> None:
+    """Hold what variables with handles take, beside `live_bytes` of tensors, against the limit."""
     if state.resources:
         taken = Footprint()
         taken.add(*state.resources.values())
-        if taken.bytes + held > plan.limits.memory:
-            raise beyond(place, taken.bytes + held, plan.limits.memory, "variables that have handles")
+        if taken.bytes + live_bytes > plan.limits.memory:
+            raise beyond(place, taken.bytes + live_bytes, plan.limits.memory, "variables that have handles")
 
 
 class _Session:
@@ -158,11 +164,11 @@ class _Call:
             self._begin(shapes)
         plan, caller = self._plan, self._caller
         caller.meter.spend(self._work, self._place)
-        called, held = caller.called, caller.held_at(self._step)
+        called, outer = caller.called, caller.live_bytes_at(self._step)
         if called is not None:
             called.pop(self._subgraph, None)
-            held += sum(value.nbytes for other in called.values() for value in other.values.values())
-        execution = Execution(plan, self._state, caller.meter, held, called is not None, called)
+            outer += sum(value.nbytes for other in called.values() for value in other.values.values())
+        execution = Execution(plan, self._state, caller.meter, outer, called is not None, called)
         values = execution.run(dict(zip(plan.inputs, inputs, strict=True)))
         if called is not None:
             kept = (*plan.inputs, *plan.variables, *plan.makers)

@@ -34,7 +34,7 @@ class Step:
     last_uses: tuple[int, ...]  # tensors that no later step reads
     dtypes: tuple[np.dtype[np.generic], ...]  # of the arrays that carry its outputs
     promise: Exactness  # of its results, as long as its inputs are the runtime's own
-    held: int = 0  # bytes that are alive while it runs, where the plan is settled
+    live_bytes: int = 0  # bytes that are alive while it runs, where the plan is settled
 
     @property
     def place(self) -> str:

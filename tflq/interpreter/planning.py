@@ -137,7 +137,17 @@ def _step(
     promise = kernel.exactness.after(around.promises)
     dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
     step = Step(
-        index, node.op, node, kernel, prepared, operator.inputs, outputs, last_uses, dtypes, promise, estimate.held
+        index,
+        node.op,
+        node,
+        kernel,
+        prepared,
+        operator.inputs,
+        outputs,
+        last_uses,
+        dtypes,
+        promise,
+        estimate.live_bytes,
     )
     estimate.call(step, around)
     return step

@@ -73,12 +73,12 @@ class Routine:
         else:
             with np.errstate(all="ignore"):
                 self._run()
-        values, held = self._values, {}
+        values, outputs = self._values, {}
         for tensor, is_fixed in self._outputs:
             value = values[tensor]
             assert value is not None  # check_order saw to it
-            held[tensor] = value.copy() if is_fixed else value
-        return Trace(held, self._makers, self._plan.promises)
+            outputs[tensor] = value.copy() if is_fixed else value
+        return Trace(outputs, self._makers, self._plan.promises)
 
     def _run(self) -> None:
         number = 0
@@ -170,8 +170,8 @@ def _places(plan: Plan) -> tuple[dict[int, Array], Array] | None:
     memory limit.
     """
     dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in (*plan.inputs, *plan.makers)}
-    made = sum(len(step.outputs) for step in plan.steps)
-    if any(dtype.hasobject for dtype in dtypes.values()) or made + len(plan.inputs) != len(dtypes):
+    results = sum(len(step.outputs) for step in plan.steps)
+    if any(dtype.hasobject for dtype in dtypes.values()) or results + len(plan.inputs) != len(dtypes):
         return None  # strings, or tensors that are given or made more than once
     lives = _lives(plan)
     sizes = {t: dtypes[t].itemsize * int(np.prod(plan.operands[t].shape)) for t in lives}

@@ -163,9 +163,9 @@ def _mismatches(slots: tuple[Slot, ...], types: Sequence[TensorType | None]) -> 
         else:
             count += 1  # an operand that the signature does not know
             continue
-        given = types[position] if position < len(types) else None
-        if given is None:
+        operand = types[position] if position < len(types) else None
+        if operand is None:
             count += not (slot.optional or slot.repeated)
         else:
-            count += not slot.takes(given)
+            count += not slot.takes(operand)
     return count

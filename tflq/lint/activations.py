@@ -37,23 +37,23 @@ def equal_scale(site: Site) -> Iterator[Breach]:
 def fixed_output(site: Site) -> Iterator[Breach]:
     """An output whose scale or zero point is not the one that the kernel computes with."""
     tensor = site.output()
-    got = site.activation(tensor)
+    stored = site.activation(tensor)
     kind = site.type(tensor)
-    if got is None or not isinstance(kind, TensorType) or (site.op, kind) not in FIXED:
+    if stored is None or not isinstance(kind, TensorType) or (site.op, kind) not in FIXED:
         return
     scale, zero_point = FIXED[site.op, kind]
     slack = NEAR * scale if site.op == "SOFTMAX" else 0.0
-    if abs(float(got[0]) - scale) > slack or got[1] != zero_point:
-        yield Breach(tensor, f"scale {scale}, zero point {zero_point}", _pair(got))
+    if abs(float(stored[0]) - scale) > slack or stored[1] != zero_point:
+        yield Breach(tensor, f"scale {scale}, zero point {zero_point}", _pair(stored))
 
 
 def softmax_range(site: Site) -> Iterator[Breach]:
     """SOFTMAX of 8 bits whose beta * scale is too small for its fixed point (the kernel aborts), or is cut."""
-    got = site.activation(site.input(0))
-    if site.op != "SOFTMAX" or got is None or site.type(site.input(0)) == TensorType.INT16:
+    stored = site.activation(site.input(0))
+    if site.op != "SOFTMAX" or stored is None or site.type(site.input(0)) == TensorType.INT16:
         return
     beta = float(site.operator.options["beta"]) if site.operator.options is not None else 0.0
-    real = beta * float(got[0])
+    real = beta * float(stored[0])
     if not 1.0 < real * SOFTMAX_UNIT <= 2.0**31 - 1.0:
         yield Breach(site.input(0), "beta * scale in (2**-26, 32)", f"{real:g}")
 
@@ -61,9 +61,9 @@ def softmax_range(site: Site) -> Iterator[Breach]:
 def int16_zero_point(site: Site) -> Iterator[Breach]:
     """Activations of 16 bits are symmetric."""
     for tensor in site.operands():
-        got = site.activation(tensor)
-        if got is not None and site.type(tensor) == TensorType.INT16 and got[1] != 0:
-            yield Breach(tensor, "zero point 0", f"zero point {got[1]}")
+        stored = site.activation(tensor)
+        if stored is not None and site.type(tensor) == TensorType.INT16 and stored[1] != 0:
+            yield Breach(tensor, "zero point 0", f"zero point {stored[1]}")
 
 
 def zero_point_range(site: Site) -> Iterator[Breach]:
@@ -95,8 +95,8 @@ def usable_scale(site: Site) -> Iterator[Breach]:
             )
 
 
-def _pair(got: tuple[np.float32, int]) -> str:
-    return f"scale {got[0]}, zero point {got[1]}"
+def _pair(params: tuple[np.float32, int]) -> str:
+    return f"scale {params[0]}, zero point {params[1]}"
 
 
 RULES = (

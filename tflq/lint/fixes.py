@@ -20,12 +20,12 @@ def fixed(model: Model, findings: Sequence[Finding]) -> tuple[Model, tuple[Findi
     A tensor or operator code that several operators use is corrected for the first that asks. Bias scales and zero
     points are only held against what is computed, never used for it; a version is raised, never lowered.
     """
-    done: list[Finding] = []
+    corrected: list[Finding] = []
     for finding in findings:
         if finding.fixable:
             model = _FIXES[finding.rule](model, finding)
-            done.append(finding)
-    return model, tuple(done)
+            corrected.append(finding)
+    return model, tuple(corrected)
 
 
 def _bias_scale(model: Model, finding: Finding) -> Model:

@@ -38,9 +38,11 @@ def bias_scale(site: Site) -> Iterator[Breach]:
     away = np.abs(quantization.scale.astype(np.float64) - expected) > NEAR * expected
     if away.any():
         where = int(np.argmax(away))
-        got = np.broadcast_to(quantization.scale, away.shape)[where]
+        stored = np.broadcast_to(quantization.scale, away.shape)[where]
         count = int(away.sum())
-        yield Breach(bias, f"scale {expected[where % expected.size]:.9g} at {where}", f"{got:.9g} ({count} such)", True)
+        yield Breach(
+            bias, f"scale {expected[where % expected.size]:.9g} at {where}", f"{stored:.9g} ({count} such)", True
+        )
 
 
 def bias_zero_point(site: Site) -> Iterator[Breach]:
@@ -82,8 +84,8 @@ def channel_count(site: Site) -> Iterator[Breach]:
     dimension = WEIGHTED[site.op][3]
     channels = spec.shape[dimension] if dimension < len(spec.shape) else 0
     if quantization.quantized_dimension != dimension or quantization.scale.size != channels:
-        got = f"{quantization.scale.size} along {quantization.quantized_dimension}"
-        yield Breach(tensor, f"{channels} scales along dimension {dimension}", got)
+        stored = f"{quantization.scale.size} along {quantization.quantized_dimension}"
+        yield Breach(tensor, f"{channels} scales along dimension {dimension}", stored)
 
 
 def _weights(site: Site) -> int:

@@ -71,9 +71,9 @@ class Compiled(Generic[P, R]):
             source.__code__, {**source.__globals__, **names}, source.__name__, source.__defaults__, source.__closure__
         )
         bound.__qualname__, bound.__module__, bound.__doc__ = source.__qualname__, source.__module__, source.__doc__
-        made = copy.copy(self)
-        made.python, made._call = bound, None
-        return made
+        specialized = copy.copy(self)
+        specialized.python, specialized._call = bound, None
+        return specialized
 
     def digest(self) -> str:
         """A digest of this source, the constants it reads and every compiled function that it calls."""
@@ -93,8 +93,8 @@ class Compiled(Generic[P, R]):
         """The globals that it names: callees, plain constants and named tuples."""
         module = self.python.__globals__
         kept = (Compiled, int, float, bool, str, tuple, np.ndarray, type)
-        found = {name: module.get(name) for name in _names(self._code)}
-        return {name: value for name, value in found.items() if isinstance(value, kept)}
+        values = {name: module.get(name) for name in _names(self._code)}
+        return {name: value for name, value in values.items() if isinstance(value, kept)}
 
     def _dispatcher(self) -> Callable[..., R]:
         import numba

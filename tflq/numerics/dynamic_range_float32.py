@@ -51,8 +51,8 @@ def _quantize(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> Non
         zero_point[b] = np.int32(zero)
         for k in range(x.shape[1]):
             scaled = np.float32(x[b, k] * per_unit)
-            held = min(max(scaled, np.float32(lowest - zero)), np.float32(highest - zero))
-            codes[b, k] = np.int32(np.rint(held)) + np.int32(zero)
+            clamped = min(max(scaled, np.float32(lowest - zero)), np.float32(highest - zero))
+            codes[b, k] = np.int32(np.rint(clamped)) + np.int32(zero)
 
 
 def rescale_fused(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:

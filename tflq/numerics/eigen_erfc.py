@@ -60,8 +60,8 @@ def single_erfc(x: Floats) -> Floats:
     return _erfc(x, expf)
 
 
-def _erfc(given: Floats, exp: Callable[[Floats], Floats]) -> Floats:
-    x = np.clip(given, -_CLAMP, _CLAMP)
+def _erfc(values: Floats, exp: Callable[[Floats], Floats]) -> Floats:
+    x = np.clip(values, -_CLAMP, _CLAMP)
     square = x * x
     small = x * _polynomial(square, _SMALL) + _ONE
     large = square > _ONE

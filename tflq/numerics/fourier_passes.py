@@ -249,9 +249,9 @@ def _swap(z: Points, start: Int, stop: Int) -> None:
         size >>= 1
     for i in range(start, stop):
         if i < j:
-            held = z[i]
+            other = z[i]
             z[i] = z[j]
-            z[j] = held
+            z[j] = other
         bit = z.size >> 1
         while j & bit:
             j ^= bit

@@ -82,12 +82,12 @@ def _interpolated(size: int) -> list[tuple[complex, complex]]:
     one, three = 0.5 / cos(step * 2), 0.5 / cos(step * 6)
     known = [(1 + 0j, 1 + 0j), *(_group(step, 4 * i) for i in range(1, size // 16))]
     known.append((complex(HALF_ROOT, HALF_ROOT), complex(-HALF_ROOT, -HALF_ROOT)))
-    found = []
+    factors = []
     for i in range(size // 16):
         (a, b), (c, d) = known[i], known[i + 1]
-        found.append((_scaled(one, a + c), _scaled(three, b + d)))
-        found.append(known[i + 1])
-    return found[:-1]
+        factors.append((_scaled(one, a + c), _scaled(three, b + d)))
+        factors.append(known[i + 1])
+    return factors[:-1]
 
 
 def _scaled(factor: float, z: complex) -> complex:

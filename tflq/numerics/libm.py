@@ -37,11 +37,11 @@ def library() -> ctypes.CDLL | None:
     """The C library that holds the mathematical functions, or None."""
     for name in _LIBRARIES.get(sys.platform, ("libm.so.6", "libm.so", None)):
         try:
-            found = ctypes.CDLL(name)
-            found.expf  # noqa: B018  (raises where the library lacks it)
+            loaded = ctypes.CDLL(name)
+            loaded.expf  # noqa: B018  (raises where the library lacks it)
         except (OSError, AttributeError, TypeError):
             continue
-        return found
+        return loaded
     return None
 
 

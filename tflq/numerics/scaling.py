@@ -94,5 +94,5 @@ def nudge_quantization_range(
             zero_point = highest_code
         else:
             zero_point = half_away(float(exact))
-        held = np.float32(zero_point & 0xFFFF)
-        return (first - held) * scale, (last - held) * scale, scale
+        stored = np.float32(zero_point & 0xFFFF)
+        return (first - stored) * scale, (last - stored) * scale, scale

@@ -102,8 +102,8 @@ def _(stage: HalfUpTwice, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: SingleRounding, total: int, channel: int) -> list[Step]:
     mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
-    given = wrapped(total)
-    rounded = _shift_half_up("multiplied, half up, once", given * mantissa, 31 - shift, f"{given} * {mantissa}")
+    sum32 = wrapped(total)
+    rounded = _shift_half_up("multiplied, half up, once", sum32 * mantissa, 31 - shift, f"{sum32} * {mantissa}")
     return [_multiplier(stage, channel), *_held(total), rounded, *_held(int(rounded.value))]
 
 
@@ -118,24 +118,24 @@ def _(stage: WideRounding, total: int, channel: int) -> list[Step]:
 
 @stage_steps.register
 def _(stage: FloatRounding, total: int, channel: int) -> list[Step]:
-    held = list(_held(total)) if stage.wraps else []
-    given, real = wrapped(total) if stage.wraps else total, _of(stage.real, channel)
-    product = float(np.float64(given) * np.float64(real))
+    wrapping = list(_held(total)) if stage.wraps else []
+    sum32, real = wrapped(total) if stage.wraps else total, _of(stage.real, channel)
+    product = float(np.float64(sum32) * np.float64(real))
     whole = int(float_to_int32(round_half_away(product)))
     return [
-        *held,
-        Step("multiplied in float64", product, f"{given} * {real!r}"),
+        *wrapping,
+        Step("multiplied in float64", product, f"{sum32} * {real!r}"),
         Step("rounded half away from zero", whole, f"round({product!r})"),
     ]
 
 
 @stage_steps.register
 def _(stage: FloatRoundingEven, total: int, channel: int) -> list[Step]:
-    given, real = wrapped(total), np.float32(_of(stage.real, channel))
-    product = np.float32(np.float32(given) * real)
+    sum32, real = wrapped(total), np.float32(_of(stage.real, channel))
+    product = np.float32(np.float32(sum32) * real)
     return [
         *_held(total),
-        Step("multiplied in float32", float(product), f"{given} * {float(real)!r}"),
+        Step("multiplied in float32", float(product), f"{sum32} * {float(real)!r}"),
         Step("rounded half to even", int(np.rint(np.float64(product))), f"rint({float(product)!r})"),
     ]
 
@@ -143,16 +143,16 @@ def _(stage: FloatRoundingEven, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: ExactHalfUp, total: int, channel: int) -> list[Step]:
     mantissa, shift = (_of(values, channel) for values in stage.period)
-    given = wrapped(total)
-    how = f"{given} * {mantissa}"
-    return [*_held(total), _shift_half_up("multiplied exactly, half up, once", given * mantissa, shift, how)]
+    sum32 = wrapped(total)
+    how = f"{sum32} * {mantissa}"
+    return [*_held(total), _shift_half_up("multiplied exactly, half up, once", sum32 * mantissa, shift, how)]
 
 
 @stage_steps.register
 def _(stage: ShortHalfUp, total: int, channel: int) -> list[Step]:
     mantissa, left, right = (_of(values, channel) for values in stage.period)
-    given = wrapped(total)
-    short = _shift_half_up("shifted, half up", given << left, right, f"{given} << {left}")
+    sum32 = wrapped(total)
+    short = _shift_half_up("shifted, half up", sum32 << left, right, f"{sum32} << {left}")
     first = int(saturate_int16(int(short.value)))
     product = _shift_half_up("multiplied, half up", first * mantissa, 15, f"{first} * {mantissa}")
     return [
@@ -195,14 +195,14 @@ def double_rounding_steps(total: int, mantissa: int, shift: int) -> list[Step]:
 
 def _high_product(total: int, mantissa: int, shift: int) -> tuple[list[Step], int, int]:
     """Steps up to the doubling high product, its value, and by which power of two it is still to be divided."""
-    steps, given = list(_held(total)), wrapped(total)
+    steps, sum32 = list(_held(total)), wrapped(total)
     if shift > 0:
         left = shift & 31
-        shifted = wrapped(given << left)
-        steps.append(Step("shifted left", shifted, f"{given} << {left}"))
-        given = shifted
-    value = int(saturating_rounding_doubling_high_mul(given, mantissa))
-    how = f"{given} * {mantissa} / 2^31 = {given * mantissa / 2**31!r}"
+        shifted = wrapped(sum32 << left)
+        steps.append(Step("shifted left", shifted, f"{sum32} << {left}"))
+        sum32 = shifted
+    value = int(saturating_rounding_doubling_high_mul(sum32, mantissa))
+    how = f"{sum32} * {mantissa} / 2^31 = {sum32 * mantissa / 2**31!r}"
     return [*steps, Step("multiplied, half up", value, how)], value, max(-shift, 0)
 
 

@@ -42,8 +42,8 @@ def table_8bit(
         reciprocal = np.float32(1) / np.float32(output_scale)
         real = np.float32(input_scale) * (codes.astype(np.int32) - np.int32(input_zero_point)).astype(np.float32)
         rounded = nearest_half_away(transform(real) * reciprocal)
-        held = np.clip(rounded + np.float32(output_zero_point), limits.min, limits.max)
-    return floats_to_int32(np.where(np.isnan(held), np.float32(limits.min), held)).astype(codes.dtype)
+        clamped = np.clip(rounded + np.float32(output_zero_point), limits.min, limits.max)
+    return floats_to_int32(np.where(np.isnan(clamped), np.float32(limits.min), clamped)).astype(codes.dtype)
 
 
 def look_up_8bit(table: Array, x: Array) -> Array:

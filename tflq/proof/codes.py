@@ -112,8 +112,8 @@ def _inputs(bound: Bound) -> tuple[str, Iterator[dict[int, Array]]] | None:
 def _is_plain(bound: Bound, size: int) -> bool:
     """Whether every operand is either as large as the output, or one element: nothing is repeated in runs."""
     operands = [o for o in bound.step.node.inputs if o is not None]
-    made = int(np.prod(bound.shape(bound.step.outputs[0])))
-    return made == size and all(int(np.prod(o.shape)) in (1, size) for o in operands)
+    elements = int(np.prod(bound.shape(bound.step.outputs[0])))
+    return elements == size and all(int(np.prod(o.shape)) in (1, size) for o in operands)
 
 
 def _filled(bound: Bound, tensor: int, code: int) -> Array:

@@ -87,17 +87,17 @@ def compare(first: Bound, second: Bound, inputs: Mapping[int, Array], accumulato
     """
     one, other = first.run(inputs), second.run(inputs)
     for tensor, codes in one.items():
-        found = difference(codes, other[tensor])
-        if found.problem:
-            raise UndefinedResultError(first.step.op, found.problem)
-        if found.first is not None:
+        apart = difference(codes, other[tensor])
+        if apart.problem:
+            raise UndefinedResultError(first.step.op, apart.problem)
+        if apart.first is not None:
             return Witness(
                 inputs={first.tensors[t]: value for t, value in inputs.items()},
                 output=first.tensors[tensor],
-                element=found.first.index,
-                first=codes[found.first.index].item(),
-                second=other[tensor][found.first.index].item(),
-                count=found.differing,
+                element=apart.first.index,
+                first=codes[apart.first.index].item(),
+                second=other[tensor][apart.first.index].item(),
+                count=apart.differing,
                 accumulator=accumulator,
             )
     return None

@@ -31,7 +31,7 @@ _MOST_RUNS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ReceptiveField:
     """The input elements (flat) and rows of `Sums.weights`' columns that one output channel sees at one place."""
 
     elements: Ints
@@ -49,7 +49,7 @@ class Sums:
     weights: Ints
     span: Range
     output: Output
-    place: Callable[[int], Seen]
+    place: Callable[[int], ReceptiveField]
 
     @cached_property
     def low(self) -> Ints:
@@ -85,36 +85,36 @@ def sums_of(bound: Bound) -> Sums | None:
         return None
     weights, place = reader[1](bound, prepared.data)
     x = bound.step.node.input(0)
-    made = Sums(bound, weights.astype(np.int64), code_span(x), prepared.data.output, place)
-    fits = made.output.bias.dtype == np.int64 or (made.low.min() >= -(2**31) and made.high.max() < 2**31)
-    return made if fits else None
+    sums = Sums(bound, weights.astype(np.int64), code_span(x), prepared.data.output, place)
+    fits = sums.output.bias.dtype == np.int64 or (sums.low.min() >= -(2**31) and sums.high.max() < 2**31)
+    return sums if fits else None
 
 
-def _convolution(bound: Bound, data: conv_2d.OpData) -> tuple[Array, Callable[[int], Seen]]:
+def _convolution(bound: Bound, data: conv_2d.OpData) -> tuple[Array, Callable[[int], ReceptiveField]]:
     w = _read(bound, data)
     filters, _, _, depth = w.shape
     taps, pixels = _most_seen(data.window)
 
-    def place(channel: int) -> Seen:
+    def place(channel: int) -> ReceptiveField:
         first = channel // (filters // data.group_count) * depth
         channels = np.arange(depth)
         elements = pixels[:, None] * bound.step.node.input(0).shape[3] + first + channels
-        return Seen(elements.reshape(-1), (taps[:, None] * depth + channels).reshape(-1))
+        return ReceptiveField(elements.reshape(-1), (taps[:, None] * depth + channels).reshape(-1))
 
     return w.reshape(filters, -1), place
 
 
-def _depthwise(bound: Bound, data: depthwise_conv_2d.OpData) -> tuple[Array, Callable[[int], Seen]]:
+def _depthwise(bound: Bound, data: depthwise_conv_2d.OpData) -> tuple[Array, Callable[[int], ReceptiveField]]:
     w = _read(bound, data)
     taps, pixels = _most_seen(data.window)
     depth = bound.step.node.input(0).shape[3]
-    return w.reshape(-1, w.shape[3]).T, lambda channel: Seen(pixels * depth + channel // data.times, taps)
+    return w.reshape(-1, w.shape[3]).T, lambda channel: ReceptiveField(pixels * depth + channel // data.times, taps)
 
 
-def _dense(bound: Bound, data: fully_connected.OpData) -> tuple[Array, Callable[[int], Seen]]:
+def _dense(bound: Bound, data: fully_connected.OpData) -> tuple[Array, Callable[[int], ReceptiveField]]:
     w = centred(bound.step.node.constant(1), data.weight_zero_point)
     every = np.arange(w.shape[1])
-    return w, lambda channel: Seen(every, every)
+    return w, lambda channel: ReceptiveField(every, every)
 
 
 def _read(bound: Bound, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Array:
@@ -122,7 +122,7 @@ def _read(bound: Bound, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Arra
     return centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
 
 
-_READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Callable[[int], Seen]]]]] = {
+_READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Callable[[int], ReceptiveField]]]]] = {
     conv_2d.OpData: (conv_2d.eval_quantized, _convolution),
     depthwise_conv_2d.OpData: (depthwise_conv_2d.eval_quantized, _depthwise),
     fully_connected.OpData: (fully_connected.eval_quantized, _dense),
@@ -144,8 +144,8 @@ def _inside(at: Window, position: int, axis: int) -> list[tuple[int, int]]:
         (at.height, at.kernel_h, at.stride_h, at.dilation_h, at.pad_top),
         (at.width, at.kernel_w, at.stride_w, at.dilation_w, at.pad_left),
     )[axis]
-    seen = ((k, position * stride - before + k * dilation) for k in range(kernel))
-    return [(k, pixel) for k, pixel in seen if 0 <= pixel < size]
+    taps = ((k, position * stride - before + k * dilation) for k in range(kernel))
+    return [(k, pixel) for k, pixel in taps if 0 <= pixel < size]
 
 
 def decide(first: Sums, second: Sums) -> Verdict | None:
@@ -186,24 +186,24 @@ def _apart(first: Sums, second: Sums) -> Mapping[int, Ints] | None:
     runs = compared(first.output, second.output, first.low, first.high)
     if runs is None:
         return None
-    found: dict[int, list[tuple[int, int]]] = {}
+    by_channel: dict[int, list[tuple[int, int]]] = {}
     for channel, start, stop in runs:
-        found.setdefault(channel, []).append((start, stop))
-    return {channel: np.array(pairs, np.int64) for channel, pairs in found.items()}
+        by_channel.setdefault(channel, []).append((start, stop))
+    return {channel: np.array(pairs, np.int64) for channel, pairs in by_channel.items()}
 
 
 def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
     """An input that reaches one of those sums, confirmed; or that none of them can be reached."""
     names = first.bound.profile, second.bound.profile
     is_exact = first.is_monotone and second.is_monotone
-    for channel, seen, wanted in _by_width(first, runs):
-        weights = first.weights[channel][seen.taps]
-        is_exact &= can_be_exact(weights, first.span) and len(wanted) <= _MOST_RUNS
-        found = values_for(weights, first.span, wanted[:_MOST_RUNS])
-        if found is None:
+    for channel, field, targets in _by_width(first, runs):
+        weights = first.weights[channel][field.taps]
+        is_exact &= can_be_exact(weights, first.span) and len(targets) <= _MOST_RUNS
+        solution = values_for(weights, first.span, targets[:_MOST_RUNS])
+        if solution is None:
             continue
-        values, reached = found
-        witness = compare(first.bound, second.bound, _input(first, seen, values), accumulator=reached)
+        values, reached = solution
+        witness = compare(first.bound, second.bound, _input(first, field, values), accumulator=reached)
         if witness is None:
             return Verdict(*names, Word.UNDECIDED, f"stages part at sum {reached:,} of channel {channel}, runs do not")
         stages = [type(s.output.pipeline.stage).__name__ for s in (first, second)]
@@ -215,7 +215,7 @@ def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
     return Verdict(*names, Word.UNDECIDED, f"stages part in {count} channels; no input was found that shows it")
 
 
-def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Seen, Ints]]:
+def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, ReceptiveField, Ints]]:
     """Channels, those with most sums to reach first; the widest runs of each first."""
     widths = {channel: pairs[:, 1] - pairs[:, 0] for channel, pairs in runs.items()}
     order = sorted(runs, key=lambda channel: -int(widths[channel].sum()))
@@ -223,11 +223,11 @@ def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Seen,
         yield channel, sums.place(channel), runs[channel][np.argsort(-widths[channel], kind="stable")]
 
 
-def _input(sums: Sums, seen: Seen, values: Ints) -> dict[int, Array]:
+def _input(sums: Sums, field: ReceptiveField, values: Ints) -> dict[int, Array]:
     """The operator's inputs: these centred values where the channel looks, the zero point elsewhere."""
     bound, x = sums.bound, sums.bound.step.node.input(0)
     codes: Array = np.full(int(np.prod(x.shape)), x.zero_point, np.int64)
-    codes[seen.elements] = values + x.zero_point
+    codes[field.elements] = values + x.zero_point
     info = np.iinfo(bound.dtype(x.index))
     shaped = np.clip(codes, info.min, info.max).astype(bound.dtype(x.index)).reshape(x.shape)
     others = {t: np.zeros(bound.shape(t), bound.dtype(t)) for t in bound.inputs if t != x.index}

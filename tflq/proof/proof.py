@@ -32,8 +32,8 @@ class Proof:
 
     def counts(self, first: str, second: str) -> dict[Word, int]:
         """How many operators have each verdict under that pair."""
-        found = [v.word for o in self.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
-        return {word: found.count(word) for word in Word}
+        words = [v.word for o in self.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
+        return {word: words.count(word) for word in Word}
 
     @property
     def word(self) -> Word:
@@ -105,8 +105,8 @@ class _Pairs:
             return Verdict(one.profile, other.profile, Word.EQUAL, "the same kernel with the same constants")
         if kinds not in self._known:
             self._known[kinds] = self._decided(*kinds)
-        found = self._known[kinds]
-        return Verdict(one.profile, other.profile, found.word, found.reason, found.witness)
+        known = self._known[kinds]
+        return Verdict(one.profile, other.profile, known.word, known.reason, known.witness)
 
     def _decided(self, first: int, second: int) -> Verdict:
         one, other = self._kinds[first], self._kinds[second]

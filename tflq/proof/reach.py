@@ -50,10 +50,10 @@ def values_for(weights: Ints, span: Range, runs: Ints | Sequence[tuple[int, int]
             values[tap] = min(max(round(rest / weight), span[0]), span[1])
             rest -= weight * int(values[tap])
         there = int((weights[fixed] * values[fixed]).sum())
-        found = _searched(weights[free], span, np.array([(start - there, stop - there)]))
-        if found is not None:
-            values[free] = found[0]
-            return values, found[1] + there
+        solution = _searched(weights[free], span, np.array([(start - there, stop - there)]))
+        if solution is not None:
+            values[free] = solution[0]
+            return values, solution[1] + there
     return None
 
 
@@ -64,10 +64,10 @@ def _searched(weights: Ints, span: Range, runs: Ints) -> tuple[Ints, int] | None
     sets = [1]
     for w in steps:
         sets.append(_spread(sets[-1], abs(w), width) if w else sets[-1])
-    wanted = _mask(runs, low, sets[-1].bit_length()) & sets[-1]
-    if not wanted:
+    hits = _mask(runs, low, sets[-1].bit_length()) & sets[-1]
+    if not hits:
         return None
-    at = (wanted & -wanted).bit_length() - 1
+    at = (hits & -hits).bit_length() - 1
     reached = at + low
     values = np.clip(np.zeros(len(steps), np.int64), *span)
     for tap in range(len(steps) - 1, -1, -1):
@@ -90,11 +90,11 @@ def _first_in(bits: int, places: Ints) -> int:
 
 def _spread(bits: int, step: int, count: int) -> int:
     """`bits` moved up by every multiple of `step` from 0 to `count` times, all together."""
-    done = 0
-    while done < count:
-        more = min(done + 1, count - done)
+    reached = 0
+    while reached < count:
+        more = min(reached + 1, count - reached)
         bits |= bits << step * more
-        done += more
+        reached += more
     return bits
 
 

@@ -158,11 +158,11 @@ def compared(first: Output, second: Output, low: Ints, high: Ints) -> list[tuple
     length = int(np.max(high - low, initial=0)) + 1
     if length * low.size > _MOST_COMPARED:
         return None
-    rows, found = max(1, _AT_ONCE // max(1, low.size)), []
+    rows, runs = max(1, _AT_ONCE // max(1, low.size)), []
     for start in range(0, length, rows):
         at = np.minimum(low + np.arange(start, min(start + rows, length), dtype=np.int64)[:, None], high)
         apart = codes_of(first, at) != codes_of(second, at)
         for channel in np.flatnonzero(apart.any(axis=0)):
             value = int(at[int(np.argmax(apart[:, channel])), channel])
-            found.append((int(channel), value, value + 1))
-    return found
+            runs.append((int(channel), value, value + 1))
+    return runs

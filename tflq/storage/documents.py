@@ -41,10 +41,10 @@ def read_json(data: bytes, source: str) -> Any:
     """
     check_size(len(data), BYTES, source)
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except (ValueError, RecursionError) as error:  # what it says of broken text, numbers and depth
         raise InputError(f"is no JSON that can be read: {error}", name=source) from error
-    return _checked(found, source)
+    return _checked(document, source)
 
 
 def read_yaml(data: bytes, source: str) -> Any:
@@ -53,11 +53,11 @@ def read_yaml(data: bytes, source: str) -> Any:
 
     check_size(len(data), YAML_BYTES, source)
     try:
-        found = yaml.safe_load(data.decode())
+        document = yaml.safe_load(data.decode())
     except Exception as error:  # its constructors raise many kinds: for dates, numbers, keys, depth
         words = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"is no YAML that can be read: {words}", name=source) from error
-    return _checked(found, source)
+    return _checked(document, source)
 
 
 def check_size(size: int, most: int, source: str) -> None:
@@ -70,11 +70,11 @@ def _checked(document: Any, source: str) -> Any:
     """The document, if it is made of text, numbers, lists and mappings of text within the bounds."""
     left, level = VALUES, [document]
     for _ in range(DEPTH):
-        held = [_items(value, source) for value in level]
-        left -= sum(map(len, held))
+        children = [_items(value, source) for value in level]
+        left -= sum(map(len, children))
         if left < 0:
             raise InputError("holds too many values", name=source, expected=f"at most {VALUES:,}")
-        level = [item for items in held for item in items]
+        level = [item for items in children for item in items]
         if not level:
             return document
     raise InputError("is nested too deeply", name=source, expected=f"at most {DEPTH} levels")

@@ -50,8 +50,8 @@ def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) 
         window = window_of(model, operator, sample[0], box, weights.shape[1:3])
         if window is not None:
             yield from _one_channel(without_padding(model), sample[0], places, (box[0], *window), box)
-        for read, made in edge_of(model, operator, sample[0], box, weights.shape[1:3]):
-            yield from _one_channel(model, sample[0], places, (box[0], *read), (box[0], *made, box[-1]))
+        for read, written in edge_of(model, operator, sample[0], box, weights.shape[1:3]):
+            yield from _one_channel(model, sample[0], places, (box[0], *read), (box[0], *written, box[-1]))
     one_row = name != "FULLY_CONNECTED" or sample[0].ndim == len(box) == 2
     first = box[0] if one_row else slice(None)
     whole = (slice(None),) * (len(box) - 2)
@@ -94,9 +94,9 @@ def edge_of(
     for axis, side in ((1, "h"), (2, "w")):
         reach = (kernel[axis - 1] - 1) * int(options.get(f"dilation_{side}_factor", 1)) + 1
         ranges.append(_same_padding(box[axis], x.shape[axis], output[axis], int(options[f"stride_{side}"]), reach))
-    if all(found is not None for found in ranges):
-        read, made = (tuple(found[k] for found in ranges if found is not None) for k in (0, 1))
-        yield read, made
+    if all(pair is not None for pair in ranges):
+        read, written = (tuple(pair[k] for pair in ranges if pair is not None) for k in (0, 1))
+        yield read, written
 
 
 def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int) -> tuple[slice, slice] | None:
@@ -104,12 +104,12 @@ def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int
     before = max((outputs - 1) * stride + reach - extent, 0) // 2
     first, last = max(box.start * stride - before, 0), min((box.stop - 1) * stride - before + reach, extent)
     for size in range(last - first, extent + 1):
-        made = -(-size // stride)
-        shift = max((made - 1) * stride + reach - size, 0) // 2 - before
-        for start in range(max(box.stop - made, 0), min(box.start, outputs - made) + 1):
+        count = -(-size // stride)
+        shift = max((count - 1) * stride + reach - size, 0) // 2 - before
+        for start in range(max(box.stop - count, 0), min(box.start, outputs - count) + 1):
             at = start * stride + shift
             if 0 <= at <= first and last <= at + size <= extent:
-                return slice(at, at + size), slice(start, start + made)
+                return slice(at, at + size), slice(start, start + count)
     return None
 
 
@@ -124,9 +124,9 @@ def with_shape(model: Model, tensor: int, shape: tuple[int, ...]) -> Model:
     return with_tensor(model, tensor, spec)
 
 
-def _one_channel(model: Model, x: Array, places: Places, read: Selection, made: Selection) -> Iterator[Narrowed]:
-    """Given the elements `read` (leading dimensions), making `made`, which is one channel."""
-    graph, channel = model.subgraphs[0], made[-1].start
+def _one_channel(model: Model, x: Array, places: Places, read: Selection, written: Selection) -> Iterator[Narrowed]:
+    """Given the elements `read` (leading dimensions), making `written`, which is one channel."""
+    graph, channel = model.subgraphs[0], written[-1].start
     operator = graph.operators[0]
     output = operator.outputs[0]
     narrow = x[read]
@@ -137,11 +137,11 @@ def _one_channel(model: Model, x: Array, places: Places, read: Selection, made: 
     edited = _of_channel(model, operator.inputs[places.weights], places.dimension, channel)
     if len(operator.inputs) > places.bias and operator.inputs[places.bias] >= 0:
         edited = _of_channel(edited, operator.inputs[places.bias], 0, channel)
-    shape = np.empty(graph.tensors[output].shape, np.bool_)[made].shape
+    shape = np.empty(graph.tensors[output].shape, np.bool_)[written].shape
     if places is PLACES["TRANSPOSE_CONV"]:
         edited = with_constant(edited, operator.inputs[0], np.array(shape, np.int32))
     edited = with_shape(with_shape(edited, operator.inputs[places.data], narrow.shape), output, shape)
-    yield edited, (np.ascontiguousarray(narrow),), made
+    yield edited, (np.ascontiguousarray(narrow),), written
 
 
 def _of_channel(model: Model, tensor: int, dimension: int, channel: int) -> Model:

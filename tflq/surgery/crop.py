@@ -61,8 +61,8 @@ def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> I
     window = window_of(model, operator, sample[0], box, kernel)
     if window is not None:
         yield from _part(without_padding(model), operator, sample, (box[0], *window, box[3]), box)
-    for read, made in edge_of(model, operator, sample[0], box, kernel):
-        yield from _part(model, operator, sample, (box[0], *read, box[3]), (box[0], *made, box[3]))
+    for read, written in edge_of(model, operator, sample[0], box, kernel):
+        yield from _part(model, operator, sample, (box[0], *read, box[3]), (box[0], *written, box[3]))
     whole = (box[0], slice(None), slice(None), box[3])
     yield from _part(model, operator, sample, whole, whole)
 
@@ -75,9 +75,9 @@ def _resized(model: Model, operator: Operator, sample: Sample, box: Selection) -
     sizes = model.subgraphs[0].tensors[operator.outputs[0]].shape
     ends = 1 if operator.options.get("align_corners") else 0
     parts = [_same_ratio(sample[0].shape[axis], sizes[axis], box[axis], ends) for axis in (1, 2)]
-    read, made = (tuple(p[side] for p in parts) for side in (0, 1))
-    edited = with_constant(model, operator.inputs[1], np.array([s.stop - s.start for s in made], np.int32))
-    yield from _part(edited, operator, sample, (box[0], *read, box[3]), (box[0], *made, box[3]))
+    read, written = (tuple(p[side] for p in parts) for side in (0, 1))
+    edited = with_constant(model, operator.inputs[1], np.array([s.stop - s.start for s in written], np.int32))
+    yield from _part(edited, operator, sample, (box[0], *read, box[3]), (box[0], *written, box[3]))
     yield from _part(model, operator, sample, whole, whole)
 
 
@@ -86,9 +86,9 @@ def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, s
     steps = math.gcd(extent - ends, size - ends)
     if steps <= 0:
         return slice(0, extent), slice(0, size)
-    read, made = (extent - ends) // steps, (size - ends) // steps
-    first, last = max(box.start // made - 1, 0), min((box.stop - 1) // made + 2, steps)
-    return slice(first * read, last * read + ends), slice(first * made, last * made + ends)
+    read, written = (extent - ends) // steps, (size - ends) // steps
+    first, last = max(box.start // written - 1, 0), min((box.stop - 1) // written + 2, steps)
+    return slice(first * read, last * read + ends), slice(first * written, last * written + ends)
 
 
 def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
@@ -108,14 +108,14 @@ def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection)
     yield from _part(model, operator, sample, read, box)
 
 
-def _part(model: Model, operator: Operator, sample: Sample, read: Selection, made: Selection) -> Iterator[Narrowed]:
+def _part(model: Model, operator: Operator, sample: Sample, read: Selection, written: Selection) -> Iterator[Narrowed]:
     """An operator of one input, given and giving less."""
     if len(sample) != 1:
         return
     narrow = np.asarray(sample[0][read], order="C")
-    shape = np.empty(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.bool_)[made].shape
+    shape = np.empty(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.bool_)[written].shape
     edited = with_shape(with_shape(model, operator.inputs[0], narrow.shape), operator.outputs[0], shape)
-    yield edited, (narrow,), made
+    yield edited, (narrow,), written
 
 
 def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:

@@ -96,10 +96,10 @@ def _used(operator: Operator) -> Iterator[int]:
 
 
 def _read_from_outside(model: Model, graph: Subgraph, chosen: Sequence[Operator]) -> Iterator[int]:
-    made: set[int] = set()
+    computed: set[int] = set()
     for operator in chosen:
-        yield from (t for t in operator.inputs if t >= 0 and t not in made and _is_computed(model, graph, t))
-        made.update(operator.outputs)
+        yield from (t for t in operator.inputs if t >= 0 and t not in computed and _is_computed(model, graph, t))
+        computed.update(operator.outputs)
 
 
 def _given_out(graph: Subgraph, chosen: set[int]) -> Iterator[int]:

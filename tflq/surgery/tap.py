@@ -14,8 +14,8 @@ from tflq.surgery.cut import OPAQUE, cut
 
 def made_tensors(graph: Subgraph) -> tuple[int, ...]:
     """Indices of the tensors that the graph's operators make, in order of execution, each once."""
-    made = (tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0)
-    return tuple(dict.fromkeys(made))
+    outputs = (tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0)
+    return tuple(dict.fromkeys(outputs))
 
 
 def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
@@ -26,8 +26,8 @@ def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
     graph = model.subgraphs[0]
     inputs = set(graph.inputs)
     variables = [i for i, t in enumerate(graph.tensors) if t.is_variable]
-    made = (t for t in (*made_tensors(graph), *variables) if t not in inputs and graph.tensors[t].type not in OPAQUE)
-    tensors = tuple(dict.fromkeys(made))
+    visible = (t for t in (*made_tensors(graph), *variables) if t not in inputs and graph.tensors[t].type not in OPAQUE)
+    tensors = tuple(dict.fromkeys(visible))
     tapped = replace(graph, outputs=tensors)
     return replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None), tensors
 

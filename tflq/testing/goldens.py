@@ -26,8 +26,8 @@ class Recorded:
     def renew(self, against: str, inputs: str | None, samples: int, seed: int, python: str | None) -> None:
         """Record the golden anew from a runtime, every tensor of it."""
         record(self.model, against, inputs, True, self.golden, samples, seed, python)
-        for made in ("report", "causes"):  # of the golden that was there before
-            self.__dict__.pop(made, None)
+        for outdated in ("report", "causes"):  # of the golden that was there before
+            self.__dict__.pop(outdated, None)
 
     @cached_property
     def report(self) -> Report:
@@ -40,10 +40,10 @@ class Recorded:
     def causes(self) -> tuple[str, ...]:
         """What reproduces the golden's bits at the first operator that differs."""
         try:
-            found = explain(self.model, self.golden, self.profile).explanation
+            explanation = explain(self.model, self.golden, self.profile).explanation
         except TflqError:
             return ()
-        return () if found is None else tuple(h.name for h in found.exact)
+        return () if explanation is None else tuple(h.name for h in explanation.exact)
 
     def check(self) -> Report:
         """The comparison; an AssertionError that says operator, element, expected, got and cause where bits differ."""
@@ -70,10 +70,10 @@ def _told(operator: OperatorResult, profile: str) -> Iterator[str]:
     if operator.reason:
         yield operator.reason
     for tensor in operator.tensors:
-        found = tensor.difference
-        if found is not None and found.first is not None:
-            at = list(found.first.index)
-            yield f"{tensor.name}{at}: expected {found.first.expected}, got {found.first.got}"
-            yield f"{found.differing:,} of {found.elements:,} elements differ, by up to {found.largest} {found.unit}"
+        d = tensor.difference
+        if d is not None and d.first is not None:
+            at = list(d.first.index)
+            yield f"{tensor.name}{at}: expected {d.first.expected}, got {d.first.got}"
+            yield f"{d.differing:,} of {d.elements:,} elements differ, by up to {d.largest} {d.unit}"
         elif tensor.reason:
             yield f"{tensor.name}: {tensor.reason}"

@@ -55,10 +55,10 @@ def tflq_golden(request: pytest.FixtureRequest) -> Callable[..., Any]:
         samples: int = 1,
         seed: int = 0,
     ) -> Any:
-        held = _recorded(config, model, golden, profile)
+        recorded = _recorded(config, model, golden, profile)
         if config.getoption("--tflq-update"):
-            held.renew(against, inputs, samples, seed, config.getoption("--tflq-python"))
-        return _told(held.check)
+            recorded.renew(against, inputs, samples, seed, config.getoption("--tflq-python"))
+        return _told(recorded.check)
 
     return check
 
@@ -84,8 +84,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def tflq_operator(request: pytest.FixtureRequest) -> Callable[[], Any]:
     """The check of one operator of the model that the mark names, against its golden."""
     model, golden, profile, index = request.param
-    held = _recorded(request.config, model, golden, profile)
-    return lambda: _told(lambda: held.check_operator(index))
+    recorded = _recorded(request.config, model, golden, profile)
+    return lambda: _told(lambda: recorded.check_operator(index))
 
 
 def _told(check: Callable[[], Any]) -> Any:

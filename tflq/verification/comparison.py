@@ -60,18 +60,18 @@ def cumulative(
     ends: dict[int, list[Difference]] = {}
     plans: dict[object, Plan] = {}
     promises: Mapping[int, Exactness] = {}
-    for k, seen in enumerate(golden.observations):
+    for k, observation in enumerate(golden.observations):
         progress("running", k, len(golden.observations))
-        plan = _plan(plans, model, profile, seen.inputs)
+        plan = _plan(plans, model, profile, observation.inputs)
         state = State()
-        trace = run(plan, dict(zip(graph.inputs, seen.inputs, strict=True)), state, keep_all=golden.tensors)
+        trace = run(plan, dict(zip(graph.inputs, observation.inputs, strict=True)), state, keep_all=golden.tensors)
         promises = trace.promises
-        for position, (tensor, expected) in enumerate(zip(graph.outputs, seen.outputs, strict=True)):
+        for position, (tensor, expected) in enumerate(zip(graph.outputs, observation.outputs, strict=True)):
             if expected is not None:
                 require_shape(plan, tensor, graph.tensors[tensor], expected)
                 ends.setdefault(position, []).append(difference(expected, trace.values[tensor], k))
         for index in range(len(graph.operators)) if golden.tensors else ():
-            rows[index].append(_of_run(plan, state, trace, seen, k, index, makers))
+            rows[index].append(_of_run(plan, state, trace, observation, k, index, makers))
     operators = tuple(_operator(model, _merged(model, i, row)) for i, row in enumerate(rows)) if golden.tensors else ()
     outputs = tuple(
         _tensor(graph.tensors[t], t, ends.get(position, ()), UNKNOWN, promise=promises.get(t, EXACT))
@@ -81,19 +81,19 @@ def cumulative(
 
 
 def _of_run(
-    plan: Plan, state: State, trace: Trace, seen: Observation, sample: int, index: int, makers: Mapping[int, int]
+    plan: Plan, state: State, trace: Trace, observation: Observation, sample: int, index: int, makers: Mapping[int, int]
 ) -> Located:
     """One operator of one run beside what was observed."""
     graph = plan.subgraph
     step = next((s for s in plan.steps if s.index == index), None)
-    made = {
+    results = {
         t: trace.values[t]
         for t in results_of(plan.model, graph.operators[index])
         if t in trace.values and t not in graph.inputs
     }
     differences, notes = {}, {}
-    for tensor, value in made.items():
-        expected = seen.tensors.get(tensor)
+    for tensor, value in results.items():
+        expected = observation.tensors.get(tensor)
         require_shape(plan, tensor, graph.tensors[tensor], expected)
         if makers[tensor] != index:
             notes[tensor] = REWRITTEN
@@ -105,8 +105,8 @@ def _of_run(
         index,
         operator_name(plan.model, index),
         differences,
-        promises={t: trace.promise(t) for t in made},
-        shapes={t: v.shape for t, v in made.items()},
+        promises={t: trace.promise(t) for t in results},
+        shapes={t: v.shape for t, v in results.items()},
         notes=notes,
         constants=None if step is None else constants_after(step.prepared, state, index),
     )

@@ -37,20 +37,20 @@ def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: sli
         InputError: It is for a model with other inputs or outputs.
         ShapeError: An output has another shape than the tensor that was read for it.
     """
-    return tuple(Dump(source, _known(model, seen, source)) for seen in golden.observations[samples])
+    return tuple(Dump(source, _known(model, observation, source)) for observation in golden.observations[samples])
 
 
-def _known(model: Model, seen: Observation, source: str) -> dict[int, Array]:
+def _known(model: Model, observation: Observation, source: str) -> dict[int, Array]:
     graph = model.subgraphs[0]
-    if len(seen.inputs) not in (0, len(graph.inputs)) or len(seen.outputs) > len(graph.outputs):
+    if len(observation.inputs) not in (0, len(graph.inputs)) or len(observation.outputs) > len(graph.outputs):
         raise InputError("is for a model with other inputs or outputs", name=source)
-    for tensor, output in zip(graph.outputs, seen.outputs):  # noqa: B905 (trailing outputs may be absent)
-        tapped = seen.tensors.get(tensor)
+    for tensor, output in zip(graph.outputs, observation.outputs):  # noqa: B905 (trailing outputs may be absent)
+        tapped = observation.tensors.get(tensor)
         if output is not None and tapped is not None and output.shape != tapped.shape:
             raise ShapeError(graph.tensors[tensor].name or f"#{tensor}", tapped.shape, output.shape)
     known = {
-        **dict(zip(graph.outputs, seen.outputs)),  # noqa: B905 (trailing outputs may be absent)
-        **{t: v for t, v in seen.tensors.items() if v is not None},
-        **dict(zip(graph.inputs, seen.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
+        **dict(zip(graph.outputs, observation.outputs)),  # noqa: B905 (trailing outputs may be absent)
+        **{t: v for t, v in observation.tensors.items() if v is not None},
+        **dict(zip(graph.inputs, observation.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
     }
     return {t: v for t, v in known.items() if v is not None}

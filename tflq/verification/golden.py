@@ -248,8 +248,8 @@ def _facts(archive: Archive, path: str) -> dict[str, Any]:
         return {}
     facts = archive.document(PROVENANCE)
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        got = facts.get("format", "none") if isinstance(facts, dict) else facts
-        raise GoldenError(f"{path}: expected format {FORMAT}, got {got!r:.80}")
+        version = facts.get("format", "none") if isinstance(facts, dict) else facts
+        raise GoldenError(f"{path}: expected format {FORMAT}, got {version!r:.80}")
     check_types(facts, _FACTS, path)
     check_types(facts.get("runtime", {}), RUNTIME, f"{path}: runtime")
     return facts
@@ -266,13 +266,13 @@ def check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]
 
 def _samples(archive: Archive) -> list[dict[str, set[int]]]:
     """For samples 0, 1, ... without a gap, which inputs ("in"), outputs ("out") and tensors ("t") there are."""
-    found: dict[int, dict[str, set[int]]] = {}
+    samples: dict[int, dict[str, set[int]]] = {}
     for name in archive:
         entry = _ENTRY.fullmatch(name)
         if entry:
-            kinds = found.setdefault(int(entry["sample"]), {"in": set(), "out": set(), "t": set()})
+            kinds = samples.setdefault(int(entry["sample"]), {"in": set(), "out": set(), "t": set()})
             kinds[entry["kind"]].add(int(entry["index"]))
-    return [found[k] for k in takewhile(found.__contains__, count())]
+    return [samples[k] for k in takewhile(samples.__contains__, count())]
 
 
 def _observation(archive: Archive, k: int, indices: Mapping[str, set[int]]) -> Observation:

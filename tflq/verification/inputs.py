@@ -56,14 +56,14 @@ def make_inputs(
 def _made(model: Model, source: InputSource, samples: int, seed: int, how: Preparation) -> Inputs:
     if source is None or (isinstance(source, str) and source in GENERATORS):
         name = source or "random"
-        made = generate(model, GENERATORS[name], samples, seed)
-        return Inputs(InputFacts(name, seed, samples), made)
+        generated = generate(model, GENERATORS[name], samples, seed)
+        return Inputs(InputFacts(name, seed, samples), generated)
     if isinstance(source, (str, os.PathLike)):
         read = _from_file(model, Path(source), how)
         return Inputs(InputFacts(os.fspath(source), None, len(read)), read)
-    given = source if _is_many(source) else (cast(SampleSource, source),)
+    sequence = source if _is_many(source) else (cast(SampleSource, source),)
     read = tuple(
-        _by_name(model, one, how) if isinstance(one, Mapping) else _by_position(model, one, how) for one in given
+        _by_name(model, one, how) if isinstance(one, Mapping) else _by_position(model, one, how) for one in sequence
     )
     return Inputs(InputFacts("arrays", None, len(read)), read)
 
@@ -97,23 +97,23 @@ def input_specs(model: Model) -> tuple[TensorSpec, ...]:
     return tuple(graph.tensors[tensor] for tensor in graph.inputs)
 
 
-def _by_name(model: Model, given: Mapping[str, ArrayLike], how: Preparation) -> Sample:
+def _by_name(model: Model, arrays: Mapping[str, ArrayLike], how: Preparation) -> Sample:
     specs = input_specs(model)
     known = {name: spec for spec in specs if (name := spec.name or "")}
-    for name in given:
+    for name in arrays:
         if name not in known:
             raise UnknownNameError("input", name, tuple(known))
-    missing = [spec.name for spec in specs if spec.name not in given]
+    missing = [spec.name for spec in specs if spec.name not in arrays]
     if missing:
         raise InputError("no value is given", name=str(missing[0]))
-    return tuple(how.checked(spec, given[spec.name or ""]) for spec in specs)
+    return tuple(how.checked(spec, arrays[spec.name or ""]) for spec in specs)
 
 
-def _by_position(model: Model, given: Sequence[ArrayLike], how: Preparation) -> Sample:
+def _by_position(model: Model, arrays: Sequence[ArrayLike], how: Preparation) -> Sample:
     specs = input_specs(model)
-    if len(given) != len(specs):
-        raise InputError("number of inputs", expected=len(specs), got=len(given))
-    return tuple(how.checked(spec, value) for spec, value in zip(specs, given, strict=True))
+    if len(arrays) != len(specs):
+        raise InputError("number of inputs", expected=len(specs), got=len(arrays))
+    return tuple(how.checked(spec, value) for spec, value in zip(specs, arrays, strict=True))
 
 
 def _from_file(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
@@ -189,8 +189,8 @@ def _raw(path: Path, spec: TensorSpec) -> Array:
 
 
 def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
-    wanted = open_shape(spec)
-    return wanted is None or fits(wanted, shape)
+    declared = open_shape(spec)
+    return declared is None or fits(declared, shape)
 
 
 def _split(spec: TensorSpec, value: Array, how: Preparation) -> list[Array]:

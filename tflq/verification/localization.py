@@ -35,7 +35,7 @@ class Compared:
     """One run of an operator: how it compares, its results, and its variables afterwards, by original index."""
 
     located: Located
-    made: Mapping[int, Array] = field(default_factory=dict)
+    results: Mapping[int, Array] = field(default_factory=dict)
     variables: Mapping[int, Array] = field(default_factory=dict)
 
 
@@ -127,23 +127,23 @@ class Localizer:
             compare = partial(self._compared, part, variables, sample.dump, k, makers, plans)
             shared = self.shared
             compared = compare() if shared is None else shared.get(part, self.profile, k, variables, compare)
-        if not compared.made:
+        if not compared.results:
             results = results_of(self.model, operator)
             sample.computed.update({t: sample.dump.tensors[t] for t in results if t in sample.dump.tensors})
-        sample.computed.update(compared.made)
+        sample.computed.update(compared.results)
         sample.variables.update(compared.variables)
-        found = compared.located
+        located = compared.located
         overwritten = {t: sample.lost.pop(t) for t in operator.inputs if t in sample.lost}
         if self.overwritten is not None:
             others = {
-                t: self._other(sample.dump, t, sample.computed) for t, d in found.differences.items() if not d.same
+                t: self._other(sample.dump, t, sample.computed) for t, d in located.differences.items() if not d.same
             }
             overwritten |= {t: other for t, other in others.items() if other is not None}
         sample.dump = sample.dump.without(overwritten)
         return replace(
-            found,
-            differences={t: d for t, d in found.differences.items() if t not in overwritten},
-            assumed=() if self.mode == Mode.CUMULATIVE or not compared.made else assumed,
+            located,
+            differences={t: d for t, d in located.differences.items() if t not in overwritten},
+            assumed=() if self.mode == Mode.CUMULATIVE or not compared.results else assumed,
             overwritten=overwritten,
         )
 
@@ -164,34 +164,34 @@ class Localizer:
         except TflqError as error:
             return Compared(self._not_run(part, error.statement))
         values = part.values(trace)
-        made = {t: values[t] for t in results_of(self.model, graph.operators[part.index]) if t in values}
+        results = {t: values[t] for t in results_of(self.model, graph.operators[part.index]) if t in values}
         differences: dict[int, Difference] = {}
         notes = {}
-        for tensor in (t for t in made if t not in graph.inputs):
-            seen = dump.tensors.get(tensor)
+        for tensor in (t for t in results if t not in graph.inputs):
+            dumped = dump.tensors.get(tensor)
             if makers[tensor] != part.index:
                 notes[tensor] = REWRITTEN
-            elif seen is None:
+            elif dumped is None:
                 notes[tensor] = UNKNOWN
             else:
-                require_shape(plan, part.tensors.index(tensor), graph.tensors[tensor], seen)
-                differences[tensor] = self._difference(made[tensor], seen, k)
+                require_shape(plan, part.tensors.index(tensor), graph.tensors[tensor], dumped)
+                differences[tensor] = self._difference(results[tensor], dumped, k)
         located = Located(
             part.index,
             operator_name(self.model, part.index),
             differences,
-            promises=dict.fromkeys(made, plan.steps[0].promise),
-            shapes={t: v.shape for t, v in made.items()},
+            promises=dict.fromkeys(results, plan.steps[0].promise),
+            shapes={t: v.shape for t, v in results.items()},
             notes=notes,
             constants=constants_after(plan.steps[0].prepared, state, 0),
         )
-        return Compared(located, made, {part.tensors[i]: value for i, value in state.variables.items()})
+        return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
 
     def _not_run(self, part: Part, reason: str) -> Located:
         return Located(part.index, operator_name(self.model, part.index), {}, failure=reason)
 
-    def _difference(self, made: Array, seen: Array, sample: int) -> Difference:
-        return difference(seen, made, sample) if self.is_expected else difference(made, seen, sample)
+    def _difference(self, computed: Array, dumped: Array, sample: int) -> Difference:
+        return difference(dumped, computed, sample) if self.is_expected else difference(computed, dumped, sample)
 
     def _inputs(
         self, one: Part, sample: _Sample, makers: Mapping[int, int]

@@ -28,8 +28,8 @@ def observe(subject: Subject, runtime: Runtime, inputs: Inputs, *, all_tensors: 
     execution = runtime.run(models, inputs.samples)
     observations = []
     for k, sample in enumerate(inputs.samples):
-        seen = dict(zip(tensors, execution.outputs[1][k] if all_tensors else (), strict=True))
-        observations.append(Observation(sample, execution.outputs[0][k], MappingProxyType(seen)))
+        tapped_values = dict(zip(tensors, execution.outputs[1][k] if all_tensors else (), strict=True))
+        observations.append(Observation(sample, execution.outputs[0][k], MappingProxyType(tapped_values)))
     golden = Golden(
         tuple(observations), all_tensors, inputs.facts, execution.description, model_sha256=subject.facts.sha256
     )
@@ -41,8 +41,8 @@ def _with_notes(subject: Subject, golden: Golden) -> Golden:
     changed = 0
     for observation in golden.observations:
         for tensor, plain in zip(subject.model.subgraphs[0].outputs, observation.outputs, strict=True):
-            seen = observation.tensors.get(tensor)
-            if plain is not None and seen is not None and not difference(plain, seen).same:
+            tapped = observation.tensors.get(tensor)
+            if plain is not None and tapped is not None and not difference(plain, tapped).same:
                 changed += 1
     if not changed:
         return golden

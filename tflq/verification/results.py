@@ -91,9 +91,9 @@ class Located:
     @property
     def status(self) -> Status:
         """The worst that is known of its results."""
-        found = {status_of(d, self.promises.get(t, EXACT)) for t, d in self.differences.items()}
+        statuses = {status_of(d, self.promises.get(t, EXACT)) for t, d in self.differences.items()}
         order = (Status.DIFFERS, Status.CLOSE, Status.EXACT)
-        return next((status for status in order if status in found), Status.NOT_COMPARED)
+        return next((status for status in order if status in statuses), Status.NOT_COMPARED)
 
     @property
     def differs(self) -> bool:
@@ -110,27 +110,27 @@ class Located:
         return self.failure or ("" if self.differences else "the dump does not hold its results")
 
 
-def over_samples(found: Sequence[Sequence[Located]]) -> tuple[Located, ...]:
+def over_samples(by_sample: Sequence[Sequence[Located]]) -> tuple[Located, ...]:
     """Operators over all samples, given by sample."""
-    return tuple(merged_samples(row) for row in zip(*found, strict=True))
+    return tuple(merged_samples(row) for row in zip(*by_sample, strict=True))
 
 
-def merged_samples(found: Sequence[Located]) -> Located:
+def merged_samples(operators: Sequence[Located]) -> Located:
     """One operator over all samples: differences merged, what was not compared only where no sample lets it be."""
-    if len(found) == 1:
-        return found[0]
-    last = found[-1]
-    tensors = dict.fromkeys(t for o in found for t in o.differences)
+    if len(operators) == 1:
+        return operators[0]
+    last = operators[-1]
+    tensors = dict.fromkeys(t for o in operators for t in o.differences)
     return replace(
         last,
-        differences={t: merged(o.differences[t] for o in found if t in o.differences) for t in tensors},
-        promises={t: p for o in found for t, p in o.promises.items()},
-        shapes={t: s for o in found for t, s in o.shapes.items()},
-        notes={t: note for o in reversed(found) for t, note in o.notes.items() if t not in tensors},
-        failure=next((o.failure for o in found if o.failure), ""),
-        assumed=tuple(dict.fromkeys(t for o in found for t in o.assumed)),
-        overwritten={t: other for o in found for t, other in o.overwritten.items()},
-        constants=next((o.constants for o in reversed(found) if o.constants is not None), None),
+        differences={t: merged(o.differences[t] for o in operators if t in o.differences) for t in tensors},
+        promises={t: p for o in operators for t, p in o.promises.items()},
+        shapes={t: s for o in operators for t, s in o.shapes.items()},
+        notes={t: note for o in reversed(operators) for t, note in o.notes.items() if t not in tensors},
+        failure=next((o.failure for o in operators if o.failure), ""),
+        assumed=tuple(dict.fromkeys(t for o in operators for t in o.assumed)),
+        overwritten={t: other for o in operators for t, other in o.overwritten.items()},
+        constants=next((o.constants for o in reversed(operators) if o.constants is not None), None),
     )
 
 
@@ -176,8 +176,8 @@ class OperatorResult:
     @property
     def status(self) -> Status:
         """The worst that is known of its tensors."""
-        found = {t.status for t in self.tensors} | ({Status.NOT_COMPARED} if self.reason else set())
-        return next((status for status in _WORST_FIRST if status in found), Status.EXACT)
+        statuses = {t.status for t in self.tensors} | ({Status.NOT_COMPARED} if self.reason else set())
+        return next((status for status in _WORST_FIRST if status in statuses), Status.EXACT)
 
     @property
     def worst(self) -> TensorResult | None:
@@ -224,8 +224,8 @@ class Report:
     @property
     def verdict(self) -> Verdict:
         """Same, close, differs, or incomplete."""
-        found = {o.status for o in self.operators} | {t.status for t in self.outputs}
-        return next((_VERDICTS[status] for status in _WORST_FIRST if status in found), Verdict.SAME)
+        statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
+        return next((_VERDICTS[status] for status in _WORST_FIRST if status in statuses), Verdict.SAME)
 
     @property
     def first_divergent(self) -> OperatorResult | None:

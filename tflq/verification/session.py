@@ -150,11 +150,11 @@ def record(
         sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]
         check_golden_output(path, sources, replaces=True)
     target, runtime = subject(model), runtime_by_name(against, python=python)
-    made = make_inputs(target.model, inputs, samples, seed, preparation(mean, std, quantize_inputs))
+    fed = make_inputs(target.model, inputs, samples, seed, preparation(mean, std, quantize_inputs))
     if path is not None and is_bundle_name(path):
-        save_golden(_observed(target, runtime, made, all_tensors=all_tensors), path)
+        save_golden(_observed(target, runtime, fed, all_tensors=all_tensors), path)
         return load_golden(path)
-    golden = observe(target, runtime, made, all_tensors=all_tensors)
+    golden = observe(target, runtime, fed, all_tensors=all_tensors)
     if path is not None:
         save_golden([golden], path)
     return golden
@@ -188,9 +188,9 @@ def _expectation(
         path = "" if isinstance(against, Golden) else os.fspath(against)  # type: ignore[arg-type]
         return _with_inputs(golden, path, target.model, inputs, how), path
     runtime = runtime_by_name(against, python=python)  # type: ignore[arg-type]
-    made = make_inputs(target.model, inputs, samples, seed, how)
+    fed = make_inputs(target.model, inputs, samples, seed, how)
     progress(f"running {runtime.name}", 0, 1)
-    return observe(target, runtime, made, all_tensors=True), ""
+    return observe(target, runtime, fed, all_tensors=True), ""
 
 
 def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, how: Preparation) -> Golden:
@@ -202,11 +202,11 @@ def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, h
     place, count = path or "golden", len(golden.observations)
     if inputs is None:
         raise GoldenError(f"{place}: holds no inputs (entries s0_in0 ...): give them with --inputs (inputs=)")
-    made = make_inputs(model, inputs, count, 0, how)
-    if len(made.samples) != count:
-        raise GoldenError(f"{place}: expected inputs of {count} samples, got {len(made.samples)}")
-    observations = (replace(o, inputs=s) for o, s in zip(golden.observations, made.samples, strict=True))
-    return replace(golden, observations=tuple(observations), inputs=made.facts)
+    fed = make_inputs(model, inputs, count, 0, how)
+    if len(fed.samples) != count:
+        raise GoldenError(f"{place}: expected inputs of {count} samples, got {len(fed.samples)}")
+    observations = (replace(o, inputs=s) for o, s in zip(golden.observations, fed.samples, strict=True))
+    return replace(golden, observations=tuple(observations), inputs=fed.facts)
 
 
 def _is_path(against: object) -> bool:

@@ -19,12 +19,13 @@ from tflq.numerics.rounding import nearest_half_away
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The reference's, with tables of its own for the inputs that are rescaled."""
-    made = concatenation.prepare(node, arithmetic)
+    prepared = concatenation.prepare(node, arithmetic)
     y = node.outputs[0]
     tables = tuple(
-        None if table is None else rescaling(node.input(position), y) for position, table in enumerate(made.data.tables)
+        None if table is None else rescaling(node.input(position), y)
+        for position, table in enumerate(prepared.data.tables)
     )
-    return replace(made, data=replace(made.data, tables=tables))
+    return replace(prepared, data=replace(prepared.data, tables=tables))
 
 
 def rescaling(x: Operand, y: Operand) -> Array:

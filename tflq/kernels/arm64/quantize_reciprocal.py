@@ -21,8 +21,8 @@ from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Per tensor; the reciprocal of the scale is rounded to float32."""
-    made = quantize.prepare_float(node, arithmetic)
-    return made if len(made.data.scale) > 1 else Prepared(made.shapes, made.data, eval_reciprocal)
+    prepared = quantize.prepare_float(node, arithmetic)
+    return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_reciprocal)
 
 
 def eval_reciprocal(data: FloatData, x: Array) -> Array:

@@ -17,9 +17,9 @@ from tflq.numerics.rounding import nearest_half_away
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like x86-64's kernel; the result is rounded half away from zero."""
-    made = softmax.prepare_8bit(node, arithmetic)
-    data = replace(made.data, zero_point=node.outputs[0].zero_point, round=nearest_half_away)
-    return replace(made, data=data)
+    prepared = softmax.prepare_8bit(node, arithmetic)
+    data = replace(prepared.data, zero_point=node.outputs[0].zero_point, round=nearest_half_away)
+    return replace(prepared, data=data)
 
 
 KERNELS = tuple(Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare, (1, 3), exactness=SAME_LIBM) for t in ("uint8", "int8"))

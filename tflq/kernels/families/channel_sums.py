@@ -62,9 +62,9 @@ def convolve_into(
     window's taps, packed for the kernel's lines.
     """
     channels = out.shape[3]
-    seen, phases, columns = slab_size
-    slab = np.empty(seen * phases * columns * channels + SLACK, x.dtype)
-    image = slab[: seen * phases * columns * channels].reshape((seen, phases, columns, channels))
+    slab_rows, phases, columns = slab_size
+    slab = np.empty(slab_rows * phases * columns * channels + SLACK, x.dtype)
+    image = slab[: slab_rows * phases * columns * channels].reshape((slab_rows, phases, columns, channels))
     step, length = phases * columns * channels * window.stride_h, window.out_w * channels
     flat = out.reshape(-1)
     for n in range(out.shape[0]):

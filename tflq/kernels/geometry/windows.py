@@ -216,9 +216,9 @@ def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
     Columns whose numbers leave the same remainder by stride_w lie side by side: what a tap sees along an output row is
     then contiguous, whatever the stride.
     """
-    seen = (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
+    height = (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
     width = max(0, window.out_w - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1
-    return seen, window.stride_w, -(-width // window.stride_w)
+    return height, window.stride_w, -(-width // window.stride_w)
 
 
 @in_pieces(out="r", top="r")

@@ -55,9 +55,9 @@ def _cropped(
         data, evaluate = OpData(prepared.data, shape[3]), prepared.eval
 
         def eval_cropped(data: OpData, *inputs: Array | None) -> Array:
-            made = evaluate(data.whole, *inputs)
-            assert isinstance(made, np.ndarray)
-            return made[..., : data.channels]
+            whole_output = evaluate(data.whole, *inputs)
+            assert isinstance(whole_output, np.ndarray)
+            return whole_output[..., : data.channels]
 
         return Prepared((shape,), data, eval_cropped)
 

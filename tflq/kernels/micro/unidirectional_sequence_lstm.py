@@ -98,7 +98,7 @@ def _check_plain(node: Node, sizes: Sizes) -> None:
 
 def _gate(node: Node, arithmetic: Arithmetic, gate: int, x: Operand, state: Operand) -> Gate:
     accumulator = np.dtype(np.int64 if x.type.label == "int16" else np.int32)
-    made: list[tuple[Array, Array, OutputPipeline]] = []
+    products: list[tuple[Array, Array, OutputPipeline]] = []
     sides = ((x, SINGLE.inputs[gate], SINGLE.biases[gate]), (state, SINGLE.recurrent[gate], None))
     for operand, position, bias in sides:
         w = node.input(position)
@@ -106,8 +106,8 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int, x: Operand, state: Oper
         weights = node.constant(position).astype(np.int64).T
         added = np.zeros(weights.shape[1], np.int64) if bias is None else node.constant(bias).astype(np.int64)
         pipeline = OutputPipeline(stage_of(arithmetic, accumulator, real), ZeroPoint(0), type_range(_INT16), _INT16)
-        made.append((weights, added - operand.zero_point * weights.sum(axis=0), pipeline))
-    (w0, b0, p0), (w1, b1, p1) = made
+        products.append((weights, added - operand.zero_point * weights.sum(axis=0), pipeline))
+    (w0, b0, p0), (w1, b1, p1) = products
     return Gate((w0, w1), (b0, b1), (p0, p1))
 
 

@@ -75,25 +75,25 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Vector code for the general form of equal shapes only."""
     a, b, _ = both(node)
-    made = add.prepare_int16(node, arithmetic)
-    return in_vectors(node, made) if isinstance(made.data, General) and a.shape == b.shape else made
+    prepared = add.prepare_int16(node, arithmetic)
+    return in_vectors(node, prepared) if isinstance(prepared.data, General) and a.shape == b.shape else prepared
 
 
-def in_vectors(node: Node, made: Prepared) -> Prepared:
+def in_vectors(node: Node, prepared: Prepared) -> Prepared:
     """The reference's operator, with tables of its own for whole blocks where there are any."""
     a, b, _ = both(node)
     run, stands_still = run_of(a.shape, b.shape)
     block, scaled = FORMS[a.type, stands_still]
     whole = in_whole_blocks(run, block)
     if not whole:
-        return made
+        return prepared
     twice, left = common_scale(a, b), 15 if a.type == TensorType.INT16 else 20
 
     def table(operand: Operand) -> Array:
         mantissa, shift = quantize_multiplier(float(np.float64(operand.scale) / twice))
         return scaled(centred_codes(operand), left, mantissa, shift).astype(np.int32)
 
-    return Prepared(made.shapes, OpData(made.data, table(a), table(b), run, whole), eval_blocks)
+    return Prepared(prepared.shapes, OpData(prepared.data, table(a), table(b), run, whole), eval_blocks)
 
 
 def eval_blocks(data: OpData, a: Array, b: Array) -> Array:

@@ -20,11 +20,13 @@ from tflq.numerics.contract import PairContraction
 
 def prepare_centred_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No scales."""
-    made = prepare_sums(node, arithmetic)
+    prepared = prepare_sums(node, arithmetic)
     _, _, length = shapes(node)
     x, y = node.input(0), node.input(1)
     contraction = PairContraction.of(length, code_span(x), code_span(y))
-    return replace(made, data=replace(made.data, zero_points=(x.zero_point, y.zero_point), contraction=contraction))
+    return replace(
+        prepared, data=replace(prepared.data, zero_points=(x.zero_point, y.zero_point), contraction=contraction)
+    )
 
 
 KERNELS = (BY_RUY[0], Kernel("BATCH_MATMUL", "int8 int8 -> int32", unfolded(prepare_centred_sums), (1, 4)))

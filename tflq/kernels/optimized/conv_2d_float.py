@@ -25,11 +25,11 @@ BLOCK = 4096
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Constants are the reference's."""
-    made = prepare_float(node, arithmetic)
-    data: FloatData = made.data
+    prepared = prepare_float(node, arithmetic)
+    data: FloatData = prepared.data
     if data.group_count > 1 or 0 in data.shape:
-        return made
-    return Prepared(made.shapes, data, evaluate if node.input(1).is_constant else eval_variable)
+        return prepared
+    return Prepared(prepared.shapes, data, evaluate if node.input(1).is_constant else eval_variable)
 
 
 def evaluate(data: FloatData, x: Array, w: Array, bias: Array) -> Array:

@@ -20,10 +20,10 @@ from tflq.numerics.contract import accumulators_int32
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Constants are the reference's."""
-    made = reference.prepare(node, arithmetic)
+    prepared = reference.prepare(node, arithmetic)
     w = node.input(1)
     is_ours = scales_differ(w) and node.input(0).shape[3] == w.shape[3]
-    return Prepared(made.shapes, made.data, eval_per_channel) if is_ours else made
+    return Prepared(prepared.shapes, prepared.data, eval_per_channel) if is_ours else prepared
 
 
 def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:

@@ -23,9 +23,9 @@ from tflq.numerics.arithmetic import Arithmetic
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Constants are the reference's, and so are sums of dilated windows."""
-    made = conv_3d.prepare(node, arithmetic)
-    is_dilated = any(axis.dilation > 1 for axis in made.data.window)
-    return made if is_dilated or 0 in made.data.shape else replace(made, eval=evaluate)
+    prepared = conv_3d.prepare(node, arithmetic)
+    is_dilated = any(axis.dilation > 1 for axis in prepared.data.window)
+    return prepared if is_dilated or 0 in prepared.data.shape else replace(prepared, eval=evaluate)
 
 
 def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -42,8 +42,8 @@ def patches(x: Array, window: Window3D) -> Array:
     taps = list(product(*(range(axis.kernel) for axis in window)))
     out = np.zeros((x.shape[0], *window.out, len(taps), x.shape[4]), np.float32)
     for number, tap in enumerate(taps):
-        seen, read = zip(*(_seen(axis, at) for axis, at in zip(window, tap, strict=True)), strict=True)
-        out[(slice(None), *seen, number)] = x[(slice(None), *read)]
+        written, read = zip(*(_seen(axis, at) for axis, at in zip(window, tap, strict=True)), strict=True)
+        out[(slice(None), *written, number)] = x[(slice(None), *read)]
     return out
 
 

@@ -42,15 +42,15 @@ def held_by(vector: int) -> Prepare:
         return out
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        made = prepare_float(node, arithmetic)
-        data: FloatData = made.data
+        prepared = prepare_float(node, arithmetic)
+        data: FloatData = prepared.data
         if 0 in data.shape:
-            return made
+            return prepared
         if len(node.inputs) < 3 or node.inputs[2] is None:
             raise UndefinedResultError("DepthwiseConvInitAccBuffer", "an absent bias is read through a null pointer")
         if data.shape[3] > BUFFER:
             raise UndefinedResultError("DepthwiseConvImpl", f"{data.shape[3]} channels are more than its buffer holds")
-        return Prepared(made.shapes, data, evaluate)
+        return Prepared(prepared.shapes, data, evaluate)
 
     return prepare
 

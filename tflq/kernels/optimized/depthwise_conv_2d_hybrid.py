@@ -25,8 +25,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Constants are the reference's."""
     if node.optional(2) is None:
         raise UndefinedResultError("DepthwiseConvHybridPerChannel", "a bias is read that is not there")
-    made = reference.prepare(node, arithmetic)
-    return Prepared(made.shapes, made.data, evaluate)
+    prepared = reference.prepare(node, arithmetic)
+    return Prepared(prepared.shapes, prepared.data, evaluate)
 
 
 def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:

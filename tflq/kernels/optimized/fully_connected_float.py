@@ -39,10 +39,10 @@ def by(product: Product) -> Prepare:
         return evaluate(replace(data, weights=units_last(w)), x, w, bias)
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        made = prepare_float(node, arithmetic)
-        if made.eval is eval_empty:
-            return made
-        return replace(made, eval=evaluate if node.input(1).is_constant else eval_variable)
+        prepared = prepare_float(node, arithmetic)
+        if prepared.eval is eval_empty:
+            return prepared
+        return replace(prepared, eval=evaluate if node.input(1).is_constant else eval_variable)
 
     return prepare
 

@@ -19,9 +19,9 @@ INTEGER_BITS = 3
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The reference's multiplier is 0 where the scale is the power of two that the function takes."""
-    made = logistic.prepare_int16(node, arithmetic)
-    multiplier, _ = made.data
-    return made if multiplier else Prepared(made.shapes, None, eval_q3)
+    prepared = logistic.prepare_int16(node, arithmetic)
+    multiplier, _ = prepared.data
+    return prepared if multiplier else Prepared(prepared.shapes, None, eval_q3)
 
 
 def eval_q3(data: None, x: Array) -> Array:

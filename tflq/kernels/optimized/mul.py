@@ -55,15 +55,15 @@ class OpData:
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The reference's operator, whose products are kept and scaled afterwards where they can leave 16 bits."""
     a, b, y = both(node)
-    made = mul.prepare_quantized(node, arithmetic)
+    prepared = mul.prepare_quantized(node, arithmetic)
     run, stands_still = run_of(a.shape, b.shape)
     block, narrowed = FORMS[y.type, stands_still]
     whole = in_whole_blocks(run, block)
     largest = _reach(a) * _reach(b) * float(mul.float32_multiplier(a, b, y)) + abs(y.zero_point)
     if not whole or largest < 2**15 - 1:
-        return made
-    products = replace(made.data, pipeline=Unscaled.pipeline())
-    return Prepared(made.shapes, OpData(products, made.data.pipeline, narrowed, run, whole), eval_blocks)
+        return prepared
+    products = replace(prepared.data, pipeline=Unscaled.pipeline())
+    return Prepared(prepared.shapes, OpData(products, prepared.data.pipeline, narrowed, run, whole), eval_blocks)
 
 
 def _reach(operand: Operand) -> int:

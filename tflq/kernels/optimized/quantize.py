@@ -38,18 +38,18 @@ class TwoTables:
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Per tensor; the reciprocal of the scale is rounded to float32."""
-    made = quantize.prepare_float(node, arithmetic)
-    return made if len(made.data.scale) > 1 else Prepared(made.shapes, made.data, eval_blocks)
+    prepared = quantize.prepare_float(node, arithmetic)
+    return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_blocks)
 
 
 def eval_blocks(data: FloatData, x: Array) -> Array:
     """Source: AffineQuantize. Rounding: float32 product, then half to even; what is left over half away."""
     out = np.empty(x.shape, data.dtype)
-    given, codes = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
-    at = in_whole_blocks(given.size, BLOCK)
+    values, codes = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
+    at = in_whole_blocks(values.size, BLOCK)
     scale, zero_point, low, high = per_tensor(data)
-    quantize_block(given[:at], np.float32(1.0 / scale), zero_point, low, high, codes[:at])
-    quantize_scalar(given[at:], scale, zero_point, low, high, codes[at:])
+    quantize_block(values[:at], np.float32(1.0 / scale), zero_point, low, high, codes[:at])
+    quantize_scalar(values[at:], scale, zero_point, low, high, codes[at:])
     return out
 
 

@@ -21,8 +21,8 @@ TYPES = "float32 -> int8|uint8|int16"
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Per tensor; the scale is widened to float64."""
-    made = quantize.prepare_float(node, arithmetic)
-    return made if len(made.data.scale) > 1 else Prepared(made.shapes, made.data, eval_scalar)
+    prepared = quantize.prepare_float(node, arithmetic)
+    return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_scalar)
 
 
 def eval_scalar(data: FloatData, x: Array) -> Array:

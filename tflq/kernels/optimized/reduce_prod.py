@@ -16,9 +16,9 @@ TYPES = ("int8", "int16")
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Whether something is multiplied at all follows from the shapes."""
-    made = prepare_integer(node, arithmetic)
+    prepared = prepare_integer(node, arithmetic)
     reduced = reduced_axes(node)
-    return made if reduced.count > 1 else Prepared(made.shapes, reduced.shape, eval_copy)
+    return prepared if reduced.count > 1 else Prepared(prepared.shapes, reduced.shape, eval_copy)
 
 
 def eval_copy(shape: Shape, x: Array, axes: Array) -> Array:

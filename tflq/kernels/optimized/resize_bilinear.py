@@ -19,8 +19,8 @@ from tflq.numerics.pieces import in_pieces
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Positions and weights are the reference's."""
-    made = resize_bilinear.prepare_float(node, arithmetic)
-    return Prepared(made.shapes, made.data, eval_uint8)
+    prepared = resize_bilinear.prepare_float(node, arithmetic)
+    return Prepared(prepared.shapes, prepared.data, eval_uint8)
 
 
 def eval_uint8(data: OpData, x: Array, size: Array) -> Array:

@@ -18,8 +18,8 @@ from tflq.numerics.arithmetic import Arithmetic
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Nothing but beta."""
-    made = prepare_float(node, arithmetic)
-    return made if 0 in node.input(0).shape else Prepared(made.shapes, made.data, evaluate)
+    prepared = prepare_float(node, arithmetic)
+    return prepared if 0 in node.input(0).shape else Prepared(prepared.shapes, prepared.data, evaluate)
 
 
 def evaluate(beta: np.float32, x: Array) -> Array:

@@ -47,8 +47,8 @@ def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
         return np.zeros(data.reduced.shape, data.dtype)
     real = sum_int32(rows).astype(np.float32) * data.scale + data.bias
     codes = floats_to_int32(nearest_half_away(real)) + np.int32(data.zero_point)
-    held = np.clip(codes, *type_range(data.dtype)).astype(data.dtype)
-    return np.asarray(held).reshape(data.reduced.shape)
+    clamped = np.clip(codes, *type_range(data.dtype)).astype(data.dtype)
+    return np.asarray(clamped).reshape(data.reduced.shape)
 
 
 KERNELS = tuple(Kernel("SUM", f"{t} int32 -> {t}", prepare_quantized, (1, 2), AXES) for t in ("uint8", "int8", "int16"))

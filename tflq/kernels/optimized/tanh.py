@@ -19,9 +19,9 @@ INTEGER_BITS = 3
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The reference's multiplier is 0 where the scale is a power of two that the function takes."""
-    made = tanh.prepare_int16(node, arithmetic)
-    multiplier, left_shift = made.data
-    return made if multiplier else Prepared(made.shapes, left_shift, eval_q3)
+    prepared = tanh.prepare_int16(node, arithmetic)
+    multiplier, left_shift = prepared.data
+    return prepared if multiplier else Prepared(prepared.shapes, left_shift, eval_q3)
 
 
 def eval_q3(left_shift: int, x: Array) -> Array:

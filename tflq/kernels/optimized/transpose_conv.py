@@ -36,17 +36,17 @@ class OpData:
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The reference's operator, whose accumulators are kept and scaled afterwards."""
-    made = prepare_quantized(node, arithmetic)
-    pipeline = made.data.output.pipeline
+    prepared = prepare_quantized(node, arithmetic)
+    pipeline = prepared.data.output.pipeline
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     real = multipliers(node, x, w, bias, y, 1)
-    output = replace(made.data.output, pipeline=Unscaled.pipeline())
+    output = replace(prepared.data.output, pipeline=Unscaled.pipeline())
     data = OpData(
-        sums=replace(made, data=replace(made.data, output=output)),
+        sums=replace(prepared, data=replace(prepared.data, output=output)),
         blocks=FlatBlocks(arithmetic.requantize_simd(real), arithmetic.requantize(real), BLOCK),
         pipeline=pipeline,
     )
-    return replace(made, data=data, eval=eval_uint8)
+    return replace(prepared, data=data, eval=eval_uint8)
 
 
 def eval_uint8(data: OpData, *operands: Array) -> Array:

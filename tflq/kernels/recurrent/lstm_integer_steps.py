@@ -239,15 +239,15 @@ def run_steps(
                 gates[g],
             )
         hide(gates[leave], cell, 15 + hiding[0], hiding[2], hiding[3], hiding[4], hidden)
-        made = outputs[t]
+        following = outputs[t]
         if projection[0].shape[0] > 0:
             multiply(hidden, *projection, projected)
             for b in range(batches):
                 for o in range(count):
                     code = clamp(wrap_int32(np.int64(projected[b, o]) + projecting[0]), -128, 127)
-                    made[b, o] = max(min(code, projecting[1]), -projecting[1]) if projecting[1] > 0 else code
+                    following[b, o] = max(min(code, projecting[1]), -projecting[1]) if projecting[1] > 0 else code
         else:
             for b in range(batches):
                 for o in range(count):
-                    made[b, o] = hidden[b, o]
-        present = made
+                    following[b, o] = hidden[b, o]
+        present = following

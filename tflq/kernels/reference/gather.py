@@ -51,8 +51,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     shared += len(positions.shape) if shared < 0 else 0
     node.check(0 <= shared <= min(axis, len(positions.shape)), "batch_dims", expected=f"0 to {axis}", got=shared)
     common = x.shape[:shared]
-    got = positions.shape[:shared]
-    node.check(common == got, "shared dimensions", positions, expected=list(common), got=list(got))
+    leading = positions.shape[:shared]
+    node.check(common == leading, "shared dimensions", positions, expected=list(common), got=list(leading))
     behind = prod(x.shape[axis + 1 :])
     if x.type == TensorType.INT4 and behind % 2 != 0:
         raise UndefinedResultError("Gather", f"{behind} int4 elements behind the axis: half bytes stay unwritten")

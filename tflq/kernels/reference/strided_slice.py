@@ -66,9 +66,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class OpData:
-    """The input seen with its new dimensions, what is taken of each, and the output's shape."""
+    """The shape of the input with its new dimensions, what is taken of each, and the output's shape."""
 
-    seen: Shape
+    expanded: Shape
     taken: tuple[slice, ...]
     shape: Shape
 
@@ -191,7 +191,7 @@ def check_entries(node: Node, begins: tuple[int, ...], ends: tuple[int, ...], st
 @filling(lambda data, x, *_: (data.shape, x.dtype))
 def eval_strided_slice(data: OpData, out: Array, x: Array, *_: Array) -> Call:
     """Source: reference_ops::StridedSlice."""
-    taken = x.reshape(data.seen)[data.taken]
+    taken = x.reshape(data.expanded)[data.taken]
     return partial(np.copyto, out.reshape(taken.shape), taken)
 
 

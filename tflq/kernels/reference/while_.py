@@ -81,12 +81,12 @@ def _forwarded(body: Callee) -> tuple[int, ...]:
 def eval_while(data: OpData, session: Session, *values: Array) -> tuple[Array, ...]:
     """Source: Eval_static and Eval_dynamic. The condition sees the body's outputs as they were made."""
     cond, body = session.enter(data.cond), session.enter(data.body)
-    carried, seen = values, values
-    while _holds(cond(seen)[0]):
-        seen = body(carried)
+    carried, tested = values, values
+    while _holds(cond(tested)[0]):
+        tested = body(carried)
         if data.fixed:
-            seen = tuple(x.reshape(inside) for x, (inside, _) in zip(seen, data.fixed, strict=True))
-        carried = _copied_in_turn(data, carried, seen)
+            tested = tuple(x.reshape(inside) for x, (inside, _) in zip(tested, data.fixed, strict=True))
+        carried = _copied_in_turn(data, carried, tested)
     if data.fixed:
         return tuple(x.reshape(outside) for x, (_, outside) in zip(carried, data.fixed, strict=True))
     return carried

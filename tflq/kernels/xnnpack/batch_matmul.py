@@ -42,10 +42,10 @@ def check_sizes(node: Node, *operands: Operand) -> None:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel; the scale is scale(x) * scale(y) / scale(out), each step in float32."""
     x, y, out = node.input(0), node.input(1), node.outputs[0]
-    made = prepare_quantized(node, arithmetic)
+    prepared = prepare_quantized(node, arithmetic)
     check_sizes(node, x, y)
-    pipeline = replace(made.data.pipeline, stage=gemm(arithmetic, x)(x.scale * y.scale / out.scale))
-    return replace(made, data=replace(made.data, pipeline=pipeline))
+    pipeline = replace(prepared.data.pipeline, stage=gemm(arithmetic, x)(x.scale * y.scale / out.scale))
+    return replace(prepared, data=replace(prepared.data, pipeline=pipeline))
 
 
 DELEGATES = (Delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare, (1, 4)), takes),)

@@ -41,8 +41,8 @@ class Delegate:
         def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
             static = all(node.input(position).is_constant for position in self.kernel.shape_operands)
             row = self.kernel if static and self.takes(node) else without(node, base, self.kernel.sparse)
-            made = row.prepare(node, arithmetic)
-            return ignoring_session(made) if session and not row.session else made
+            prepared = row.prepare(node, arithmetic)
+            return ignoring_session(prepared) if session and not row.session else prepared
 
         return replace(self.kernel, prepare=prepare, session=session)
 
@@ -56,14 +56,14 @@ def without(node: Node, base: KernelTable, sparse: tuple[int, ...]) -> Kernel:
     return row
 
 
-def ignoring_session(made: Prepared) -> Prepared:
+def ignoring_session(prepared: Prepared) -> Prepared:
     """Adapt a prepared operator to a row that is handed the Session, which it does not use."""
-    evaluate = made.eval
+    evaluate = prepared.eval
 
     def eval_without(data: Any, session: Session, *inputs: Array | None) -> Array | tuple[Array, ...]:
         return evaluate(data, *inputs)
 
-    return replace(made, eval=eval_without)
+    return replace(prepared, eval=eval_without)
 
 
 #: What is said of XNNPACK's float results.
@@ -72,9 +72,9 @@ UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their 
 
 def has_floats_only(row: Kernel) -> bool:
     """Whether a row takes float32 or float16 data, and nothing quantized."""
-    made = row.signature.outputs[-1]
+    result = row.signature.outputs[-1]
     return any(
-        made.is_only(type_) and all(slot.is_only(type_, TensorType.INT32) for slot in row.signature.slots)
+        result.is_only(type_) and all(slot.is_only(type_, TensorType.INT32) for slot in row.signature.slots)
         for type_ in (TensorType.FLOAT32, TensorType.FLOAT16)
     )
 

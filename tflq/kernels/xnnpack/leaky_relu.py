@@ -79,8 +79,8 @@ def evaluate(data: OpData, x: Array) -> Array:
     centred = x.astype(np.int64) - data.input_zero_point
     scaled = centred * np.where(centred >= 0, data.positive, data.negative)
     codes = (scaled + (1 << BITS - 1) >> BITS) + data.output_zero_point
-    held: Array = np.clip(codes, *data.clamp).astype(x.dtype)
-    return held
+    clamped: Array = np.clip(codes, *data.clamp).astype(x.dtype)
+    return clamped
 
 
 DELEGATES = tuple(Delegate(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare, (1, 2)), takes) for t in ("uint8", "int8"))

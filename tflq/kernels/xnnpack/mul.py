@@ -31,9 +31,9 @@ def takes(node: Node) -> bool:
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
-    made = prepare_quantized(node, replace(arithmetic, requantize=arithmetic.xnnpack_product))
-    pipeline = replace(made.data.pipeline, clamp=even_range(node, node.outputs[0]))
-    return replace(made, data=replace(made.data, pipeline=pipeline))
+    prepared = prepare_quantized(node, replace(arithmetic, requantize=arithmetic.xnnpack_product))
+    pipeline = replace(prepared.data.pipeline, clamp=even_range(node, node.outputs[0]))
+    return replace(prepared, data=replace(prepared.data, pipeline=pipeline))
 
 
 DELEGATES = tuple(Delegate(Kernel("MUL", f"{t} {t} -> {t}", prepare, (1, 7)), takes) for t in ("uint8", "int8"))

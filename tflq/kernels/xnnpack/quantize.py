@@ -61,8 +61,8 @@ def _quantize(x: Array, per_unit: Real, zero_point: Int, low: Int, high: Int, ou
     lowest, highest, offset = np.float32(low - zero_point), np.float32(high - zero_point), np.int32(zero_point)
     for i in range(x.size):
         scaled = np.float32(x[i] * per_unit)
-        held = lowest if scaled < lowest else (scaled if scaled < highest else highest)
-        out[i] = np.int32(np.rint(held)) + offset
+        clamped = lowest if scaled < lowest else (scaled if scaled < highest else highest)
+        out[i] = np.int32(np.rint(clamped)) + offset
 
 
 def takes_same(node: Node) -> bool:

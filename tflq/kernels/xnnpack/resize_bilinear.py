@@ -32,10 +32,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((data.shape,), data, evaluate)
 
 
-def taps(size: int, wanted: int, align: bool, half: bool) -> Taps:
+def taps(size: int, out_size: int, align: bool, half: bool) -> Taps:
     """Positions between pixels are held inside the image; the next pixel is the last one at the edge."""
-    scale, one_half = ratio(size, wanted, align), np.float32(0.5)
-    position = np.arange(wanted, dtype=np.float32) * scale
+    scale, one_half = ratio(size, out_size, align), np.float32(0.5)
+    position = np.arange(out_size, dtype=np.float32) * scale
     if half:
         position = position + (one_half * scale - one_half)
     position = np.clip(position, np.float32(0), np.float32(size - 1))

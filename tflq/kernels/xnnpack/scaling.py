@@ -19,14 +19,14 @@ from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.stages import StageOf, type_range
 
 
-def rescaled(node: Node, made: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int) -> Prepared:
+def rescaled(node: Node, prepared: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int) -> Prepared:
     """A prepared contraction (its data have an `output`) with XNNPACK's scaling and limits."""
     y = node.outputs[0]
     assert w.quantization is not None  # the rules of delegation saw to it
     real = np.broadcast_to(x.scale * w.quantization.scale / y.scale, channels)
-    output = made.data.output
+    output = prepared.data.output
     pipeline = replace(output.pipeline, stage=stage(real), clamp=even_range(node, y))
-    return replace(made, data=replace(made.data, output=replace(output, pipeline=pipeline)))
+    return replace(prepared, data=replace(prepared.data, output=replace(output, pipeline=pipeline)))
 
 
 def even_range(node: Node, y: Operand) -> Clamp:

@@ -32,12 +32,12 @@ def takes(node: Node) -> bool:
 
 def filter_fits(node: Node) -> bool:
     """Whether steps (SAME) or output (VALID) leave room for the filter. Source: CalculateTransposeConvPaddings."""
-    w, wanted = node.input(1), [int(n) for n in node.constant(0).reshape(-1)]
-    if len(wanted) != 4:
+    w, out_shape = node.input(1), [int(n) for n in node.constant(0).reshape(-1)]
+    if len(out_shape) != 4:
         return False
     if int(node.options["padding"]) == _SAME:
         return w.shape[1] >= int(node.options["stride_h"]) and w.shape[2] >= int(node.options["stride_w"])
-    return w.shape[1] <= wanted[1] and w.shape[2] <= wanted[2]
+    return w.shape[1] <= out_shape[1] and w.shape[2] <= out_shape[2]
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

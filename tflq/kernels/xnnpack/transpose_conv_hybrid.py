@@ -66,7 +66,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), data, evaluate)
 
 
-def evaluate(data: OpData, wanted: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+def evaluate(data: OpData, out_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Rounding: the sum to float32, then as `rescale`. Padding: what falls outside is dropped."""
     rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(x.shape[0], -1))
     real, depth = data.spread.real, x.shape[3]

@@ -157,14 +157,14 @@ def _products(v: Vectors, tile: Tile, at: Operands) -> list[list[Value]]:
         place = builder.gep(start, [builder.mul(step, ir.Constant(I64, word))])
         row = v.spread(v.load(place, 0, ir.IntType(8 * word)))
         following.append([dot(v, total, row, w) for total, w in zip(totals, loaded, strict=True)])
-    done = builder.add(step, ir.Constant(I64, 1))
+    next_step = builder.add(step, ir.Constant(I64, 1))
     step.add_incoming(ir.Constant(I64, 0), before)
-    step.add_incoming(done, loop)
+    step.add_incoming(next_step, loop)
     for row, first, last in zip(running, sums, following, strict=True):
         for phi, begin, end in zip(row, first, last, strict=True):
             phi.add_incoming(begin, before)
             phi.add_incoming(end, loop)
-    builder.cbranch(builder.icmp_signed("<", done, at.steps), loop, after)
+    builder.cbranch(builder.icmp_signed("<", next_step, at.steps), loop, after)
     builder.position_at_end(after)
     return following
 
@@ -180,7 +180,7 @@ def _begin(v: Vectors, tile: Tile, at: Operands, row: int) -> list[Value]:
 
 def _constants(v: Vectors, kernel: Kernel, address: Value, vector: int) -> list[list[Any]]:
     """What each step needs for one vector of columns."""
-    offset, found = 4 * kernel.tile.columns, []
+    offset, constants = 4 * kernel.tile.columns, []
     for step in kernel.steps:
         values = []
         for kind in step.types:
@@ -188,5 +188,5 @@ def _constants(v: Vectors, kernel: Kernel, address: Value, vector: int) -> list[
             own = ir.VectorType(ELEMENTS[kind], v.lanes)
             values.append(v.load(address, offset + vector * v.lanes * size, own))
             offset += kernel.tile.columns * size
-        found.append(values)
-    return found
+        constants.append(values)
+    return constants

@@ -135,7 +135,9 @@ def lines_into(
         if whole > 0:
             line_into(slab, at, offsets, weights, constants, 0, whole, zero_point, low, high, out, target)
         if rest > 0:
-            done = whole * WIDTH
-            line_into(slab, at + done, offsets, weights, constants, whole % period, 1, zero_point, low, high, edge, 0)
+            covered = whole * WIDTH
+            line_into(
+                slab, at + covered, offsets, weights, constants, whole % period, 1, zero_point, low, high, edge, 0
+            )
             for i in range(rest):
-                out[target + done + i] = edge[i]
+                out[target + covered + i] = edge[i]

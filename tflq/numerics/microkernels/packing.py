@@ -50,10 +50,10 @@ def panels(weights: Array, tile: Tile, zero: int) -> Array:
     return np.ascontiguousarray(split.transpose(2, 0, 3, 1)).reshape(count, steps, columns * group)
 
 
-def column_terms(weights: Array, given: Offsets) -> Array:
+def column_terms(weights: Array, subtracted: Offsets) -> Array:
     """int64 terms of the columns, for the bias: all that the offsets leave behind but the rows' own terms."""
-    right = weights.astype(np.int64) + given.right
-    terms: Array = len(weights) * given.left * given.right - given.left * right.sum(axis=0)
+    right = weights.astype(np.int64) + subtracted.right
+    terms: Array = len(weights) * subtracted.left * subtracted.right - subtracted.left * right.sum(axis=0)
     return terms
 
 

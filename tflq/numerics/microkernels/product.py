@@ -60,9 +60,9 @@ def fused(
     this processor has no form for it; `form` is the processor's best unless it is given.
     """
     limits = (int(pipeline.zero_point), *pipeline.clamp)
-    made: list[IntegerProduct] = []
+    products: list[IntegerProduct] = []
     for matrix in matrices:
-        at = slice(len(made) * matrix.shape[1], (len(made) + 1) * matrix.shape[1])
+        at = slice(len(products) * matrix.shape[1], (len(products) + 1) * matrix.shape[1])
         largest = _largest_sum(codes, matrix) + int(np.abs(bias[at].astype(np.int64)).max())
         scaling = Scaling.of(pipeline.stage, largest)
         if scaling is None:
@@ -70,25 +70,25 @@ def fused(
         bound = _bound(codes, matrix, at, rows, bias[at], scaling, limits, pipeline.dtype.name, form)
         if bound is None:
             return ()
-        made.append(bound)
-    return tuple(made)
+        products.append(bound)
+    return tuple(products)
 
 
 def summed(
     codes: Codes, matrices: Sequence[Array], rows: int, accumulator: np.dtype[Any], form: Form | None = None
 ) -> tuple[IntegerProduct, ...]:
     """Prepare a product that gives int32 sums; none at all where a wider accumulator could hold more than int32."""
-    made: list[IntegerProduct] = []
+    products: list[IntegerProduct] = []
     for matrix in matrices:
-        at = slice(len(made) * matrix.shape[1], (len(made) + 1) * matrix.shape[1])
+        at = slice(len(products) * matrix.shape[1], (len(products) + 1) * matrix.shape[1])
         if accumulator != np.int32 and _largest_sum(codes, matrix) >= 2**31:
             return ()
         bias = np.zeros(matrix.shape[1], np.int32)
         bound = _bound(codes, matrix, at, rows, bias, Scaling((), ()), (0, -(2**31), 2**31 - 1), "int32", form)
         if bound is None:
             return ()
-        made.append(bound)
-    return tuple(made)
+        products.append(bound)
+    return tuple(products)
 
 
 def _largest_sum(codes: Codes, matrix: Array) -> int:

@@ -71,12 +71,12 @@ def _emit(builder: ir.IRBuilder, kernel: TapKernel, at: LineOperands) -> None:
     sums = _sums(v, kernel, at, step, phase, constants)
     codes = _scaled(v, kernel, sums, constants, limits)
     v.store(codes, builder.gep(at.out, [builder.mul(step, _number(kernel.width * SIZES[kernel.code]))]))
-    done, following = builder.add(step, _number(1)), builder.add(phase, _number(1))
-    step.add_incoming(done, builder.block)
+    next_step, following = builder.add(step, _number(1)), builder.add(phase, _number(1))
+    step.add_incoming(next_step, builder.block)
     is_over = builder.icmp_signed("==", following, at.period)
     phase.add_incoming(builder.select(is_over, _number(0), following), builder.block)
     after = builder.append_basic_block("end")
-    builder.cbranch(builder.icmp_signed("<", done, at.passes), loop, after)
+    builder.cbranch(builder.icmp_signed("<", next_step, at.passes), loop, after)
     builder.position_at_end(after)
 
 
@@ -101,14 +101,14 @@ def _sums(v: Vectors, kernel: TapKernel, at: LineOperands, step: Value, phase: V
         mask = ir.Constant(ir.VectorType(I32, width), [i + tap * width for i in lanes for tap in range(2)])
         both = builder.shuffle_vector(taps[0], taps[1], mask)
         following.append(dot(v, total, both, v.load(weights, half * register, pairs)))
-    done = builder.add(pair, _number(1))
+    next_pair = builder.add(pair, _number(1))
     pair.add_incoming(_number(0), before)
-    pair.add_incoming(done, loop)
+    pair.add_incoming(next_pair, loop)
     for phi, begin, end in zip(running, biases, following, strict=True):
         phi.add_incoming(begin, before)
         phi.add_incoming(end, loop)
     after = builder.append_basic_block("scale")
-    builder.cbranch(builder.icmp_signed("<", done, at.pairs), loop, after)
+    builder.cbranch(builder.icmp_signed("<", next_pair, at.pairs), loop, after)
     builder.position_at_end(after)
     return following
 

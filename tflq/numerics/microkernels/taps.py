@@ -95,11 +95,11 @@ def definition(kernel: TapKernel) -> Callable[..., None]:
             phase = (first + step) % len(weights)
             biases, *words = unpacked(kernel.constants, width, constants[phase])
             start = at + step * width
-            seen = np.array([codes[start + o : start + o + width] for o in offsets], np.int64)
+            tapped = np.array([codes[start + o : start + o + width] for o in offsets], np.int64)
             for lane, element in enumerate(kernel.order):
                 half, place = divmod(lane, lanes)
                 own = weights[phase, :, half, 2 * place : 2 * place + 2].reshape(-1).astype(np.int64)
-                value, word = wrap_int32(int(biases[lane]) + int(own @ seen[:, element])), 0
+                value, word = wrap_int32(int(biases[lane]) + int(own @ tapped[:, element])), 0
                 for each in kernel.steps:
                     value = each.define(value, *(w[lane] for w in words[word : word + len(each.types)]))
                     word += len(each.types)
@@ -132,21 +132,21 @@ def _intrinsic(kernel: TapKernel) -> Any:
         out: Any,
         out_at: Any,
     ) -> Any:
-        given = (codes, at, offsets, weights, constants, first, passes, zero_point, low, high, out, out_at)
+        argument_types = (codes, at, offsets, weights, constants, first, passes, zero_point, low, high, out, out_at)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             def array(position: int) -> Any:
-                return context.make_array(given[position])(context, builder, arguments[position])
+                return context.make_array(argument_types[position])(context, builder, arguments[position])
 
             def number(position: int) -> Any:
-                return context.cast(builder, arguments[position], given[position], types.int64)
+                return context.cast(builder, arguments[position], argument_types[position], types.int64)
 
             def address(position: int, element: Any = None) -> Any:
-                held = array(position)
-                place = builder.bitcast(held.data, I8.as_pointer())
+                whole = array(position)
+                place = builder.bitcast(whole.data, I8.as_pointer())
                 if element is None:
                     return place
-                return builder.gep(place, [builder.mul(element, builder.extract_value(held.strides, 0))])
+                return builder.gep(place, [builder.mul(element, builder.extract_value(whole.strides, 0))])
 
             operands = LineOperands(
                 codes=address(0, number(1)),
@@ -165,6 +165,6 @@ def _intrinsic(kernel: TapKernel) -> Any:
             builder.call(emit_line(builder.module, kernel), list(operands))
             return context.get_dummy_value()
 
-        return types.void(*given), generate
+        return types.void(*argument_types), generate
 
     return line_into

@@ -84,11 +84,11 @@ def definition(kernel: Kernel) -> Callable[..., None]:
 
 def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
     """Biases and steps' constants of so many columns, one array each, of these types."""
-    data, at, found = words.tobytes(), 0, []
+    data, at, arrays = words.tobytes(), 0, []
     for kind in map(np.dtype, kinds):
-        found.append(np.frombuffer(data, kind, columns, at))
+        arrays.append(np.frombuffer(data, kind, columns, at))
         at += kind.itemsize * columns
-    return found
+    return arrays
 
 
 def _intrinsic(kernel: Kernel) -> Any:
@@ -115,20 +115,20 @@ def _intrinsic(kernel: Kernel) -> Any:
         out_row: Any,
         out_column: Any,
     ) -> Any:
-        given = (rows, row, weights, panel, constants, terms, zero_point, low, high, out, out_row, out_column)
+        argument_types = (rows, row, weights, panel, constants, terms, zero_point, low, high, out, out_row, out_column)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             def array(position: int) -> Any:
-                return context.make_array(given[position])(context, builder, arguments[position])
+                return context.make_array(argument_types[position])(context, builder, arguments[position])
 
             def number(position: int) -> Any:
-                return context.cast(builder, arguments[position], given[position], types.int64)
+                return context.cast(builder, arguments[position], argument_types[position], types.int64)
 
             def address(position: int, *indices: Any) -> Any:
-                held = array(position)
-                strides = [builder.extract_value(held.strides, axis) for axis in range(len(indices))]
+                whole = array(position)
+                strides = [builder.extract_value(whole.strides, axis) for axis in range(len(indices))]
                 offsets = [builder.mul(i, s) for i, s in zip(indices, strides, strict=True)]
-                place = builder.bitcast(held.data, I8.as_pointer())
+                place = builder.bitcast(whole.data, I8.as_pointer())
                 for offset in offsets:
                     place = builder.gep(place, [offset])
                 return place
@@ -149,6 +149,6 @@ def _intrinsic(kernel: Kernel) -> Any:
             builder.call(emit_function(builder.module, kernel), list(operands))
             return context.get_dummy_value()
 
-        return types.void(*given), generate
+        return types.void(*argument_types), generate
 
     return tile_into
