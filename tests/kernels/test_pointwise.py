@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.parameters import SPECIAL, floats, quantized
+from support.parameters import NUMBERS, SPECIAL, floats, quantized
 from support.single_op import FULL, REFERENCE, T, assert_same, build, draw, litert, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
@@ -147,22 +147,6 @@ def test_add_n(type_, count):
         if type_ == "float32":
             values = [np.where(np.isnan(v), np.float32(3e38), v) for v in values]
         assert_same(build("ADD_N", [T(type_, shape)] * count, [T(type_, shape)], ("AddNOptions", {})), values, shape)
-
-
-NUMBERS = [
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "bool",
-]
 
 
 PAIRS = [(op, t) for op in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM") for t in NUMBERS]

@@ -7,26 +7,12 @@ import pytest
 
 from support import graphs
 from support.graphs import Graph, Op
-from support.parameters import floats
+from support.parameters import NUMBERS, floats
 from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
 SIZED = ["int8", "int16", "float32", "int64", "bool", "float16", "complex64"]
 FOLDED = ["float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
-SCATTERED = [
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "bool",
-]
 
 
 def values(rng, type_, shape):
@@ -182,7 +168,7 @@ def test_gather(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_scatter(seed, body):
     rng = np.random.default_rng(100 + seed)
-    type_, index = SCATTERED[seed], ("int32", "int64")[seed % 2]
+    type_, index = NUMBERS[seed], ("int32", "int64")[seed % 2]
     for _ in range(3):
         shape, _, inserted, mapped, window, vector, starts, updates = dimensions(rng)
         options = {

@@ -32,6 +32,22 @@ CODES = {
     "int2": (-2, 1),
 }
 
+#: Types of numbers and bool, floats first.
+NUMBERS = (
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+)
+
 
 def scale(rng: np.random.Generator, low: float = -8, high: float = -2) -> float:
     """A random float32 scale between powers of two."""

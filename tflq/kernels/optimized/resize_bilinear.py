@@ -33,20 +33,7 @@ def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
     out = np.empty(data.shape, x.dtype)
     if not out.size:
         return out
-    rows, columns = data.rows, data.columns
-    _pixels(
-        np.ascontiguousarray(x),
-        out,
-        rows.lower,
-        rows.upper,
-        rows.lower_weight,
-        rows.upper_weight,
-        columns.lower,
-        columns.upper,
-        columns.lower_weight,
-        columns.upper_weight,
-        added,
-    )
+    _pixels(np.ascontiguousarray(x), out, *data.rows.arrays, *data.columns.arrays, added)
     return out
 
 

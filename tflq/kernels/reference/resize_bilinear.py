@@ -41,6 +41,11 @@ class Taps:
     lower_weight: Array  # 1, or 1/1024 in the integer form
     upper_weight: Array  # the same; together they make 1
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """Positions and weights in the order of the fields, as compiled loops take them."""
+        return self.lower, self.upper, self.lower_weight, self.upper_weight
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
@@ -112,20 +117,7 @@ def eval_float(data: OpData, x: Array, size: Array) -> Array:
     out = np.empty(data.shape, x.dtype)
     if not out.size:
         return out
-    rows, columns = data.rows, data.columns
-    _float_pixels(
-        np.ascontiguousarray(x),
-        out,
-        rows.lower,
-        rows.upper,
-        rows.lower_weight,
-        rows.upper_weight,
-        columns.lower,
-        columns.upper,
-        columns.lower_weight,
-        columns.upper_weight,
-        data.offset,
-    )
+    _float_pixels(np.ascontiguousarray(x), out, *data.rows.arrays, *data.columns.arrays, data.offset)
     return out
 
 
@@ -134,19 +126,7 @@ def eval_integer(data: OpData, x: Array, size: Array) -> Array:
     out = np.empty(data.shape, x.dtype)
     if not out.size:
         return out
-    rows, columns = data.rows, data.columns
-    _integer_pixels(
-        np.ascontiguousarray(x),
-        out,
-        rows.lower,
-        rows.upper,
-        rows.lower_weight,
-        rows.upper_weight,
-        columns.lower,
-        columns.upper,
-        columns.lower_weight,
-        columns.upper_weight,
-    )
+    _integer_pixels(np.ascontiguousarray(x), out, *data.rows.arrays, *data.columns.arrays)
     return out
 
 
