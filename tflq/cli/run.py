@@ -49,7 +49,8 @@ def run_command(
 ) -> int:
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
-    With several samples, names begin with s<k>_. For images, or with --labels, the 5 likeliest classes are listed. Several models get a row each; --output then names a file for each by {stem} or {folder}.
+    With several samples, names begin with s<k>_. For images, or with --labels, the 5 likeliest classes are listed.
+    Several models get a row each; --output then names a file for each by {stem} or {folder}.
 
     \b
     tflq run model.tflite
