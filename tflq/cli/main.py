@@ -20,6 +20,7 @@ from tflq.cli.exits import Exit, exit_of
 from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
 from tflq.errors import FileAccessError, out_of_memory
 from tflq.escaping import printable
+from tflq.report.compiling import compiling
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
@@ -41,6 +42,7 @@ VERBS = {
     "reduce": ("tflq.cli.reduce", "reduce_command"),
     "run": ("tflq.cli.run", "run_command"),
     "view": ("tflq.cli.view", "view_command"),
+    "warm": ("tflq.cli.warm", "warm_command"),
     "verify": ("tflq.cli.verify", "verify_command"),
 }
 
@@ -101,7 +103,8 @@ class Verbs(click.Group):
     def _run(self, words: list[str], prog_name: str | None, extra: dict[str, Any]) -> int:
         """Run once; the exit code."""
         try:
-            code = super().main(words, prog_name or "tflq", **extra)
+            with compiling(quiet="--quiet" in words or "-q" in words):
+                code = super().main(words, prog_name or "tflq", **extra)
         except Stopped as stop:
             code = stop.code
             say_error(f"tflq: {code.name.lower()}")

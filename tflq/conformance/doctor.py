@@ -10,6 +10,7 @@ from importlib import metadata
 import numpy as np
 
 from tflq.api.files import load
+from tflq.conformance.draft import Draft
 from tflq.conformance.grids import drafts
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
@@ -88,10 +89,15 @@ def _stands_for(source: Source, said: Description) -> bool:
     return is_here and (source.package, source.version, source.resolver) == (said.package, said.version, said.resolver)
 
 
+def cases() -> list[Draft]:
+    """The one-operator models of the self-test: of all kinds of operators that suites have."""
+    return list(drafts(0, "standard"))[::_STEP]
+
+
 def digests() -> tuple[int, str, str]:
     """How many cases the self-test has; SHA-256 of what they are drawn from; SHA-256 of what `litert-ref` gives."""
     profile, given, made, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
-    for draft in list(drafts(0, "standard"))[::_STEP]:
+    for draft in cases():
         model = load(draft.model())
         for spec in model.subgraphs[0].tensors:
             if spec.quantization is not None:

@@ -23,6 +23,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tflq.numerics.compilations import listener
+
 _DIGEST_SIZE = hashlib.sha256().digest_size
 #: Only this user may enter the folder, or read an entry.
 _FOLDER_MODE, _ENTRY_MODE = 0o700, 0o600
@@ -124,18 +126,21 @@ class CodeCache:
         target_context.refresh()
         name = self._entry(signature, target_context.codegen())
         content = self._folder.read(name)
-        if content is None:
-            return None
-        try:
-            return CompileResult._rebuild(target_context, *pickle.loads(content))
-        except Exception:  # whatever unpickling what another version wrote may raise
-            self._folder.remove(name)
-            return None
+        if content is not None:
+            try:
+                return CompileResult._rebuild(target_context, *pickle.loads(content))
+            except Exception:  # whatever unpickling what another version wrote may raise
+                self._folder.remove(name)
+        if (heard := listener()) is not None:  # the dispatcher compiles now, and saves what comes out
+            heard.begin()
+        return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Store a compile result, unless it holds addresses of this process."""
         from numba.core.serialize import dumps
 
+        if (heard := listener()) is not None:
+            heard.end()
         # As numba.core.caching.CompileResultCacheImpl.check_cachable.
         if result.library.has_dynamic_globals or any(not loop.can_cache for loop in result.lifted):
             return

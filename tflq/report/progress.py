@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tflq.escaping import shown
+from tflq.numerics.compilations import Compilations, heard
 
 #: Called as progress(what, done, total) while work goes on.
 Told = Callable[[str, int, int], None]
@@ -45,7 +46,11 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+
+    def compiles(compilations: Compilations) -> None:
+        bar.update(task, description=f"compiling kernels, once: {compilations.functions}")
+
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar, heard(compiles):
         task = bar.add_task("", total=None)
 
         def draw(what: str, done: int, total: int) -> None:

@@ -1,0 +1,73 @@
+"""Compiling ahead: what a model's runs would compile is compiled now, and kept for all processes of this user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.api.files import Source, load
+from tflq.api.values import blank
+from tflq.errors import UndefinedResultError
+from tflq.interpreter import Plan, State, make_plan, run
+from tflq.ir import Model
+from tflq.kernels.kernel import Array, Operand
+from tflq.numerics.code_cache import code_folder
+from tflq.numerics.compilations import Compilations, heard
+from tflq.profiles import Profile, by_name
+
+#: Runs of each plan: the first as it is, the second bound to arrays.
+_RUNS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """What was compiled: for how many models, how many functions (by their argument types), seconds; where it is."""
+
+    models: int
+    functions: int
+    seconds: float
+    folder: str
+
+
+def warm(
+    models: Iterable[Source | Model | str | os.PathLike[str]],
+    profile: str | Profile = "litert-ref",
+    tell: Callable[[Compilations], None] | None = None,
+) -> Warmed:
+    """Run each model on random inputs, so that everything it needs is compiled and kept.
+
+    `tell` is called whenever a function begins or ends to be compiled.
+
+    Raises:
+        UnsupportedError, ModelError, LimitError: As Interpreter.allocate_tensors and invoke.
+    """
+    chosen, count = by_name(profile), 0
+    with heard(tell) as compilations:
+        for model in models:
+            plan, state = make_plan(load(model), chosen), State()
+            for _ in range(_RUNS):
+                try:
+                    run(plan, _inputs(plan), state)
+                except UndefinedResultError:  # these inputs have no defined result; others may
+                    continue
+            count += 1
+    return Warmed(count, compilations.functions, compilations.seconds, str(code_folder().path))
+
+
+def _inputs(plan: Plan) -> Mapping[int, Array]:
+    random = np.random.default_rng(0)
+    return {tensor: _sample(random, plan.operands[tensor]) for tensor in plan.inputs}
+
+
+def _sample(random: np.random.Generator, operand: Operand) -> Array:
+    """Reals around 0, or codes; zeros of what may be an index or a length."""
+    value = blank(operand.type, operand.shape)
+    if value.dtype.kind == "f":
+        value[...] = random.standard_normal(value.shape)
+    elif value.dtype.kind in "iu" and operand.is_quantized:
+        span = np.iinfo(value.dtype)
+        value[...] = random.integers(max(span.min, -(2**15)), min(span.max, 2**15), value.shape)
+    return value

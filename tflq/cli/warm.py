@@ -1,0 +1,37 @@
+"""`tflq warm`: compile what models need, once, before it is needed."""
+
+from __future__ import annotations
+
+import click
+
+from tflq.cli.exits import Exit
+from tflq.cli.options import json_option, limit_options, profile_option
+from tflq.cli.output import say, say_document
+
+
+@click.command("warm")
+@click.argument("models", nargs=-1, metavar="[MODEL]...", type=click.Path())
+@profile_option
+@limit_options
+@json_option
+def warm_command(models: tuple[str, ...], profile: str, as_json: bool) -> int:
+    """Compile what MODELs need and keep it, so that later processes begin at once.
+
+    Machine code is kept in tflq/machine-code of NUMBA_CACHE_DIR, or of your folder of caches. Without MODEL it is made
+    for a sample of all operators.
+
+    \b
+    tflq warm model.tflite
+    NUMBA_CACHE_DIR=/opt/tflq tflq warm
+    """
+    from tflq.api.warming import warm
+    from tflq.conformance.doctor import cases
+    from tflq.report.warm.document import warm_document
+    from tflq.report.warm.lines import warm_lines
+
+    warmed = warm(models or [draft.model() for draft in cases()], profile)
+    if as_json:
+        say_document(warm_document(warmed))
+    else:
+        say(warm_lines(warmed))
+    return Exit.SAME

@@ -1,0 +1,67 @@
+"""Who hears that functions are compiled, which takes seconds once and nothing ever after: nobody, unless asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class Compilations:
+    """The functions compiled while a context lasts, for how many argument types each, and the seconds it took.
+
+    `tell` is called with itself whenever one begins and whenever one ends; without it that of the context around this.
+    """
+
+    def __init__(self, tell: Callable[[Compilations], None] | None, around: Compilations | None) -> None:
+        self.functions, self.seconds = 0, 0.0
+        self._tell, self._around = tell, around
+        self._depth, self._start = 0, 0.0
+
+    def begin(self) -> None:
+        """A function begins to be compiled, perhaps for another one that is."""
+        now = time.monotonic()
+        for listening in self._and_around():
+            listening._start = now if listening._depth == 0 else listening._start
+            listening._depth += 1
+        self._say()
+
+    def end(self) -> None:
+        """The function that began last is done."""
+        now = time.monotonic()
+        for listening in self._and_around():
+            listening.functions += 1
+            listening._depth -= 1
+            listening.seconds += now - listening._start if listening._depth == 0 else 0.0
+        self._say()
+
+    def _and_around(self) -> Iterator[Compilations]:
+        listening: Compilations | None = self
+        while listening is not None:
+            yield listening
+            listening = listening._around
+
+    def _say(self) -> None:
+        told = next((listening for listening in self._and_around() if listening._tell is not None), None)
+        if told is not None and told._tell is not None:
+            told._tell(told)
+
+
+_HEARD: ContextVar[Compilations | None] = ContextVar("compilations", default=None)
+
+
+@contextmanager
+def heard(tell: Callable[[Compilations], None] | None = None) -> Iterator[Compilations]:
+    """What this thread compiles while the context lasts; contexts within it are heard, too."""
+    compilations = Compilations(tell, _HEARD.get())
+    token = _HEARD.set(compilations)
+    try:
+        yield compilations
+    finally:
+        _HEARD.reset(token)
+
+
+def listener() -> Compilations | None:
+    """Who hears of this thread's compilations now."""
+    return _HEARD.get()

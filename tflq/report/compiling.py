@@ -1,0 +1,35 @@
+"""That functions are compiled, on a terminal, where it lasts."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from tflq.numerics.compilations import Compilations, heard
+from tflq.report.progress import progress_bar
+
+#: Seconds from the first function on, after which it is told.
+PATIENCE = 0.5
+
+
+@contextmanager
+def compiling(*, quiet: bool = False) -> Iterator[None]:
+    """While the context lasts, a bar on standard error says what is compiled: on a terminal, and after half a second.
+
+    Where work tells how far it is by a bar of its own, that one says it.
+    """
+    if quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
+        yield
+        return
+    begun: list[float] = []
+
+    def tell(compilations: Compilations) -> None:
+        begun.append(time.monotonic())
+        if begun[-1] - begun[0] > PATIENCE:  # the bar hears of all that follows
+            draw = stack.enter_context(progress_bar())
+            draw(f"compiling kernels, once: {compilations.functions}", compilations.functions, 0)
+
+    with heard(tell), ExitStack() as stack:
+        yield

@@ -1,0 +1,1 @@
+"""What `tflq doctor` says."""
