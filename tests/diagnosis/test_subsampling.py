@@ -24,8 +24,8 @@ def test_kept_outputs_see_the_rows_that_they_saw(size: int, reach: int, stride: 
     for place in {0, out // 2, out - 1}:
         axis = _axis(size, out, stride, before, reach, place)
         kept = axis.rows.tolist()
-        assert place in axis.made.tolist()
-        for made, now in zip(axis.made.tolist(), axis.now.tolist(), strict=True):
+        assert place in axis.outputs.tolist()
+        for made, now in zip(axis.outputs.tolist(), axis.now.tolist(), strict=True):
             seen = [y for y in range(made * stride - before, made * stride - before + reach) if 0 <= y < size]
             thin = [y for y in range(now * stride - before, now * stride - before + reach) if 0 <= y < len(kept)]
             assert [kept[y] for y in thin] == seen

@@ -96,28 +96,28 @@ def cases() -> list[Draft]:
 
 def digests() -> tuple[int, str, str]:
     """How many cases the self-test has; SHA-256 of what they are drawn from; SHA-256 of what `litert-ref` gives."""
-    profile, given, made, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
+    profile, drawn, computed, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
     for draft in cases():
         model = load(draft.model())
         for spec in model.subgraphs[0].tensors:
             if spec.quantization is not None:
-                given.update(spec.quantization.scale.tobytes() + spec.quantization.zero_point.tobytes())
+                drawn.update(spec.quantization.scale.tobytes() + spec.quantization.zero_point.tobytes())
         plan = make_plan(model, profile)
         for sample in draft.samples:
             for value in sample:
-                given.update(np.ascontiguousarray(value).tobytes())
+                drawn.update(np.ascontiguousarray(value).tobytes())
             values = run(plan, dict(zip(plan.inputs, sample, strict=True))).values
             for tensor in plan.outputs:
-                made.update(np.ascontiguousarray(values[tensor]).tobytes())
+                computed.update(np.ascontiguousarray(values[tensor]).tobytes())
         count += 1
-    return count, given.hexdigest(), made.hexdigest()
+    return count, drawn.hexdigest(), computed.hexdigest()
 
 
 def _self_test() -> tuple[int, str]:
     try:
-        count, drawn, found = digests()
+        count, drawn, computed = digests()
     except TflqError as error:
         return 0, str(error)
     if drawn != DRAWN:  # another NumPy or C library draws other scales
         return 0, ""
-    return count, "" if found == RECORDED else "results are not those that were recorded from LiteRT 2.3"
+    return count, "" if computed == RECORDED else "results are not those that were recorded from LiteRT 2.3"

@@ -84,34 +84,34 @@ def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
     like = [arrays(archive, sample) for sample in case.expected]
     if not job.is_done(case):
         return Judged(case, Result.ENDED, how or "no outputs")
-    for sample, (got, want) in enumerate(zip(job.outputs(case, like), like, strict=True)):
-        for one, other in zip(got, want, strict=True):
+    for sample, (outputs, want) in enumerate(zip(job.outputs(case, like), like, strict=True)):
+        for one, other in zip(outputs, want, strict=True):
             if isinstance(one, str):
                 return Judged(case, Result.MALFORMED, one, sample)
-            found = difference(other, one, sample)
-            if not found.same:
-                return Judged(case, Result.DIFFERS, _brief(found), sample, found)
+            d = difference(other, one, sample)
+            if not d.same:
+                return Judged(case, Result.DIFFERS, _brief(d), sample, d)
     return Judged(case, Result.PASSES)
 
 
-def _brief(found: Difference) -> str:
-    where = "" if found.first is None else f", first at {list(found.first.index)}: "
-    values = "" if found.first is None else f"expected {found.first.expected}, got {found.first.got}"
-    count = f"{found.differing:,} of {found.elements:,} elements differ"
-    return f"{count}, by up to {found.largest} {found.unit}{where}{values}"
+def _brief(d: Difference) -> str:
+    where = "" if d.first is None else f", first at {list(d.first.index)}: "
+    values = "" if d.first is None else f"expected {d.first.expected}, got {d.first.got}"
+    count = f"{d.differing:,} of {d.elements:,} elements differ"
+    return f"{count}, by up to {d.largest} {d.unit}{where}{values}"
 
 
 def explained(job: Job, archive: Archive, judged: Sequence[Judged], profile: str) -> tuple[Judged, ...]:
     """Add causes to the judged cases: to one of each group that differs alike."""
-    seen: set[tuple[object, ...]] = set()
-    found = []
+    groups: set[tuple[object, ...]] = set()
+    results = []
     for one in judged:
         key = (one.case.op, one.case.types, one.case.tells)
-        if one.result == Result.DIFFERS and key not in seen and len(seen) < _EXPLAINED:
-            seen.add(key)
+        if one.result == Result.DIFFERS and key not in groups and len(groups) < _EXPLAINED:
+            groups.add(key)
             one = replace(one, causes=_causes(job, archive, one, profile))
-        found.append(one)
-    return tuple(found)
+        results.append(one)
+    return tuple(results)
 
 
 def _causes(job: Job, archive: Archive, judged: Judged, profile: str) -> tuple[str, ...]:
@@ -120,13 +120,13 @@ def _causes(job: Job, archive: Archive, judged: Judged, profile: str) -> tuple[s
     model = load(model_of(archive, case))
     expected = [arrays(archive, sample) for sample in case.expected]
     inputs = [arrays(archive, sample) for sample in case.samples]
-    got = job.outputs(case, expected)
-    known = tuple(name for name in case.tells if _computes(model, by_name(name), inputs, got))
+    outputs = job.outputs(case, expected)
+    known = tuple(name for name in case.tells if _computes(model, by_name(name), inputs, outputs))
     if known:
         return known
     graph, sample = model.subgraphs[0], judged.sample or 0
     dump = dict(zip(graph.inputs, inputs[sample], strict=True))
-    dump |= {t: v for t, v in zip(graph.outputs, got[sample], strict=True) if not isinstance(v, str)}
+    dump |= {t: v for t, v in zip(graph.outputs, outputs[sample], strict=True) if not isinstance(v, str)}
     try:
         findings = explain(model, dump, profile)
     except (TflqError, ValueError):
@@ -135,15 +135,17 @@ def _causes(job: Job, archive: Archive, judged: Judged, profile: str) -> tuple[s
 
 
 def _computes(
-    model: Model, profile: Profile, inputs: Sequence[Sequence[Array]], got: Sequence[Sequence[Array | str]]
+    model: Model, profile: Profile, inputs: Sequence[Sequence[Array]], outputs: Sequence[Sequence[Array | str]]
 ) -> bool:
     """Whether a profile gives all outputs that a target gave."""
     try:
         plan = make_plan(model, profile)
-        made = [run(plan, dict(zip(plan.inputs, sample, strict=True))).values for sample in inputs]
+        computed = [run(plan, dict(zip(plan.inputs, sample, strict=True))).values for sample in inputs]
     except TflqError:
         return False
     pairs = [
-        (values[t], v) for values, row in zip(made, got, strict=True) for t, v in zip(plan.outputs, row, strict=True)
+        (values[t], v)
+        for values, row in zip(computed, outputs, strict=True)
+        for t, v in zip(plan.outputs, row, strict=True)
     ]
     return all(not isinstance(other, str) and difference(one, other).same for one, other in pairs)

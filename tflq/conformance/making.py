@@ -35,7 +35,7 @@ _REACHED = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class SuiteData:
     """A suite and the data that its digests stand for; `left_out` counts drafts that the profile refuses."""
 
     suite: Suite
@@ -63,7 +63,7 @@ class Order:
                 yield number, draft, level
 
 
-def make(order: Order, jobs: int = 1) -> Made:
+def make(order: Order, jobs: int = 1) -> SuiteData:
     """Make a suite of what a profile computes, in so many processes. Their number changes no byte of it.
 
     Raises:
@@ -82,7 +82,7 @@ def make(order: Order, jobs: int = 1) -> Made:
         cases += part.cases
     cases.sort(key=lambda case: case.id)
     suite = Suite(chosen.name, order.level, order.seed, version("tflq"), tuple(cases))
-    return Made(suite, data, sum(part.left_out for part in parts))
+    return SuiteData(suite, data, sum(part.left_out for part in parts))
 
 
 @dataclass(slots=True, eq=False)
@@ -138,15 +138,15 @@ def _samples(
     """The draft's own, and one for each other arithmetic on which it parts from the profile's."""
     if draft.op not in _REACHED:
         return draft.samples, set()
-    found: dict[bytes, Sample] = {}
+    witnesses: dict[bytes, Sample] = {}
     names = set()
     for verdict in contrast(model, 0, profile, others):
         if verdict.witness is not None:
             inputs = verdict.witness.inputs
             sample = tuple(inputs[t] for t in model.subgraphs[0].inputs)
-            found[b"".join(a.tobytes() for a in sample)] = sample
+            witnesses[b"".join(a.tobytes() for a in sample)] = sample
             names.add(verdict.second)
-    return (*draft.samples, *found.values()), names
+    return (*draft.samples, *witnesses.values()), names
 
 
 def _run(plan: Plan, sample: Sample) -> Sample:
@@ -160,5 +160,5 @@ def _gives_other(model: Model, profile: Profile, samples: Sequence[Sample], expe
         results = [_run(plan, sample) for sample in samples]
     except TflqError:
         return False
-    pairs = (pair for got, want in zip(results, expected, strict=True) for pair in zip(got, want, strict=True))
+    pairs = (pair for outputs, want in zip(results, expected, strict=True) for pair in zip(outputs, want, strict=True))
     return any(digest(a) != digest(b) for a, b in pairs)

@@ -86,24 +86,24 @@ def build(
         tensors.append(tensor.spec(name, buffer))
         return len(tensors) - 1
 
-    given = [add(t, f"in{i}") for i, t in enumerate(inputs)]
-    made = [add(t, f"out{i}") for i, t in enumerate(outputs)]
+    inputs_at = [add(t, f"in{i}") for i, t in enumerate(inputs)]
+    outputs_at = [add(t, f"out{i}") for i, t in enumerate(outputs)]
     between = [add(t, f"mid{i}") for i, t in enumerate(intermediates)]
     builtin = enum("BuiltinOperator")
     record = Record(options[0], dict(options[1])) if options and options[0] else None
     second = record is not None and record.table in in_second_union()
     operator = Operator(
         0,
-        tuple(given),
-        tuple(made),
+        tuple(inputs_at),
+        tuple(outputs_at),
         options=None if second else record,
         options_2=record if second else None,
         custom_options=bytes(flexbuffers.Dumps(dict(options[1]))) if options and not options[0] else None,
         intermediates=tuple(between) or None,
     )
-    free = [i for i, t in zip(given, inputs, strict=True) if t is not None and t.value is None and not t.variable]
+    free = [i for i, t in zip(inputs_at, inputs, strict=True) if t is not None and t.value is None and not t.variable]
     codes = [OperatorCode(builtin[op], op, version) if op in builtin else OperatorCode(32, "CUSTOM", version, op)]
-    graphs = [Subgraph(tuple(tensors), tuple(free), tuple(made), (operator,), "main")]
+    graphs = [Subgraph(tuple(tensors), tuple(free), tuple(outputs_at), (operator,), "main")]
     if body:
         scalars = tuple(T("float32", ()).spec(f"body{i}", 0) for i in range(3))
         codes.append(OperatorCode(builtin[body], body))

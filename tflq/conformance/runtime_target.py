@@ -40,19 +40,19 @@ def main(adapter: str, resolver: str, folder: str) -> None:
             model = file.read()
         try:
             with open(os.path.join(place, "case.txt")) as text:
-                told = [line.split() for line in text]
-            inputs = [(np.dtype(w[1]), tuple(map(int, w[2:]))) for w in told if w[0] == "input"]
-            for number in range(next(int(w[1]) for w in told if w[0] == "samples")):
+                rows = [line.split() for line in text]
+            inputs = [(np.dtype(w[1]), tuple(map(int, w[2:]))) for w in rows if w[0] == "input"]
+            for number in range(next(int(w[1]) for w in rows if w[0] == "samples")):
                 values = []
                 for position, (dtype, shape) in enumerate(inputs):
                     path = os.path.join(place, f"in{number}_{position}.bin")
                     values.append(np.fromfile(path, dtype).reshape(shape))
                 stage = child.Stage(io.BytesIO())
                 if adapter == "tflite_micro":
-                    made = child.run_micro(interpreter_class, model, values, stage)
+                    results = child.run_micro(interpreter_class, model, values, stage)
                 else:
-                    made, _ = child.run_desktop(interpreter_class, resolvers, model, values, job, stage)
-                for position, value in enumerate(made):
+                    results, _ = child.run_desktop(interpreter_class, resolvers, model, values, job, stage)
+                for position, value in enumerate(results):
                     np.ascontiguousarray(value).tofile(os.path.join(place, f"out{number}_{position}.bin"))
         except Exception as error:
             with open(os.path.join(place, "refused.txt"), "w") as text:

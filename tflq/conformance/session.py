@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tflq.conformance.jobs import Job
 from tflq.conformance.judging import Judged, Verdicts, explained, judge
-from tflq.conformance.making import Made, Order, make
+from tflq.conformance.making import Order, SuiteData, make
 from tflq.conformance.suite import Suite, read_suite, write_suite
 from tflq.conformance.targets import Target, finish
 from tflq.runtimes.children import temporary_folder
@@ -19,17 +19,17 @@ __all__ = ["Order", "check", "make_suite", "pack", "run_suite"]
 BATCH = 500
 
 
-def make_suite(path: str, order: Order, jobs: int = 1) -> Made:
+def make_suite(path: str, order: Order, jobs: int = 1) -> SuiteData:
     """Make a suite of what a profile computes, in so many processes, and write it to `path`.
 
     Raises:
         FileAccessError: The path cannot be written.
         UnknownNameError: No profile has that name.
     """
-    made = make(order, jobs)
-    wanted = {d for c in made.suite.cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
-    write_suite(path, made.suite, {name: made.data[name] for name in wanted})
-    return made
+    suite_data = make(order, jobs)
+    digests = {d for c in suite_data.suite.cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
+    write_suite(path, suite_data.suite, {name: suite_data.data[name] for name in digests})
+    return suite_data
 
 
 def run_suite(

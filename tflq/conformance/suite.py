@@ -93,14 +93,15 @@ def read_suite(archive: Archive) -> Suite:
     source = archive.source
     if MANIFEST not in archive:
         raise InputError("is no conformance suite", name=source)
-    found = read_json(archive[MANIFEST].tobytes(), source)
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA or not isinstance(found.get("cases"), list):
+    manifest = read_json(archive[MANIFEST].tobytes(), source)
+    is_suite = isinstance(manifest, dict) and manifest.get("schema") == SCHEMA
+    if not is_suite or not isinstance(manifest.get("cases"), list):
         raise InputError("is no conformance suite that this version reads", name=source, expected=SCHEMA)
-    words = [found.get(name) for name in ("profile", "level", "version")]
-    seed = found.get("seed")
+    words = [manifest.get(name) for name in ("profile", "level", "version")]
+    seed = manifest.get("seed")
     if not all(isinstance(w, str) for w in words) or words[1] not in LEVELS or not isinstance(seed, int):
         raise InputError("does not say whose outputs it holds", name=source)
-    cases = tuple(_case(row, archive) for row in found["cases"])
+    cases = tuple(_case(row, archive) for row in manifest["cases"])
     if len({case.id for case in cases}) != len(cases):
         raise InputError("names two cases alike", name=source)
     return Suite(str(words[0]), str(words[1]), seed, str(words[2]), cases)

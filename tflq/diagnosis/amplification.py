@@ -101,9 +101,9 @@ def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplif
     graph = model.subgraphs[0]
     spreads = []
     for later in range(index + 1, len(graph.operators)):
-        made = [t for t in results_of(model, graph.operators[later]) if t in expected and t in got]
-        found = merged(difference(expected[t], got[t]) for t in made)
-        spreads.append(Spread(later, operator_name(model, later), found))
+        results = [t for t in results_of(model, graph.operators[later]) if t in expected and t in got]
+        largest = merged(difference(expected[t], got[t]) for t in results)
+        spreads.append(Spread(later, operator_name(model, later), largest))
     pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
     choices = tuple(_choice(*pair) for pair in pairs if _chooses(*pair[1:]))
     return Amplification(index, tuple(spreads), choices)

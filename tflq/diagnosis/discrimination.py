@@ -67,13 +67,13 @@ def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Pr
     alone = operator_alone(model, dump, explanation.index, profile)
     devices = {h.name: h.device for cause in explanation.exact for h in cause.members}
     causes = tuple(devices)
-    found, of_model = tell_apart(_of_model(model, alone, profile), list(devices.values())), True
-    if len(found.groups) < len(causes):
+    best, of_model = tell_apart(_of_model(model, alone, profile), list(devices.values())), True
+    if len(best.groups) < len(causes):
         others = chain(_of_batch(alone, profile, causes), probes(alone, rounds=_ROUNDS))
         own = tell_apart(((_given(other), other) for other in others), list(devices.values()))
-        if len(own.groups) > len(found.groups):
-            found, of_model = own, False
-    return Discrimination(explanation.index, causes, of_model, found.trials, found.groups)
+        if len(own.groups) > len(best.groups):
+            best, of_model = own, False
+    return Discrimination(explanation.index, causes, of_model, best.trials, best.groups)
 
 
 def _devices(alone: Part, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
@@ -95,14 +95,14 @@ def _of_model(model: Model, alone: Part, profile: Profile) -> Iterator[tuple[tup
         plan = make_plan(model, profile)
         for trial in range(_MODEL_TRIALS):
             rng = np.random.default_rng(trial)
-            given = [
+            model_inputs = [
                 random_values(rng, CARRIER[plan.operands[t].type], plan.operands[t].shape, trial) for t in graph.inputs
             ]
-            known = run(plan, dict(zip(graph.inputs, given, strict=True)), keep_all=True).values
+            known = run(plan, dict(zip(graph.inputs, model_inputs, strict=True)), keep_all=True).values
             inputs = {p: known[alone.tensors[p]] for p in alone.inputs}
             if any(inputs[p].shape != value.shape for p, value in alone.inputs.items()):
                 return
-            yield tuple(given), replace(alone, inputs=inputs)
+            yield tuple(model_inputs), replace(alone, inputs=inputs)
     except (TflqError, KeyError):
         return  # a model that the profile cannot run, or whose inputs cannot be made up
 
@@ -116,15 +116,15 @@ def _of_batch(alone: Part, profile: Profile, causes: Sequence[str]) -> Iterator[
     if batch is None:
         return
     devices = _devices(batch, profile, causes)
-    made = [values for device in devices.values() if fits(values := results(device, batch), batch)]
-    seen: set[int] = set()
-    for one, other in combinations(made, 2):
+    computed = [values for device in devices.values() if fits(values := results(device, batch), batch)]
+    chosen: set[int] = set()
+    for one, other in combinations(computed, 2):
         for tensor in one:
             apart = unequal(one[tensor], other[tensor])
             rows = np.flatnonzero(apart.reshape(len(apart), -1).any(axis=1))
-            if rows.size and not seen & set(rows.tolist()):
-                seen.add(int(rows[0]))
-    for row in sorted(seen):
+            if rows.size and not chosen & set(rows.tolist()):
+                chosen.add(int(rows[0]))
+    for row in sorted(chosen):
         taken = {p: v[row : row + 1] if v.shape != alone.inputs[p].shape else v for p, v in batch.inputs.items()}
         yield replace(alone, inputs=taken)
 
@@ -141,12 +141,12 @@ def tell_apart(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequen
     """Run devices on inputs and what these make of a part until all devices are told apart, or the trials end."""
     groups: list[list[int]] = [list(range(len(devices)))]
     kept = []
-    for given, alone in trials:
+    for inputs, alone in trials:
         expected = [results(device, alone) for device in devices]
         parts = [part for group in groups for part in _parted(group, expected)]
         if len(parts) > len(groups):
             groups = parts
-            kept.append(Trial(given, tuple(expected)))
+            kept.append(Trial(inputs, tuple(expected)))
         if len(groups) == len(devices):
             break
     return Told(tuple(kept), tuple(tuple(group) for group in groups))

@@ -67,12 +67,12 @@ def load_dumps(
     Types and shapes are held against the model's; entries that name no tensor are listed. `inputs`, one sample each,
     are those of the runs, where the dump lacks them.
     """
-    found = _samples(model, path)
+    dumps = _samples(model, path)
     if inputs is not None:
-        found = _with_inputs(model, found, make_inputs(model, inputs).samples)
-    if sample is not None and not 0 <= sample < len(found):
-        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(found) - 1}")
-    return found if sample is None else found[sample : sample + 1]
+        dumps = _with_inputs(model, dumps, make_inputs(model, inputs).samples)
+    if sample is not None and not 0 <= sample < len(dumps):
+        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(dumps) - 1}")
+    return dumps if sample is None else dumps[sample : sample + 1]
 
 
 def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
@@ -82,8 +82,8 @@ def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> 
 
 def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     if is_bundle(path):
-        seen = dumps_of_golden(model, load_golden(path), os.fspath(path))
-        return tuple(_numbered(model, path, one.tensors) for one in seen)
+        recorded = dumps_of_golden(model, load_golden(path), os.fspath(path))
+        return tuple(_numbered(model, path, one.tensors) for one in recorded)
     place = Path(path)
     if not place.exists():
         raise FileAccessError(place, "does not exist")
@@ -95,8 +95,8 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
         return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
     with opened(place) as archive:
         if "s0_out0" in archive and (PROVENANCE in archive or all(map(_SAMPLE.match, archive))):
-            seen = dumps_of_golden(model, load_golden(place), os.fspath(path))
-            return tuple(_numbered(model, path, one.tensors) for one in seen)
+            recorded = dumps_of_golden(model, load_golden(place), os.fspath(path))
+            return tuple(_numbered(model, path, one.tensors) for one in recorded)
         return tuple(_named(model, path, entries) for entries in _by_sample(archive))
 
 
@@ -117,7 +117,7 @@ def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, .
     if len(dumps) != len(samples):
         raise InputError("samples of the inputs", name=dumps[0].source, expected=len(dumps), got=len(samples))
     known = (dict(zip(model.subgraphs[0].inputs, sample, strict=True)) for sample in samples)
-    return tuple(replace(d, tensors={**given, **d.tensors}) for d, given in zip(dumps, known, strict=True))
+    return tuple(replace(d, tensors={**inputs, **d.tensors}) for d, inputs in zip(dumps, known, strict=True))
 
 
 def _folder(place: Path) -> dict[str, Entry]:
@@ -179,12 +179,12 @@ def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, 
 
 def _names(model: Model) -> dict[str, int]:
     """Tensor indices by name and by name as files spell it; names that several tensors have are left out."""
-    found: dict[str, set[int]] = {}
+    indices_of: dict[str, set[int]] = {}
     for index, spec in enumerate(model.subgraphs[0].tensors):
         name = spec.name or ""
         for spelling in {name, re.sub(r"[^\w.-]", "_", name), re.sub(r"\W", "_", name)}:
-            found.setdefault(spelling, set()).add(index)
-    return {name: next(iter(indices)) for name, indices in found.items() if name and len(indices) == 1}
+            indices_of.setdefault(spelling, set()).add(index)
+    return {name: next(iter(indices)) for name, indices in indices_of.items() if name and len(indices) == 1}
 
 
 def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:

@@ -174,24 +174,24 @@ def _over(groups: Sequence[Group], others: Sequence[Part]) -> list[Group]:
     for group in groups[: max(fits, _SHOWN)]:
         parts: dict[tuple[bytes | None, ...], Group] = {}
         for member in group.members:
-            made = [results(member.device, other) for other in others]
-            key = tuple(digest(values, other) for values, other in zip(made, others, strict=True))
+            computed = [results(member.device, other) for other in others]
+            key = tuple(digest(values, other) for values, other in zip(computed, others, strict=True))
             if key not in parts:
-                more = sum(score(values, other.got)[0] for values, other in zip(made, others, strict=True))
+                more = sum(score(values, other.got)[0] for values, other in zip(computed, others, strict=True))
                 parts[key] = Group(group.matching + more)
             parts[key].members.append(member)
         apart += parts.values()
     return apart
 
 
-def by_result(found: Iterable[Hypothesis], alone: Part, base: Results, hopeless: Container[str]) -> list[Group]:
+def by_result(candidates: Iterable[Hypothesis], alone: Part, base: Results, hopeless: Container[str]) -> list[Group]:
     """Hypotheses that change some element, by their results, best first; the most probable of equals comes first.
 
     Mistakes that are `hopeless` are not computed.
     """
     own = digest(base, alone)
     groups: dict[bytes, Group] = {}
-    for hypothesis in found:
+    for hypothesis in candidates:
         if hypothesis.kind == Kind.MISTAKE and hypothesis.name in hopeless:
             continue
         values = results(hypothesis.device, alone)
@@ -228,7 +228,7 @@ def separated(group: Group, alone: Part) -> list[Group]:
 
 
 def _where(values: Mapping[int, Array], got: Results) -> tuple[str, ...]:
-    for tensor, seen in got.items():
-        if values[tensor].shape == seen.shape and (apart := unequal(values[tensor], seen)).any():
+    for tensor, dumped in got.items():
+        if values[tensor].shape == dumped.shape and (apart := unequal(values[tensor], dumped)).any():
             return places(apart)
     return ()

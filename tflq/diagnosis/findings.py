@@ -122,30 +122,30 @@ def investigate(
     check_operator(model, op)
     by_sample = localize_samples(model, samples, profile, mode)
     operators = over_samples(by_sample)
-    found = Findings(profile.name, mode, operators, samples[0].unknown)
+    findings = Findings(profile.name, mode, operators, samples[0].unknown)
     index = op if op is not None else next((o.index for o in operators if o.differs), None)
     if index is None and element is not None:
         index = _maker_of_output(model)
     if index is None or not (operators[index].differences or element is not None):
-        return found
+        return findings
     sample = most_telling(by_sample, index)
     telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
     dumps = {k: trusted(samples[k], by_sample[k]) for k in telling}
-    told = replace(found, sample=sample if len(samples) > 1 else None)
+    explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    told = _told(told, model, dumps[sample], others, index, profile, element)
-    return replace(told, growths=_growths(told, model, samples, by_sample, profile))
+    explained = _told(explained, model, dumps[sample], others, index, profile, element)
+    return replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
 
 
 def _growths(
-    found: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
+    findings: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
 ) -> tuple[Amplification, ...]:
     """How each of the first differences grows by itself, in the sample in which most of the operator's elements differ.
 
     End to end later operators differ through earlier ones, so that nothing is theirs alone.
     """
-    differing = [o.index for o in found.differing] if found.mode == Mode.ISOLATED else []
-    known = {} if found.amplification is None else {found.amplification.index: found.amplification}
+    differing = [o.index for o in findings.differing] if findings.mode == Mode.ISOLATED else []
+    known = {} if findings.amplification is None else {findings.amplification.index: findings.amplification}
     growths = []
     for index in differing[:_FOLLOWED]:
         k = most_telling(by_sample, index)
@@ -155,7 +155,7 @@ def _growths(
 
 
 def _told(
-    found: Findings,
+    findings: Findings,
     model: Model,
     dump: Dump,
     others: Sequence[Dump],
@@ -164,7 +164,7 @@ def _told(
     element: Index | None,
 ) -> Findings:
     """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
-    differences = found.operators[index].differences
+    differences = findings.operators[index].differences
     explanation = explain_operator(model, dump, index, profile, others) if differences else None
     alone = operator_alone(model, dump, index, profile)
     divergence = _divergence(model, alone, profile)
@@ -175,7 +175,7 @@ def _told(
         growth = amplify(model, dump, index, profile)
     elif element is not None:
         worked = _worked(alone, profile, _first_result(alone), element, explanation)
-    return replace(found, explanation=explanation, divergence=divergence, element=worked, amplification=growth)
+    return replace(findings, explanation=explanation, divergence=divergence, element=worked, amplification=growth)
 
 
 def work_out(
@@ -224,11 +224,11 @@ def _first_result(alone: Part) -> int:
 
 def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
     trace = _traced(alone, alone.plan(profile), tensor, element)
-    got = alone.got.get(tensor)
-    seen = None if got is None or got.shape != trace.shape else got[trace.index].item()
+    dumped = alone.got.get(tensor)
+    value = None if dumped is None or dumped.shape != trace.shape else dumped[trace.index].item()
     cause = next(iter(explanation.exact), None) if explanation is not None else None
-    other = None if cause is None or seen is None else _under(alone, cause, tensor, element)
-    return Worked(alone.index, tensor, trace, seen, other if other is not None and other.expected == seen else None)
+    other = None if cause is None or value is None else _under(alone, cause, tensor, element)
+    return Worked(alone.index, tensor, trace, value, other if other is not None and other.expected == value else None)
 
 
 def _under(alone: Part, cause: Cause, tensor: int, element: Index) -> ElementTrace | None:

@@ -79,11 +79,11 @@ def _profiles(base: Profile) -> Iterator[tuple[Kind, Profile]]:
     for other in sorted((*others, *own), key=partial(nearness, base)):
         yield Kind.PROFILE, other
     for axis in fields(base.arithmetic):
-        seen = [getattr(base.arithmetic, axis.name)]
+        tried = [getattr(base.arithmetic, axis.name)]
         for other in (*others, *own):
             value = getattr(other.arithmetic, axis.name)
-            if value not in seen:
-                seen.append(value)
+            if value not in tried:
+                tried.append(value)
                 wrong: dict[str, Any] = {axis.name: value}
                 changed = replace(base.arithmetic, **wrong)
                 yield Kind.ARITHMETIC, base.derive(f"{axis.name} of {other.name}", arithmetic=changed)

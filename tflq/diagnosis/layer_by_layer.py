@@ -26,7 +26,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
     """
     try:
         data = path.read_bytes()
-        found = read_layer_by_layer(data)
+        record = read_layer_by_layer(data)
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
     except FormatError as error:
@@ -34,12 +34,12 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
         raise InputError(f"is no dump ({error})", name=str(path), expected=kinds, got=path.name) from error
     graph = model.subgraphs[0]
     tensors: dict[int, Array] = {}
-    for entry in found["input_data"] or ():
+    for entry in record["input_data"] or ():
         position = int(entry["input_index"])
         if position >= len(graph.inputs):
             raise InputError("inputs", name=str(path), expected=len(graph.inputs), got=position + 1)
         tensors[graph.inputs[position]] = _array(entry, path)
-    for part in found["subgraph_data"] or ():
+    for part in record["subgraph_data"] or ():
         if part["subgraph_index"] == 0:
             for entry in part["outputs"] or ():
                 tensors[_tensor(model, entry, path)] = _array(entry, path)

@@ -43,15 +43,15 @@ def _localizer(model: Model, profile: Profile, mode: Mode) -> Localizer:
     return Localizer(model, profile, mode, overwritten=partial(overwritten_by, model, profile))
 
 
-def most_telling(found: Sequence[Sequence[Located]], index: int) -> int:
+def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
     """The sample in which most elements of operator `index` differ."""
-    counts = [sum(d.differing for d in sample[index].differences.values()) for sample in found]
+    counts = [sum(d.differing for d in sample[index].differences.values()) for sample in by_sample]
     return counts.index(max(counts))
 
 
-def trusted(dump: Dump, found: Iterable[Located]) -> Dump:
+def trusted(dump: Dump, operators: Iterable[Located]) -> Dump:
     """The dump without what was overwritten."""
-    return dump.without(t for o in found for t in o.overwritten)
+    return dump.without(t for o in operators for t in o.overwritten)
 
 
 def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Part:
@@ -76,8 +76,8 @@ def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) ->
     for index in range(before):
         try:
             part = part_of(model, (index,), {**values, **readable(dump, makers, index)})
-            made = part.run(part.plan(profile))
+            computed = part.run(part.plan(profile))
         except TflqError:
             continue
-        values.update({t: made[t] for t in results_of(model, model.subgraphs[0].operators[index]) if t in made})
+        values.update({t: computed[t] for t in results_of(model, model.subgraphs[0].operators[index]) if t in computed})
     return values

@@ -22,16 +22,17 @@ def results(device: Device, alone: Part) -> Results:
     """What a device makes of an operator's inputs, of the results that the dump holds; nothing where it cannot run."""
     try:
         with np.errstate(all="ignore"):
-            made = device(alone)
+            computed = device(alone)
     except (TflqError, ArithmeticError, LookupError, ValueError):
         return {}  # wrong constants may break what the kernel's own preparation would have guaranteed
-    return {t: made[t] for t in alone.got if t in made}
+    return {t: computed[t] for t in alone.got if t in computed}
 
 
 def fits(values: Results, alone: Part) -> bool:
     """Whether all results that the dump holds are there, in their form."""
     return all(
-        t in values and values[t].shape == seen.shape and values[t].dtype == seen.dtype for t, seen in alone.got.items()
+        t in values and (values[t].shape, values[t].dtype) == (dumped.shape, dumped.dtype)
+        for t, dumped in alone.got.items()
     )
 
 
@@ -48,8 +49,8 @@ def digest(values: Results, alone: Part) -> bytes | None:
 def score(values: Results, got: Results) -> tuple[int, int]:
     """Elements that agree bit by bit, and all."""
     matching = 0
-    for tensor, seen in got.items():
+    for tensor, dumped in got.items():
         value = values.get(tensor)
-        if value is not None and value.shape == seen.shape and value.dtype == seen.dtype:
-            matching += seen.size - int(np.count_nonzero(unequal(value, seen)))
-    return matching, sum(seen.size for seen in got.values())
+        if value is not None and value.shape == dumped.shape and value.dtype == dumped.dtype:
+            matching += dumped.size - int(np.count_nonzero(unequal(value, dumped)))
+    return matching, sum(dumped.size for dumped in got.values())

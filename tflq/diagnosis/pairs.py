@@ -39,8 +39,8 @@ class _View:
 
     def of(self, device: Device) -> Results:
         """What a device makes of what is compared."""
-        made = results(device, self.part)
-        return made if self.thinner is None else self.thinner.of(made)
+        computed = results(device, self.part)
+        return computed if self.thinner is None else self.thinner.of(computed)
 
 
 def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thinner | None) -> Iterator[Hypothesis]:
@@ -57,14 +57,14 @@ def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thi
 
 def _firsts(view: _View, profile: Profile, base: Results) -> list[Change]:
     own, near = score(base, view.part.got)[0], _distance(base, view.part.got)
-    seen: set[bytes | None] = {digest(base, view.part), None}
+    tried: set[bytes | None] = {digest(base, view.part), None}
     ranked: list[tuple[int, float, Change]] = []
     for change in changes(view.part, profile):
-        made = view.of(change.device)
-        known = digest(made, view.part)
-        if known not in seen:
-            seen.add(known)
-            ranked.append((score(made, view.part.got)[0], _distance(made, view.part.got), change))
+        computed = view.of(change.device)
+        known = digest(computed, view.part)
+        if known not in tried:
+            tried.add(known)
+            ranked.append((score(computed, view.part.got)[0], _distance(computed, view.part.got), change))
     by_elements = [r for r in sorted(ranked, key=lambda r: -r[0]) if r[0] > own][:_FIRST]
     by_distance = [r for r in sorted(ranked, key=lambda r: r[1]) if r[1] < near][:_FIRST]
     return list(dict.fromkeys(change for _, _, change in (*by_elements, *by_distance)))
@@ -84,17 +84,17 @@ def _under(first: Change, second: Device) -> Device:
     return lambda part: second(first.of(part))
 
 
-def _is_exact(made: Results, part: Part) -> bool:
-    matching, elements = score(made, part.got)
+def _is_exact(computed: Results, part: Part) -> bool:
+    matching, elements = score(computed, part.got)
     return matching == elements
 
 
-def _distance(made: Results, got: Results) -> float:
+def _distance(computed: Results, got: Results) -> float:
     """The sum of absolute differences; infinite where there is nothing to compare."""
     total = 0.0
-    for tensor, seen in got.items():
-        value = made.get(tensor)
-        if value is None or value.shape != seen.shape or value.dtype.kind not in "iuf":
+    for tensor, dumped in got.items():
+        value = computed.get(tensor)
+        if value is None or value.shape != dumped.shape or value.dtype.kind not in "iuf":
             return float("inf")
-        total += float(np.nansum(np.abs(value.astype(np.float64) - seen.astype(np.float64))))
+        total += float(np.nansum(np.abs(value.astype(np.float64) - dumped.astype(np.float64))))
     return total

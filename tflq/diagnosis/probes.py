@@ -43,12 +43,12 @@ def batched(alone: Part, outputs: int, seed: int = 0) -> Part | None:
         return None
     rng = np.random.default_rng(seed)
     half = max(1, outputs // (2 * sum(v.size for v in alone.got.values()) or 1))
-    made = {
+    batches = {
         p: np.concatenate([_other(rng, np.repeat(v, half, 0), 0), rng.choice(v.reshape(-1), (half, *v.shape[1:]))])
         for p, v in data.items()
     }
     got = {t: np.repeat(v, 2 * half, 0) for t, v in alone.got.items()}
-    return replace(alone, inputs={**alone.inputs, **made}, got=got)
+    return replace(alone, inputs={**alone.inputs, **batches}, got=got)
 
 
 def _is_data(value: Array) -> bool:

@@ -149,8 +149,8 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
     that the device is thought to be, or that its user runs otherwise: of equals the one nearest to it is named.
     """
     first = by_name(base)
-    seen = localize_samples(model, dumps, first)
-    believed = [trusted(dump, found) for dump, found in zip(dumps, seen, strict=True)]
+    by_sample = localize_samples(model, dumps, first)
+    believed = [trusted(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
     count = len(model.subgraphs[0].operators)
     parts, shared = tuple(alone(model, index) for index in range(count)), Shared(computation)
     profiles = candidates(first)
@@ -178,8 +178,8 @@ def candidates(base: Profile) -> tuple[Profile, ...]:
     return (*first, *(profile for profile in rest if profile.name != base.name))
 
 
-def _cell(found: Located) -> Cell:
-    parts = [(d, found.promises[t]) for t, d in found.differences.items()]
+def _cell(operator: Located) -> Cell:
+    parts = [(d, operator.promises[t]) for t, d in operator.differences.items()]
     total = sum(d.elements for d, _ in parts)
     apart = sum(
         d.elements if d.problem else d.differing for d, promise in parts if status_of(d, promise) == Status.DIFFERS

@@ -34,12 +34,12 @@ def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimina
     distinct = _distinct(model, names)
     devices = [device_of(by_name(name)) for name in distinct]
     graph = model.subgraphs[0]
-    made = tuple(dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0))
-    told = tell_apart(_trials(model, dump, graph.outputs), devices)
-    if len(told.groups) < len(devices):
-        inner = tell_apart(_trials(model, dump, made), devices)
-        told = inner if len(inner.groups) > len(told.groups) else told
-    return Discrimination(None, tuple(distinct.values()), True, told.trials, told.groups)
+    inner_tensors = tuple(dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0))
+    best = tell_apart(_trials(model, dump, graph.outputs), devices)
+    if len(best.groups) < len(devices):
+        inner = tell_apart(_trials(model, dump, inner_tensors), devices)
+        best = inner if len(inner.groups) > len(best.groups) else best
+    return Discrimination(None, tuple(distinct.values()), True, best.trials, best.groups)
 
 
 def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
@@ -57,15 +57,15 @@ def _trials(model: Model, dump: Dump, tensors: Sequence[int]) -> Iterator[tuple[
     looked: Mapping[int, Array] = {t: np.empty(0) for t in tensors}
     for trial in range(_TRIALS):
         rng = np.random.default_rng(trial)
-        given = []
+        inputs = []
         for tensor in graph.inputs:
             spec, known = graph.tensors[tensor], dump.tensors.get(tensor)
             if not isinstance(spec.type, TensorType):
                 return
             shape = spec.shape if known is None else known.shape
-            given.append(random_values(rng, CARRIER[spec.type], shape, trial))
+            inputs.append(random_values(rng, CARRIER[spec.type], shape, trial))
         try:
-            whole = part_of(model, range(len(graph.operators)), dict(zip(graph.inputs, given, strict=True)))
+            whole = part_of(model, range(len(graph.operators)), dict(zip(graph.inputs, inputs, strict=True)))
         except TflqError:
             return
-        yield tuple(given), replace(whole, got=looked)
+        yield tuple(inputs), replace(whole, got=looked)

@@ -49,43 +49,43 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
     Raises:
         InputError: No operator of which the dump holds the results differs.
     """
-    seen: list[Located] = []
+    compared: list[Located] = []
     for one in located(model, dump, profile):
-        seen.append(one)
+        compared.append(one)
         if one.differs:
-            alone = operator_alone(model, trusted(dump, seen), one.index, profile)
+            alone = operator_alone(model, trusted(dump, compared), one.index, profile)
             return _at_one_element(_whole(alone, profile), profile)
-    not_run = next((f"; operator {o.index} {o.op} was not run: {o.failure}" for o in seen if o.failure), "")
+    not_run = next((f"; operator {o.index} {o.op} was not run: {o.failure}" for o in compared if o.failure), "")
     raise InputError(f"no operator differs from what the dump holds, where it holds inputs and outputs{not_run}")
 
 
 def _whole(alone: Part, profile: Profile) -> Reduced:
     """The operator as it is, with the outputs that the dump holds."""
     graph = alone.model.subgraphs[0]
-    held = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
-    part = replace(alone.model, subgraphs=(replace(graph, outputs=held), *alone.model.subgraphs[1:]))
+    kept = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
+    part = replace(alone.model, subgraphs=(replace(graph, outputs=kept), *alone.model.subgraphs[1:]))
     sample = tuple(alone.inputs[t] for t in graph.inputs)
-    got = tuple(alone.got[alone.tensors[t]] for t in held)
+    got = tuple(alone.got[alone.tensors[t]] for t in kept)
     return Reduced(compacted(part), (alone.index,), sample, outputs_of(part, profile, sample), got)
 
 
-def _at_one_element(found: Reduced, profile: Profile) -> Reduced:
+def _at_one_element(whole: Reduced, profile: Profile) -> Reduced:
     """Narrowed to a differing element, where the profile gives the same bits there as in the whole operator.
 
     Elements beside it that the cut changed are given as the profile computes them.
     """
-    if len(found.expected) != 1 or found.got is None or found.expected[0].shape != found.got[0].shape:
-        return found
-    expected, got = found.expected[0], found.got[0]
-    best = found
+    if len(whole.expected) != 1 or whole.got is None or whole.expected[0].shape != whole.got[0].shape:
+        return whole
+    expected, got = whole.expected[0], whole.got[0]
+    best = whole
     for element in _elements(expected, got):
-        for model, sample, selection in narrowings(found.model, found.sample, _box(element)):
+        for model, sample, selection in narrowings(whole.model, whole.sample, _box(element)):
             result = _outputs_or_none(model, profile, sample)
             if result is None or result[0].size >= best.expected[0].size:
                 continue
             device = _device_of(expected[selection], got[selection], result[0])
             if device is not None and not difference(result[0], device).same:
-                best = Reduced(compacted(model), found.operators, sample, result, (device,))
+                best = Reduced(compacted(model), whole.operators, sample, result, (device,))
         if best.expected[0].size == 1:
             break
     return best
@@ -171,10 +171,10 @@ def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> 
         ]
         ways = ((m, fed) for box in boxes for m, fed, _ in narrowings(model, sample, box))
         less = ((compacted(m), fed) for m, fed in ways if _is_less(m, fed, profile, shape))
-        held = next(((m, fed) for m, fed in less if check(m, fed)), None)
-        if held is None:
+        narrower = next(((m, fed) for m, fed in less if check(m, fed)), None)
+        if narrower is None:
             return model, sample
-        model, sample = held
+        model, sample = narrower
 
 
 def _halves(extent: int, rim: int) -> list[slice]:
@@ -184,8 +184,8 @@ def _halves(extent: int, rim: int) -> list[slice]:
 
 
 def _is_less(model: Model, sample: Sample, profile: Profile, shape: tuple[int, ...]) -> bool:
-    found = _outputs_or_none(model, profile, sample)
-    return found is not None and found[0].size < int(np.prod(shape, dtype=np.int64))
+    outputs = _outputs_or_none(model, profile, sample)
+    return outputs is not None and outputs[0].size < int(np.prod(shape, dtype=np.int64))
 
 
 def _box(element: tuple[int, ...]) -> tuple[slice, ...]:

@@ -100,12 +100,13 @@ def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> boo
     """Whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
     operators = model.subgraphs[0].operators
     index = next((i for i, o in enumerate(operators) if tensor in o.inputs), None)
-    made = None if index is None else _computed(model, profile, [index], dump.tensors)
-    if index is None or made is None:
+    computed = None if index is None else _computed(model, profile, [index], dump.tensors)
+    if index is None or computed is None:
         return True
-    results = [t for t in operators[index].outputs if t in made and t in dump.tensors]
-    found = [difference(dump.tensors[t], made[t]) for t in results]
-    return 2 * sum(d.elements if d.problem else d.differing for d in found) <= sum(d.elements for d in found)
+    results = [t for t in operators[index].outputs if t in computed and t in dump.tensors]
+    differences = [difference(dump.tensors[t], computed[t]) for t in results]
+    differing = sum(d.elements if d.problem else d.differing for d in differences)
+    return 2 * differing <= sum(d.elements for d in differences)
 
 
 def _follows(
@@ -115,11 +116,11 @@ def _follows(
     between = _between(model, last_makers(model).get(tensor, -1), other)
     if not any(tensor in model.subgraphs[0].operators[index].inputs for index in between):
         return False
-    wanted = _bytes(dump.tensors[other])[shared]
+    dumped = _bytes(dump.tensors[other])[shared]
 
     def gives(values: Mapping[int, Array]) -> bool | None:
-        made = _computed(model, profile, between, values)
-        return None if made is None else np.array_equal(_bytes(made[other])[shared], wanted)
+        recomputed = _computed(model, profile, between, values)
+        return None if recomputed is None else np.array_equal(_bytes(recomputed[other])[shared], dumped)
 
     values = {**dump.tensors, **computed}
     if gives({**values, tensor: dump.tensors[tensor]}) is False:
@@ -140,10 +141,10 @@ def _computed(
 
 def _between(model: Model, maker: int, other: int) -> list[int]:
     """The operators after `maker` that `other` depends on."""
-    wanted, found = {other}, []
+    needed, between = {other}, []
     operators = model.subgraphs[0].operators
     for index in range(len(operators) - 1, maker, -1):
-        if wanted & set(operators[index].outputs):
-            found.append(index)
-            wanted |= {t for t in operators[index].inputs if t >= 0}
-    return found
+        if needed & set(operators[index].outputs):
+            between.append(index)
+            needed |= {t for t in operators[index].inputs if t >= 0}
+    return between

@@ -31,10 +31,10 @@ def row_of(part: Part, profile: Profile) -> Kernel | None:
     tensors = model.subgraphs[0].tensors
     inputs = [tensors[t] if t >= 0 else None for t in operator.inputs]
     types = [None if spec is None else spec.type for spec in inputs]
-    made = [tensors[t].type for t in operator.outputs if t >= 0]
+    output_types = [tensors[t].type for t in operator.outputs if t >= 0]
     known = [type_ for type_ in types if type_ is None or isinstance(type_, TensorType)]
-    results = [type_ for type_ in made if isinstance(type_, TensorType)]
-    if len(known) < len(types) or len(results) < len(made):
+    results = [type_ for type_ in output_types if isinstance(type_, TensorType)]
+    if len(known) < len(types) or len(results) < len(output_types):
         return None
     sparse = tuple(i for i, spec in enumerate(inputs) if spec is not None and spec.sparsity is not None)
     version = model.operator_codes[operator.opcode_index].version

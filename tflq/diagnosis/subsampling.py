@@ -32,11 +32,11 @@ _KEPT = 4
 class Axis:
     """One axis of an image: which rows of it are kept, and which output rows see nothing else.
 
-    `made` are those output rows, `now` their numbers on the thinner image.
+    `outputs` are those output rows, `now` their numbers on the thinner image.
     """
 
     rows: NDArray[np.int64]
-    made: NDArray[np.int64]
+    outputs: NDArray[np.int64]
     now: NDArray[np.int64]
 
 
@@ -58,22 +58,22 @@ def thinned(alone: Part, profile: Profile, base: Mapping[int, Array]) -> Thinner
     window = _window(alone, profile)
     if window is None:
         return None
-    ((tensor, seen),) = alone.got.items()
-    apart = np.argwhere(unequal(base[tensor], seen))
+    ((tensor, dumped),) = alone.got.items()
+    apart = np.argwhere(unequal(base[tensor], dumped))
     place = apart[len(apart) // 2] if len(apart) else np.zeros(4, np.int64)
     w = window
     reach = ((w.kernel_h - 1) * w.dilation_h + 1, (w.kernel_w - 1) * w.dilation_w + 1)
     down = _axis(w.height, w.out_h, w.stride_h, w.pad_top, reach[0], int(place[1]))
     across = _axis(w.width, w.out_w, w.stride_w, w.pad_left, reach[1], int(place[2]))
     images = {p: x[:, down.rows][:, :, across.rows] for p, x in alone.inputs.items()}
-    got = {tensor: seen[:, down.made][:, :, across.made]}
+    got = {tensor: dumped[:, down.outputs][:, :, across.outputs]}
     thinner = Thinner(replace(alone, inputs=images, got=got), down, across)
     try:
-        made = thinner.of(thinner.alone.run(thinner.alone.plan(profile)))
+        computed = thinner.of(thinner.alone.run(thinner.alone.plan(profile)))
     except (TflqError, IndexError):
         return None
-    right = base[tensor][:, down.made][:, :, across.made]
-    return thinner if got[tensor].size and np.array_equal(made[tensor], right) else None
+    right = base[tensor][:, down.outputs][:, :, across.outputs]
+    return thinner if got[tensor].size and np.array_equal(computed[tensor], right) else None
 
 
 def _window(alone: Part, profile: Profile) -> Window | None:
@@ -81,15 +81,15 @@ def _window(alone: Part, profile: Profile) -> Window | None:
     images = list(alone.inputs.values())
     if len(alone.got) != 1 or not images or any(x.ndim != 4 for x in images):
         return None
-    (seen,) = alone.got.values()
-    if seen.ndim != 4 or seen.size < _WORTH or any(x.shape[:3] != images[0].shape[:3] for x in images):
+    (dumped,) = alone.got.values()
+    if dumped.ndim != 4 or dumped.size < _WORTH or any(x.shape[:3] != images[0].shape[:3] for x in images):
         return None
     prepared = alone.plan(profile).steps[0].prepared
     windows = parts_of(None if prepared is None else prepared.data, Window)
     height, width = images[0].shape[1:3]
     window = next((part.value for part in windows), Window.of_one_tap(height, width))
     over_image = (window.height, window.width) == (height, width)
-    return window if over_image and (window.out_h, window.out_w) == seen.shape[1:3] else None
+    return window if over_image and (window.out_h, window.out_w) == dumped.shape[1:3] else None
 
 
 def _axis(size: int, out: int, stride: int, before: int, reach: int, place: int) -> Axis:
@@ -107,15 +107,15 @@ def _axis(size: int, out: int, stride: int, before: int, reach: int, place: int)
     spans = _aligned(_spans(rows), size, stride)
     starts = np.array([a for a, _ in spans])
     gone = np.cumsum(starts - np.array([0, *(b for _, b in spans[:-1])]))  # rows left out before each span
-    made, now = [], []
+    kept_outputs, now = [], []
     for y in range(out):
         first, last = y * stride - before - margin, y * stride - before + reach + margin
         for (a, b), lost in zip(spans, gone, strict=True):
             if (a <= first or a == 0) and (last <= b or b == size):
-                made.append(y)
+                kept_outputs.append(y)
                 now.append(y - int(lost) // stride)
                 break
-    return Axis(np.concatenate([np.arange(a, b) for a, b in spans]), np.array(made, int), np.array(now, int))
+    return Axis(np.concatenate([np.arange(a, b) for a, b in spans]), np.array(kept_outputs, int), np.array(now, int))
 
 
 def _spans(rows: NDArray[np.bool_]) -> Spans:

@@ -260,8 +260,8 @@ def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
     """Return the samples whose inputs go far beyond the others'; bad samples are refused on the way."""
     graph = model.subgraphs[0]
     inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
-    seen = observe(model, samples, Observations.begin(inputs))
-    return tuple(sorted({k for peaks in seen.peaks.values() for k in outlying(peaks)}))
+    observations = observe(model, samples, Observations.begin(inputs))
+    return tuple(sorted({k for peaks in observations.peaks.values() for k in outlying(peaks)}))
 
 
 def _remarks(floats: FloatModel, texts: Mapping[int, str]) -> tuple[Remark, ...]:

@@ -87,8 +87,8 @@ class Scales:
     def result(self, x: T, w: T, shape: tuple[int, ...], length: int) -> T:
         """The output, whose scale spreads sums of `length` products over so many codes as the regime wants."""
         spread = {"int8": 5500.0, "uint8": 5500.0, "int16": 1.4e6}[self.kind] * length**0.5
-        wanted = self.regime.gain * (256 if self.kind == "int16" else 1)
-        real = float(np.mean(np.asarray(w.scale))) * float(x.scale) * spread / wanted
+        gain = self.regime.gain * (256 if self.kind == "int16" else 1)
+        real = float(np.mean(np.asarray(w.scale))) * float(x.scale) * spread / gain
         exponent = np.log2(real) + self.rng.uniform(-0.5, 0.5)
         scale = float(np.float32(2.0 ** (round(exponent) if self.regime.powers else exponent)))
         return T(self.kind, shape, scale, self.zero(self.kind))

@@ -94,10 +94,10 @@ def _unary(scales: Scales, aim: str) -> Iterator[Draft]:
             yield one("LEAKY_RELU", y, ("LeakyReluOptions", {"alpha": alpha}))
         if kind != "int16":
             yield one("HARD_SWISH", y, ("HardSwishOptions", {}))
-        for made in TYPES:
-            if {kind, made} == {"uint8", "int16"}:
+        for other_kind in TYPES:
+            if {kind, other_kind} == {"uint8", "int16"}:
                 continue
-            yield one("QUANTIZE", scales.tensor(made, shape, reach), ("QuantizeOptions", {}))
+            yield one("QUANTIZE", scales.tensor(other_kind, shape, reach), ("QuantizeOptions", {}))
         yield one("DEQUANTIZE", T("float32", shape), ("DequantizeOptions", {}))
 
 
@@ -143,6 +143,6 @@ def _pair(op: str, aim: str, a: T, b: T, y: T, options: Any, version: int) -> Dr
 def _broadcast(scales: Scales, op: str, aim: str, a: T, b: T, y: T, options: Any) -> Iterator[Draft]:
     for one, other in (((2, 3, 7), (7,)), ((5, 1), (1, 6)), ((3, 4), ())):
         inputs = replace(a, shape=one), replace(b, shape=other)
-        made = replace(y, shape=np.broadcast_shapes(one, other))
+        result = replace(y, shape=np.broadcast_shapes(one, other))
         samples = samples_of(scales.rng, inputs)
-        yield Draft(op, f"broadcast; {aim}", inputs, (made,), samples, options, 2)
+        yield Draft(op, f"broadcast; {aim}", inputs, (result,), samples, options, 2)

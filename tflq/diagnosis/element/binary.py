@@ -42,9 +42,9 @@ def _sum_of(site: Site, first: Array, second: Array, pipeline: OutputPipeline) -
 def _to_common_scale(site: Site, operand: int, read: Read, part: int) -> list[Step]:
     """How an input reaches the common scale, where it is the reference's way; else the value that its table holds."""
     a, b, _ = both(site.node)
-    given = (a, b)[operand]
+    x = (a, b)[operand]
     left = 15 if site.operand(operand).dtype == np.int16 else 20
-    real = np.float64(given.scale) / common_scale(a, b)
+    real = np.float64(x.scale) / common_scale(a, b)
     centred = int(read.centred) << left
     inner = stage_steps(site.arithmetic.requantize(real), centred, 0)
     if abs(int(inner[-1].value)) != abs(part):
@@ -89,12 +89,12 @@ def narrow_product(site: Site) -> Working:
     a, b = int(first.code), int(second.code)
     high = int(doubling_high_mul(a, b, 16))
     divided = int(divide_by_pot_half_away(high, 8))
-    held = clamp_step(divided, *data.clamp)
+    clamped = clamp_step(divided, *data.clamp)
     steps = (
         Step("multiplied, half up", high, f"{a} * {b} / 2^15 = {a * b / 2**15!r}"),
         Step("divided by 2^8, half away from zero", divided, f"{high} / 2^8 = {high / 2**8!r}"),
-        held,
-        Step("output zero point added", int(held.value) + data.zero_point, f"{held.value} + {data.zero_point}"),
+        clamped,
+        Step("output zero point added", int(clamped.value) + data.zero_point, f"{clamped.value} + {data.zero_point}"),
     )
     return Working((Tap(first, second, a * b),), steps)
 
@@ -121,9 +121,9 @@ def plain(site: Site) -> Working:
     """An operator in its operands' own type: their values, and what comes of them."""
     values = [_broadcast_read(site, operand) for operand in (0, 1)]
     a, b = (site.operand(read.operand)[read.place] for read in values)
-    made = np.asarray(site.data(a, b)).astype(site.operand(0).dtype)
+    result = np.asarray(site.data(a, b)).astype(site.operand(0).dtype)
     taps = tuple(Tap(replace(read, zero_point=0), None, read.code) for read in values)
-    return Working(taps, (Step(site.node.op, made.item(), f"of {a} and {b}"),))
+    return Working(taps, (Step(site.node.op, result.item(), f"of {a} and {b}"),))
 
 
 def _broadcast_read(site: Site, operand: int) -> Read:

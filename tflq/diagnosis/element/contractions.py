@@ -30,8 +30,8 @@ def convolved(site: Site) -> Working:
     depth = site.operand(1).shape[3]
     group = filter_ // (site.shape[3] // data.group_count)
     taps = []
-    seen, outside = _seen(data.window, pixel)
-    for ky, kx, y, x in seen:
+    inside, outside = _seen(data.window, pixel)
+    for ky, kx, y, x in inside:
         for c in range(depth):
             value = site.read(0, (n, y, x, group * depth + c), data.input_zero_point)
             taps.append(_product(value, _weight(site, (filter_, ky, kx, c))))
@@ -41,12 +41,12 @@ def convolved(site: Site) -> Working:
 def convolved_by_channel(site: Site) -> Working:
     """DEPTHWISE_CONV_2D: one channel's pixels times the output channel's filter."""
     data, (n, *pixel, channel) = site.data, site.index
-    seen, outside = _seen(data.window, pixel)
+    inside, outside = _seen(data.window, pixel)
     taps = [
         _product(
             site.read(0, (n, y, x, channel // data.times), data.input_zero_point), _weight(site, (0, ky, kx, channel))
         )
-        for ky, kx, y, x in seen
+        for ky, kx, y, x in inside
     ]
     return _finished(site, taps, outside)
 

@@ -79,10 +79,10 @@ def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
         """What arrives where every element holds one digit of a multiple of its number, which begins at 1."""
         inputs, first = list(site.inputs), 1
         for position in positions:
-            given = site.operand(position)
-            numbers = np.arange(first, first + given.size).reshape(given.shape)
-            first += given.size
-            inputs[position] = (multiple * numbers // divisor % base).astype(unsigned).view(given.dtype)
+            values = site.operand(position)
+            numbers = np.arange(first, first + values.size).reshape(values.shape)
+            first += values.size
+            inputs[position] = (multiple * numbers // divisor % base).astype(unsigned).view(values.dtype)
         return int(np.asarray(element(inputs)).view(unsigned).item())
 
     if arriving(0, 1):  # no element holds that

@@ -29,8 +29,8 @@ def largest(site: Site) -> Working:
     taps, outside = _window_taps(site)
     lowest = type_range(site.operand(0).dtype)[0]
     best = max((int(tap.product) for tap in taps), default=lowest)
-    held = clamp_step(best, *map(int, site.data.clamp))
-    return Working(taps, (Step("largest", best), held), outside)
+    clamped = clamp_step(best, *map(int, site.data.clamp))
+    return Working(taps, (Step("largest", best), clamped), outside)
 
 
 def _window_taps(site: Site) -> tuple[tuple[Tap, ...], int]:
@@ -96,9 +96,9 @@ def scaled_in_float32(site: Site) -> Working:
     data = site.data
     taps = _summands(site, data.reduced)
     steps = [*_in_float32(taps, data.scale, data.offset)]
-    held = float(np.clip(np.float32(steps[-1].value), *type_range(data.dtype)))
+    clamped = float(np.clip(np.float32(steps[-1].value), *type_range(data.dtype)))
     how = "to {} .. {}".format(*type_range(data.dtype))
-    return Working(taps, (*steps, Step("clamp", held, how), Step("rounded half to even", int(np.rint(held)))))
+    return Working(taps, (*steps, Step("clamp", clamped, how), Step("rounded half to even", int(np.rint(clamped)))))
 
 
 def _in_float32(taps: Sequence[Tap], scale: np.float32, offset: np.float32) -> tuple[Step, Step, Step]:

@@ -51,11 +51,11 @@ def by_product(site: Site) -> Working:
     product = float(np.float32(np.float32(_given(site)) * data.per_unit))
     low, high = data.clamp
     lowest, highest = (float(np.float32(limit - data.zero_point)) for limit in (low, high))
-    held = min(max(product, lowest), highest)
-    whole = int(round_half_even(held))
+    clamped = min(max(product, lowest), highest)
+    whole = int(round_half_even(clamped))
     steps = (
         Step("multiplied by 1 / scale, in float32", product, f"{_given(site)!r} * {float(data.per_unit)!r}"),
-        Step("clamp", held, f"to {low} .. {high}, less the zero point"),
+        Step("clamp", clamped, f"to {low} .. {high}, less the zero point"),
         Step("rounded half to even", whole),
         Step("output zero point added", whole + data.zero_point, f"{whole} + {data.zero_point}"),
     )

@@ -102,8 +102,8 @@ def total_of(taps: Sequence[Tap], name: str = "sum of products") -> Step:
 
 def zero_point_of(site: Site, operand: int) -> int:
     """An operand's per-tensor zero point; 0 where it has none or is absent."""
-    given = site.node.inputs[operand]
-    return 0 if given is None else given.zero_point
+    x = site.node.inputs[operand]
+    return 0 if x is None else x.zero_point
 
 
 def aligned(index: Index, shape: Index) -> Index:

@@ -102,7 +102,7 @@ def _misread(profile: Profile) -> Device:
         tensor = alone.model.subgraphs[0].operators[0].inputs[0]
         wide = other_sign(np.ascontiguousarray(alone.inputs[tensor])).astype(np.int16)
         values = replace(alone, inputs={**alone.inputs, tensor: wide}).run(alone.plan(profile))
-        return {t: values[t].astype(seen.dtype) for t, seen in alone.got.items()}
+        return {t: values[t].astype(dumped.dtype) for t, dumped in alone.got.items()}
 
     return device
 
@@ -111,13 +111,13 @@ def _average(
     data: pooling.OpData, rounding: str, zero: int, counts_all: bool, narrowed: Callable[[Ints], Ints] | None = None
 ) -> Device:
     def device(alone: Part) -> Mapping[int, Array]:
-        ((tensor, seen),) = alone.got.items()
+        ((tensor, dumped),) = alone.got.items()
         x = _input(alone)
         total = _sums(x.astype(np.int32) - np.int32(zero), data)
         total = total if narrowed is None else narrowed(total)
         count = np.full_like(total, data.window.taps) if counts_all else _sums(np.ones(x.shape, np.int32), data)
         quotient = _QUOTIENTS[rounding](total, np.maximum(count, 1)) + zero
-        return {tensor: np.clip(quotient, *data.clamp).astype(seen.dtype)}
+        return {tensor: np.clip(quotient, *data.clamp).astype(dumped.dtype)}
 
     return device
 
@@ -135,12 +135,12 @@ def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], 
     """The quotient of the sum of codes by their number, whatever the scales and zero points."""
 
     def device(alone: Part) -> Mapping[int, Array]:
-        ((tensor, seen),) = alone.got.items()
+        ((tensor, dumped),) = alone.got.items()
         rows = data.reduced.rows(_input(alone))
         sums = sum_int32(rows).astype(np.int64)
         sums = sums if narrowed is None else narrowed(sums)
         quotient = _QUOTIENTS[rounding](sums, np.full_like(sums, max(1, rows.shape[1])))
-        return {tensor: np.clip(quotient, *data.clamp).astype(seen.dtype).reshape(seen.shape)}
+        return {tensor: np.clip(quotient, *data.clamp).astype(dumped.dtype).reshape(dumped.shape)}
 
     return device
 
@@ -153,10 +153,10 @@ def _mean(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | N
     stage = FixedRounding(real, *fixed, 31, None, DIVISIONS[rounding])
 
     def device(alone: Part) -> Mapping[int, Array]:
-        ((tensor, seen),) = alone.got.items()
+        ((tensor, dumped),) = alone.got.items()
         sums = sum_int32(data.reduced.rows(_input(alone))).reshape(1, -1).astype(np.int64)
         sums = (sums if narrowed is None else narrowed(sums)) - data.zeros
         codes = np.clip(stage.scaled(sums) + data.zero_point, *data.clamp)
-        return {tensor: codes.astype(seen.dtype).reshape(seen.shape)}
+        return {tensor: codes.astype(dumped.dtype).reshape(dumped.shape)}
 
     return device

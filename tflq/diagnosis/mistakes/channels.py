@@ -39,31 +39,31 @@ def mistaken_channels(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Offsets of the results, and items of a batch that hold something else, as far as the dump suggests them."""
     if len(alone.got) != 1:
         return
-    ((tensor, seen),) = alone.got.items()
-    made = alone.run(alone.plan(profile)).get(tensor)
+    ((tensor, dumped),) = alone.got.items()
+    computed = alone.run(alone.plan(profile)).get(tensor)
     if (
-        made is None
-        or made.shape != seen.shape
-        or made.dtype != seen.dtype
-        or made.dtype.kind not in "iu"
-        or not made.ndim
+        computed is None
+        or computed.shape != dumped.shape
+        or computed.dtype != dumped.dtype
+        or computed.dtype.kind not in "iu"
+        or not computed.ndim
     ):
         return
-    yield from _offsets(alone, profile, made, seen)
-    if made.shape[0] > 1:
-        yield from _first_items(profile, seen)
+    yield from _offsets(alone, profile, computed, dumped)
+    if computed.shape[0] > 1:
+        yield from _first_items(profile, dumped)
 
 
-def _offsets(alone: Part, profile: Profile, made: Array, seen: Array) -> Iterator[Mistaken]:
-    error = seen.astype(np.int64) - made.astype(np.int64)
+def _offsets(alone: Part, profile: Profile, computed: Array, dumped: Array) -> Iterator[Mistaken]:
+    error = dumped.astype(np.int64) - computed.astype(np.int64)
     prepared = alone.plan(profile).steps[0].prepared
     limits = [part.value for part in parts_of(None if prepared is None else prepared.data, Clamp)]
-    whole = type_range(made.dtype)
+    whole = type_range(computed.dtype)
     clamps: dict[str, Clamp | None] = {"": None, ", added to the codes": whole}
     if limits and limits[0] != whole:
         clamps[", added to the codes inside the activation's limits"] = limits[0]
-    channels = differing_channels(made, seen)
-    if made.ndim < 2 or not 0 < len(channels) < made.shape[-1] or len(channels) > _FEW:
+    channels = differing_channels(computed, dumped)
+    if computed.ndim < 2 or not 0 < len(channels) < computed.shape[-1] or len(channels) > _FEW:
         return  # one offset of everything may be another's fault: a zero point's, for one
     place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
     index = (..., channels)
@@ -106,9 +106,9 @@ def _with_zero_point_moved(plan: Plan, offset: int) -> Plan:
     return replace(plan, steps=(replace(step, prepared=replace(step.prepared, data=data)),))
 
 
-def _first_items(profile: Profile, seen: Array) -> Iterator[Mistaken]:
+def _first_items(profile: Profile, dumped: Array) -> Iterator[Mistaken]:
     """Only the first item of a batch is computed: what the others hold is what was in memory."""
-    rest = seen[1:]
+    rest = dumped[1:]
     fills: dict[str, Callable[[Array], Any]] = {"0": lambda first: 0, "copies of it": lambda first: first}
     if rest.size and (rest == rest.flat[0]).all() and rest.flat[0]:
         constant = rest.flat[0].item()
@@ -129,9 +129,9 @@ def _first_item(profile: Profile, fill: Callable[[Array], Any]) -> Device:
     return device
 
 
-def differing_channels(made: Array, seen: Array) -> Array:
+def differing_channels(computed: Array, dumped: Array) -> Array:
     """The channels, the last axis, in which any element differs."""
-    apart = (made != seen).reshape(-1, made.shape[-1]).any(axis=0)
+    apart = (computed != dumped).reshape(-1, computed.shape[-1]).any(axis=0)
     return np.flatnonzero(apart)
 
 
@@ -141,14 +141,14 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
     name = alone.model.operator_codes[operator.opcode_index].name
     if name not in _CHANNEL_AXIS or len(alone.got) != 1:
         return
-    ((tensor, seen),) = alone.got.items()
-    made = alone.run(alone.plan(profile)).get(tensor)
-    if made is None or made.shape != seen.shape or not made.ndim:
+    ((tensor, dumped),) = alone.got.items()
+    computed = alone.run(alone.plan(profile)).get(tensor)
+    if computed is None or computed.shape != dumped.shape or not computed.ndim:
         return
-    channels = differing_channels(made, seen)
-    if not 0 < len(channels) < made.shape[-1]:
+    channels = differing_channels(computed, dumped)
+    if not 0 < len(channels) < computed.shape[-1]:
         return
-    yield from _biases(alone.model, operator.inputs[2:3], channels, made.shape[-1])
+    yield from _biases(alone.model, operator.inputs[2:3], channels, computed.shape[-1])
     if len(channels) <= _FEW:
         yield from _weights(alone.model, operator.inputs[1], _CHANNEL_AXIS[name], channels)
 

@@ -123,8 +123,8 @@ def _wrong_tables(table: Array) -> Iterator[tuple[str, Array]]:
         order = np.roll(order, 128) if table.dtype.kind == "i" else order
     lowest, highest = type_range(table.dtype)
     for step, way in ((1, "up"), (-1, "down")):
-        held = order[np.clip(np.arange(table.size) + step, 0, table.size - 1)]
-        yield f"table index off by one {way}", _moved(table, order, held)
+        neighbours = order[np.clip(np.arange(table.size) + step, 0, table.size - 1)]
+        yield f"table index off by one {way}", _moved(table, order, neighbours)
         yield f"table index off by one {way}, around the ends", np.roll(table, -step)
         moved = np.clip(table.astype(np.int64) + step, lowest, highest)
         yield f"table value off by one {way}", moved.astype(table.dtype)

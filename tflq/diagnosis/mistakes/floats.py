@@ -56,13 +56,13 @@ def _device(profile: Profile, in_floats: Model, tensors: set[int], rounding: str
         specs = alone.model.subgraphs[0].tensors
         inputs = {t: _reals(v, specs[t].quantization) if t in tensors else v for t, v in alone.inputs.items()}
         values = replace(alone, model=in_floats, inputs=inputs).run(alone.plan(profile, in_floats))
-        made = {}
+        codes_of = {}
         for tensor in alone.model.subgraphs[0].operators[0].outputs:
             spec, original = specs[tensor], alone.tensors[tensor]
             assert isinstance(spec.type, TensorType)
             codes = _codes(values[original], spec.quantization, rounding, reciprocal)
-            made[original] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])
-        return made
+            codes_of[original] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])
+        return codes_of
 
     return device
 
@@ -79,5 +79,5 @@ def _codes(reals: Array, quantization: Quantization | None, rounding: str, recip
     assert quantization is not None
     scale = quantization.scale[0]
     quotient = reals * (np.float32(1) / scale) if reciprocal else reals / scale
-    held = np.nan_to_num(ROUNDINGS[rounding](quotient), nan=0.0, posinf=2.0**30, neginf=-(2.0**30))
-    return np.asarray(held + np.float32(quantization.zero_point[0]))
+    rounded = np.nan_to_num(ROUNDINGS[rounding](quotient), nan=0.0, posinf=2.0**30, neginf=-(2.0**30))
+    return np.asarray(rounded + np.float32(quantization.zero_point[0]))

@@ -149,19 +149,19 @@ def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
 
     def device(alone: Part) -> Values:
         (tensor,) = alone.got
-        made = alone.run(alone.plan(profile))[tensor]
+        computed = alone.run(alone.plan(profile))[tensor]
         codes = [_operand(alone, operand) for operand in operands]
-        if not all(x is not None and _broadcasts(x.shape, made.shape) for x in codes):
+        if not all(x is not None and _broadcasts(x.shape, computed.shape) for x in codes):
             raise UnsupportedError("taken for the other signedness", reason="results hang on other places' elements")
-        far = [np.broadcast_to(_beyond(x), made.shape) for x in codes if x is not None]
+        far = [np.broadcast_to(_beyond(x), computed.shape) for x in codes if x is not None]
         for moved in product((False, True), repeat=len(operands)):
             model = alone.model
             for operand, is_far in zip(operands, moved, strict=True):
                 model = _with_moved_zero(model, operand) if is_far else model
             values = alone.run(alone.plan(profile, model))[tensor]
             here = np.logical_and.reduce([f if m else ~f for f, m in zip(far, moved, strict=True)])
-            made = np.where(here, values, made)
-        return {tensor: made}
+            computed = np.where(here, values, computed)
+        return {tensor: computed}
 
     return device
 

@@ -112,18 +112,18 @@ def mistaken_orders(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 def _device(profile: Profile, order: Order) -> Device:
     def device(alone: Part) -> Mapping[int, Array]:
-        ((tensor, seen),) = alone.got.items()
+        ((tensor, dumped),) = alone.got.items()
         terms = _terms(alone, profile)
         if terms is None:
             return {}
         sums = order(*terms).astype(np.float32)
         operator = alone.model.subgraphs[0].operators[0]
         bias = _constant(alone, operator.inputs[2]) if len(operator.inputs) > 2 else None
-        made = sums if bias is None else sums + bias
+        results = sums if bias is None else sums + bias
         prepared = alone.plan(profile).steps[0].prepared
         for part in parts_of(None if prepared is None else prepared.data, NumberClamp):
-            made = np.clip(made, *part.value)
-        return {tensor: made.astype(np.float32).reshape(seen.shape)}
+            results = np.clip(results, *part.value)
+        return {tensor: results.astype(np.float32).reshape(dumped.shape)}
 
     return device
 
@@ -139,10 +139,10 @@ def _terms(alone: Part, profile: Profile) -> Terms | None:
     if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED") or operator.inputs[0] not in alone.inputs:
         return None
     x, w = alone.inputs[operator.inputs[0]], _constant(alone, operator.inputs[1])
-    (seen,) = alone.got.values()
+    (dumped,) = alone.got.values()
     if w is None or x.dtype != np.float32 or w.dtype != np.float32:
         return None
-    if seen.size * (w.size // w.shape[3 if name == "DEPTHWISE_CONV_2D" else 0]) > _MOST:
+    if dumped.size * (w.size // w.shape[3 if name == "DEPTHWISE_CONV_2D" else 0]) > _MOST:
         return None
     if name == "FULLY_CONNECTED":
         rows = x.reshape(-1, w.shape[1])

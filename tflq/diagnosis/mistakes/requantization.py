@@ -120,20 +120,20 @@ def mistaken_profiles(profile: Profile, model: Model) -> Iterator[tuple[str, Pro
 
 def stages_made(alone: Part, profile: Profile) -> int:
     """How many stages the operator's preparation makes by the profile's arithmetic; 2 at least if it holds others."""
-    made: list[OutputStage] = []
+    stages: list[OutputStage] = []
 
     def noting(right: StageOf) -> StageOf:
         def make(real: ArrayLike) -> OutputStage:
-            made.append(right(real))
-            return made[-1]
+            stages.append(right(real))
+            return stages[-1]
 
         return make
 
     plan = alone.plan(profile.derive(profile.name, arithmetic=profile.arithmetic.each_stage(noting)))
     prepared = plan.steps[0].prepared
-    held = [] if prepared is None else [part.value.stage for part in parts_of(prepared.data, OutputPipeline)]
-    others = [stage for stage in held if not any(stage is own for own in made)]
-    return max(len(made), len(held), 2 * len(others))
+    stored = [] if prepared is None else [part.value.stage for part in parts_of(prepared.data, OutputPipeline)]
+    others = [stage for stage in stored if not any(stage is own for own in stages)]
+    return max(len(stages), len(stored), 2 * len(others))
 
 
 def _products_of_scales(model: Model) -> Iterator[tuple[str, Mistake]]:
@@ -182,5 +182,5 @@ def _maker(stage: OutputStage) -> StageOf:
         return BlockTail.of(_maker(stage.whole), _maker(stage.tail), stage.size)
     if isinstance(stage, FloatRounding) and not stage.wraps:
         return FloatRounding.of_wide
-    made: StageOf = type(stage).of  # type: ignore[attr-defined]  # of every stage that scales
-    return made
+    maker: StageOf = type(stage).of  # type: ignore[attr-defined]  # of every stage that scales
+    return maker

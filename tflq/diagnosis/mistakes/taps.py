@@ -196,8 +196,8 @@ def _is_right(contraction: Contraction, alone: Part, profile: Profile) -> bool:
     """Whether the form without a mistake is what the profile computes."""
     (tensor,) = alone.got
     right = alone.run(alone.plan(profile))[tensor]
-    made = contraction.codes(_input(alone), Reading())
-    return made.dtype == right.dtype and np.array_equal(made, right)
+    codes = contraction.codes(_input(alone), Reading())
+    return codes.dtype == right.dtype and np.array_equal(codes, right)
 
 
 def _input(alone: Part) -> Array:

@@ -80,12 +80,12 @@ def _biases(alone: Model) -> Iterator[Mistaken]:
         value = constant_of(alone, spec)
         if value is None or not value.size:
             continue
-        seen = {value.tobytes()}
+        tried = {value.tobytes()}
         for name, changed in _wrong_biases(value.astype(np.int64), _relative_scales(alone, spec, value.size)):
-            held = np.clip(changed, *type_range(value.dtype)).astype(value.dtype)
-            if held.tobytes() not in seen:
-                seen.add(held.tobytes())
-                yield name, with_constant(alone, tensor, held)
+            clamped = np.clip(changed, *type_range(value.dtype)).astype(value.dtype)
+            if clamped.tobytes() not in tried:
+                tried.add(clamped.tobytes())
+                yield name, with_constant(alone, tensor, clamped)
 
 
 def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, Array]]:
@@ -114,7 +114,7 @@ def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str,
     assert bias.quantization is not None
     graph = alone.subgraphs[0]
     own = np.broadcast_to(bias.quantization.scale.astype(np.float64), channels)
-    found = {
+    factors = {
         "the first channel's scale for all": own[0] / own,
         "the largest scale for all": own.max() / own,
         "the mean scale for all": own.mean() / own,
@@ -129,11 +129,11 @@ def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str,
         q = graph.tensors[tensor].quantization if tensor >= 0 else None
         if q is not None and q.scale.size in (1, channels) and graph.tensors[tensor] is not bias:
             scale = q.scale.astype(np.float64)
-            found[f"the scale of {place}"] = np.broadcast_to(scale / own, channels)
-            found[f"in LSB of {place}"] = np.broadcast_to(own / scale, channels)
-            found[f"multiplied by the scale of {place}"] = np.broadcast_to(scale, channels)
-            found[f"divided by the scale of {place}"] = np.broadcast_to(1 / scale, channels)
-    return found
+            factors[f"the scale of {place}"] = np.broadcast_to(scale / own, channels)
+            factors[f"in LSB of {place}"] = np.broadcast_to(own / scale, channels)
+            factors[f"multiplied by the scale of {place}"] = np.broadcast_to(scale, channels)
+            factors[f"divided by the scale of {place}"] = np.broadcast_to(1 / scale, channels)
+    return factors
 
 
 def _scales(alone: Model) -> Iterator[Mistaken]:
@@ -181,11 +181,11 @@ def _filters(alone: Model) -> Iterator[Mistaken]:
 
 def wrong_orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
     """An array in other orders of its axes, each different one once; with a height and a width, mirrored too."""
-    seen = {_digest(value)}
+    tried = {_digest(value)}
     for name, changed in _orders(value, axes):
         digest = _digest(changed)
-        if digest not in seen:
-            seen.add(digest)
+        if digest not in tried:
+            tried.add(digest)
             yield name, changed
 
 

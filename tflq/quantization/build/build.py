@@ -129,11 +129,11 @@ def _row_sums(products: Sequence[MatrixProduct]) -> Observations:
 def _float_sums(task: Task, plan: Scheme) -> FloatSums:
     """Return the sums of the rows that each operator sees in the float model, over the samples that refine."""
     products = refinable(plan)
-    seen = task.watching.observe(plan.model, task.samples, _row_sums(products), task.progress)
+    observations = task.watching.observe(plan.model, task.samples, _row_sums(products), task.progress)
     order = [number for part in parts_of(task.samples) for number in part.numbers]
     looked_at = sorted(order)[: task.methods.refining.samples]
     places = [order.index(number) for number in looked_at]
-    observers = (o for of in seen.of.values() for o in of if isinstance(o, RowSums))
+    observers = (o for of in observations.of.values() for o in of if isinstance(o, RowSums))
     return {o.product.multiplied.operator: o.total(places) for o in observers}
 
 
@@ -157,8 +157,8 @@ def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> Flo
     if not groups:
         return task.floats
     tensors = dict.fromkeys(t for group in groups for t in group.tensors)
-    seen = task.watching.observe(task.floats, samples, Observations.begin(tensors, Channels()), task.progress)
-    channels = {t: observer for t, (observer,) in seen.of.items() if isinstance(observer, Channels)}
+    observations = task.watching.observe(task.floats, samples, Observations.begin(tensors, Channels()), task.progress)
+    channels = {t: observer for t, (observer,) in observations.of.items() if isinstance(observer, Channels)}
     magnitudes = {t: np.maximum(-c.low, c.high) for t, c in channels.items()}
     return equalized(task.floats, magnitudes, strength)
 

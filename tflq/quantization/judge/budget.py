@@ -90,9 +90,10 @@ def within_budget(source: Model, task: Task, judging: Iterable[Sample], order: S
     return replace(last, trials=tuple(_trial(tried[count]) for count in sorted(tried)))
 
 
-def _trial(made: Attempt) -> Trial:
-    agreement = made.comparison.agreement
-    return Trial(len(made.spared), made.size, made.comparison.sqnr, None if agreement is None else agreement.rate)
+def _trial(attempt: Attempt) -> Trial:
+    agreement = attempt.comparison.agreement
+    rate = None if agreement is None else agreement.rate
+    return Trial(len(attempt.spared), attempt.size, attempt.comparison.sqnr, rate)
 
 
 def _turn(most: int, holds: Callable[[int], bool]) -> int:

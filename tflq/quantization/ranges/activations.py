@@ -37,12 +37,12 @@ def activation_ranges(
     if ranging.order is Order.ONLINE:
         return online(chooser, samples, progress)
     model = scheme.model if ranging.order is Order.FLOAT else chooser.weighted
-    seen = watching.observe(model, samples, chooser.begin(), progress)
-    starts = {group: chooser.start(group, seen) for group in chooser.groups}
+    observations = watching.observe(model, samples, chooser.begin(), progress)
+    starts = {group: chooser.start(group, observations) for group in chooser.groups}
     if ranging.two_passes and ranging.activations is not None:
-        again = {t: _within(seen.of[t], starts[group]) for group, tensors in chooser.groups.items() for t in tensors}
-        seen = watching.observe(model, samples, Observations(again), progress)
-    chosen = {group: chooser.range(group, seen, starts[group]) for group in chooser.groups}
+        again = {t: _within(observations.of[t], starts[g]) for g, tensors in chooser.groups.items() for t in tensors}
+        observations = watching.observe(model, samples, Observations(again), progress)
+    chosen = {group: chooser.range(group, observations, starts[group]) for group in chooser.groups}
     return {t: chosen[group] for group, tensors in chooser.groups.items() for t in tensors}
 
 

@@ -69,22 +69,22 @@ class Chooser:
         """How codes are laid over the group's range."""
         return Quantizer(self.ranging.rule, group[1])
 
-    def start(self, group: Form, seen: Observations) -> Range:
+    def start(self, group: Form, observations: Observations) -> Range:
         """The range that is observed: the hull of the group's tensors."""
-        return hull([seen.of[t][0].range for t in self.groups[group]])
+        return hull([observations.of[t][0].range for t in self.groups[group]])
 
-    def range(self, group: Form, seen: Observations, start: Range | None = None) -> Range:
+    def range(self, group: Form, observations: Observations, start: Range | None = None) -> Range:
         """The range that is chosen, sought from `start` (None: what is observed)."""
-        start = self.start(group, seen) if start is None else start
+        start = self.start(group, observations) if start is None else start
         search, quantizer = self.ranging.activations, self.quantizer(group)
         if search is None:
             return start
         solver = SOLVERS[search.solver]
-        read = self._layers(group, seen) if search.target is Target.OUTPUT else []
+        read = self._layers(group, observations) if search.target is Target.OUTPUT else []
         if read:
             layers, weights = [layer for layer, _ in read], [self._dequantized(m) for _, m in read]
             return solver(Problem(data_loss(layers, weights, quantizer, search.objective), start, quantizer))
-        points = reduce(Points.joined, [_points(seen.of[t]) for t in self.groups[group]])
+        points = reduce(Points.joined, [_points(observations.of[t]) for t in self.groups[group]])
         return solver(Problem(loss(points, quantizer, search.objective), start, quantizer, points))
 
     def quantized(self, group: Form, value: Array, range_: Range) -> Array:
@@ -100,7 +100,7 @@ class Chooser:
         multiplied = search.target is Target.OUTPUT and any(m.data == tensor for m in self.scheme.multiplied)
         return (first, *values, *((FirstSamples(),) if multiplied else ()))
 
-    def _layers(self, group: Form, seen: Observations) -> list[tuple[Layer, Multiplied]]:
+    def _layers(self, group: Form, observations: Observations) -> list[tuple[Layer, Multiplied]]:
         """The operators that multiply the group's tensors by weights, with samples of their data; none where one of
         the tensors is read by no such operator, so that outputs would not tell what it loses.
         """
@@ -109,7 +109,7 @@ class Chooser:
             return layers
         for m in self.scheme.multiplied:
             if m.data in self.groups[group]:
-                kept = next(observer for observer in seen.of[m.data] if isinstance(observer, FirstSamples))
+                kept = next(observer for observer in observations.of[m.data] if isinstance(observer, FirstSamples))
                 layer = layer_of(self._plan, m, kept)
                 layers += [(layer, m)] if layer is not None else []
         return layers

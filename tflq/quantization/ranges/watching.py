@@ -62,25 +62,25 @@ class Watching:
     ) -> dict[_Wish, Observer]:
         """Return the states of one quarter, those that are wished for among them."""
         digest = self._shared.constants(floats.constants)
-        seen = self._seen.setdefault((digest, part.quarters), {})
-        if wishes.keys() <= seen.keys():
-            return seen
-        missing = {w: o for w, o in {**self._expected.get(digest, {}), **wishes}.items() if w not in seen}
+        states = self._seen.setdefault((digest, part.quarters), {})
+        if wishes.keys() <= states.keys():
+            return states
+        missing = {w: o for w, o in {**self._expected.get(digest, {}), **wishes}.items() if w not in states}
         of: dict[int, list[_Wish]] = {}
         for wish in missing:
             of.setdefault(wish[0], []).append(wish)
         begun = Observations({t: tuple(missing[w] for w in ws) for t, ws in of.items()})
-        wanted = (*of, *(t for t in floats.graph.inputs if t not in of))
-        runner, every = Runner(floats.model, wanted), whole(part)
-        together = self._shared.once(("together", wanted), lambda: runner.together(every))
+        tensors = (*of, *(t for t in floats.graph.inputs if t not in of))
+        runner, every = Runner(floats.model, tensors), whole(part)
+        together = self._shared.once(("together", tensors), lambda: runner.together(every))
         try:
             after = observe(floats.model, part, begun, progress, together)
         except CalibrationError as error:
             if error.sample is None:
                 raise
             raise CalibrationError(error.reason, sample=part.numbers[error.sample], name=error.name) from error
-        seen.update({wish: o for t, ws in of.items() for wish, o in zip(ws, after.of[t], strict=True)})
-        return seen
+        states.update({wish: o for t, ws in of.items() for wish, o in zip(ws, after.of[t], strict=True)})
+        return states
 
 
 def _wishes(begun: Observations) -> dict[_Wish, Observer]:

@@ -53,9 +53,9 @@ def layers_of(scheme: Scheme, samples: Sequence[Sample], watching: Watching) -> 
     """The operators of a scheme that multiply weights, with samples of their data in float, by index."""
     computed = [m for m in scheme.multiplied if m.data not in scheme.model.constants]
     begun = Observations.begin((m.data for m in computed), FirstSamples())
-    seen = watching.observe(scheme.model, samples, begun)
+    observations = watching.observe(scheme.model, samples, begun)
     plan = make_plan(scheme.model.model, by_name(REFERENCE_PROFILE))
-    kept = {t: first for t, (first,) in seen.of.items() if isinstance(first, FirstSamples)}
+    kept = {t: first for t, (first,) in observations.of.items() if isinstance(first, FirstSamples)}
     layers = {m.operator: layer_of(plan, m, kept[m.data]) for m in computed}
     return {operator: layer for operator, layer in layers.items() if layer is not None}
 

@@ -138,7 +138,7 @@ def _record(kind: Any, value: Any, place: str) -> Any:
     return kind(**{name: _value(types[name], item, f"{place}.{name}") for name, item in value.items()})
 
 
-def _word(words: Mapping[str, Any], given: Any, place: str) -> Any:
-    if not isinstance(given, str) or given not in words:
-        raise UnknownNameError(place, str(given), tuple(words))
-    return words[given]
+def _word(words: Mapping[str, Any], word: Any, place: str) -> Any:
+    if not isinstance(word, str) or word not in words:
+        raise UnknownNameError(place, str(word), tuple(words))
+    return words[word]

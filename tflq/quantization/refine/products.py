@@ -99,8 +99,8 @@ class MatrixProduct:
             return rows[None]
         vertical, horizontal = self._axes(x.shape)
         n, height, width, channels = x.shape
-        seen = np.matmul(_seen(vertical), np.ascontiguousarray(x).reshape(n, height, width * channels))
-        columns = np.matmul(_seen(horizontal), seen.reshape(n, vertical.kernel, width, channels))
+        kernel_rows = np.matmul(_seen(vertical), np.ascontiguousarray(x).reshape(n, height, width * channels))
+        columns = np.matmul(_seen(horizontal), kernel_rows.reshape(n, vertical.kernel, width, channels))
         return self.by_group(columns.sum(axis=0, dtype=np.float64).reshape(-1))
 
     def by_group(self, row: Reals) -> Reals:
@@ -120,11 +120,11 @@ class MatrixProduct:
 
 def _seen(along: Axis) -> Floats:
     """Return [kernel, size]: for each tap, at how many positions of the window it sees each pixel (0 or 1)."""
-    seen = np.zeros((along.kernel, along.size), np.float32)
+    visible = np.zeros((along.kernel, along.size), np.float32)
     for tap in range(along.kernel):
         pixels = np.arange(along.out) * along.stride - along.before + tap * along.dilation
-        seen[tap, pixels[(pixels >= 0) & (pixels < along.size)]] = 1
-    return seen
+        visible[tap, pixels[(pixels >= 0) & (pixels < along.size)]] = 1
+    return visible
 
 
 def matrix_product(model: FloatModel, m: Multiplied) -> MatrixProduct | None:

@@ -104,8 +104,8 @@ def refined(
         walk = _Walk(subject, products, first, store, floats=needed.floats)
         for done, product in enumerate(products):
             unit, inputs = walk.inputs(product)
-            seen = moments(product, inputs, unit, sums[product.multiplied.operator], needed)
-            refinements = _with(subject.scheme, refinements, product, seen, methods)
+            statistics = moments(product, inputs, unit, sums[product.multiplied.operator], needed)
+            refinements = _with(subject.scheme, refinements, product, statistics, methods)
             walk.replace(product, refinements)
             if progress is not None:
                 progress("refining operator", done + 1, len(products))
@@ -178,7 +178,7 @@ class _Walk:
 
 
 def _with(
-    scheme: Scheme, refinements: Refinements, product: MatrixProduct, seen: Moments, methods: Refining
+    scheme: Scheme, refinements: Refinements, product: MatrixProduct, statistics: Moments, methods: Refining
 ) -> Refinements:
     """Return the refinements with one operator's added."""
     m = product.multiplied
@@ -189,34 +189,34 @@ def _with(
     corrects = bias is not None and methods.bias != BiasCorrection.NONE
     notes = dict(refinements.notes)
     try:
-        codes = _rounded(product, floats, params, seen.centred() if corrects else seen, methods)
+        codes = _rounded(product, floats, params, statistics.centred() if corrects else statistics, methods)
     except np.linalg.LinAlgError as error:
         notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
-        codes = _rounded(product, floats, params, seen, Refining())
+        codes = _rounded(product, floats, params, statistics, Refining())
     if methods.match_variance and params.scale.size > 1:
-        ratio = variance_ratio(floats, _values(product, codes, params), seen).reshape(-1)
+        ratio = variance_ratio(floats, _values(product, codes, params), statistics).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
     biases = dict(refinements.biases)
     if bias is not None:
         biases[bias_slot] = bias
         if corrects:
-            missing = bias_correction(methods.bias, floats, _values(product, codes, params), seen)
+            missing = bias_correction(methods.bias, floats, _values(product, codes, params), statistics)
             biases[bias_slot] = (bias + missing.reshape(bias.shape)).astype(np.float32)
     return Refinements(
         {**refinements.weights, slot: params}, {**refinements.codes, slot: product.weights(codes)}, biases, notes
     )
 
 
-def _rounded(product: MatrixProduct, floats: Reals, params: Params, seen: Moments, methods: Refining) -> Array:
+def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: Moments, methods: Refining) -> Array:
     """Return codes [G, O, K] in the weights' type."""
     scale, zero_point = _along(product, params)
     low, high = limits(params.type)
-    square = seen.integer_integer
+    square = statistics.integer_integer
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest looks at none
     targets = floats
-    if methods.match_inputs and seen.float_integer is not None:
-        targets = matched(floats, seen.float_integer, square)
+    if methods.match_inputs and statistics.float_integer is not None:
+        targets = matched(floats, statistics.float_integer, square)
     codes = ROUNDERS[methods.rounding](targets / scale + zero_point, square, low + params.narrow, high)
     return codes.astype(CARRIER[params.type])
 

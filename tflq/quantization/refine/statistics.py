@@ -24,16 +24,16 @@ Reals = NDArray[np.float64]
 REACH = 1.25
 
 
-def bias_correction(kind: BiasCorrection, floats: Reals, stored: Reals, seen: Moments) -> Reals:
+def bias_correction(kind: BiasCorrection, floats: Reals, stored: Reals, moments: Moments) -> Reals:
     """What to add to the bias, [G, O], given the float weights and what the stored ones stand for, both [G, O, K]."""
-    mean_float, mean_integer = seen.means()
+    mean_float, mean_integer = moments.means()
     means = mean_integer if kind == BiasCorrection.EMPIRICAL else mean_float
     return _products(floats, mean_float) - _products(stored, means)
 
 
-def variance_ratio(floats: Reals, stored: Reals, seen: Moments) -> Reals:
+def variance_ratio(floats: Reals, stored: Reals, moments: Moments) -> Reals:
     """Return the factor for the scale of each output channel, [G, O]; 1 for channels that do not vary."""
-    centred = seen.centred()
+    centred = moments.centred()
     assert centred.float_float is not None  # they were asked for
     assert centred.integer_integer is not None
     float_variance = np.einsum("gok,gok->go", floats @ centred.float_float, floats)
