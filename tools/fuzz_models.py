@@ -41,7 +41,8 @@ Ends = list[tuple[Variant, str]]
 def run(numbers: range, args: argparse.Namespace) -> Ends:
     """How the variants of those numbers ended."""
     _import(args.against)
-    variants = [variant(args.seed, number) for number in numbers]
+    models = [] if args.models is None else sorted(args.models.rglob("*.tflite"))
+    variants = [variant(args.seed, number, models) for number in numbers]
     return list(watch(SUBJECTS[args.against], variants, args.seconds, args.memory << 20))
 
 
@@ -99,6 +100,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0, help="the number of the first (default: 0)")
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
     parser.add_argument("--only", type=int, metavar="N", help="only the variant of this number")
+    parser.add_argument("--models", type=Path, metavar="FOLDER", help="vary the models of this folder only")
     parser.add_argument("--jobs", type=int, default=1, help="processes at the same time (default: 1)")
     parser.add_argument("--against", choices=SUBJECTS, default="tflq", help="what runs them (default: tflq)")
     parser.add_argument("--seconds", type=float, default=30, help="after which a variant hangs (default: 30)")

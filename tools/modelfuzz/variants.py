@@ -55,10 +55,15 @@ class Variant:
         return f"{self.base} changes {list(self.changes)} edits {list(self.edits)}"
 
 
-def variant(seed: int, number: int) -> Variant:
-    """The variant of that number: seven in ten have changes to the model, four in ten to its bytes."""
+def variant(seed: int, number: int, models: Sequence[Path] = ()) -> Variant:
+    """The variant of that number: seven in ten have changes to the model, four in ten to its bytes.
+
+    It is one of `models`, where some are given.
+    """
     chance = random.Random(f"{seed}/{number}")
-    if chance.random() < 0.75:
+    if models:
+        base = str(chance.choice(models))
+    elif chance.random() < 0.75:
         base = f"{chance.choice(list(_DRAWN))}/{chance.randrange(1 << 20)}"
     else:
         base = str(chance.choice(_recorded()))

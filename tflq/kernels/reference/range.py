@@ -32,7 +32,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     towards = bool((start >= limit and delta < 0) or (start <= limit and delta > 0))
     node.check(towards, "start, limit and delta", expected="delta towards limit", got=[start, limit, delta])
     if operands[0].type.label == "float32":
-        length = math.ceil(abs((limit - start) / delta))
+        steps = abs((limit - start) / delta)
+        node.check(steps <= INT32_MAX, "length", expected=f"up to {INT32_MAX}", got=float(steps))
+        length = math.ceil(steps)
     else:
         length = -(-abs(int(limit) - int(start)) // abs(int(delta)))
     node.check(length <= INT32_MAX, "length", expected=f"up to {INT32_MAX}", got=length)
