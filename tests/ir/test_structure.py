@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tflq
@@ -26,6 +27,12 @@ def with_graph(**changes: Any) -> Model:
 
 def with_tensor(**changes: Any) -> Model:
     return with_graph(tensors=(replace(GRAPH.tensors[0], **changes), *GRAPH.tensors[1:]))
+
+
+def with_zero_point(zero_point: int) -> Model:
+    quantization = GRAPH.tensors[0].quantization
+    assert quantization is not None
+    return with_tensor(quantization=replace(quantization, zero_point=np.array([zero_point], np.int64)))
 
 
 def with_operator(**changes: Any) -> Model:
@@ -53,6 +60,8 @@ BROKEN = {
     "dimensions": with_tensor(shape=(1,) * 65),
     "no elements of too many": with_tensor(shape=(2**31 - 1, 2**31 - 1, 2**31 - 1, 0)),
     "too many elements": with_tensor(shape=(2**31 - 1, 2**31 - 1, 4)),
+    "zero point above": with_zero_point(2**31),
+    "zero point below": with_zero_point(-(2**31) - 1),
     "signature": with_signature(4),
     "signature's subgraph": with_signature(0, 1),
     "second subgraph": replace(MODEL, subgraphs=(GRAPH, replace(GRAPH, inputs=(4,)))),
@@ -68,5 +77,11 @@ def test_what_leads_nowhere_is_refused_by_everyone(name: str) -> None:
 
 
 def test_what_leads_somewhere_is_accepted() -> None:
-    for model in (MODEL, with_signature(0), with_operator(inputs=(0, 1, -1)), with_operator(intermediates=(3, -1))):
+    for model in (
+        MODEL,
+        with_zero_point(2**31 - 1),
+        with_signature(0),
+        with_operator(inputs=(0, 1, -1)),
+        with_operator(intermediates=(3, -1)),
+    ):
         check_structure(model)

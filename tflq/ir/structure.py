@@ -11,6 +11,7 @@ from tflq.ir.model import Model, Operator, Subgraph, TensorSpec
 #: Dimensions of NumPy's arrays, and bytes that they can address.
 MOST_DIMENSIONS, MOST_BYTES = 64, (1 << 63) - 1
 _WIDEST = 16  # bytes of an element
+_INT32 = -(1 << 31), (1 << 31) - 1
 
 
 def check_structure(model: Model) -> None:
@@ -81,6 +82,10 @@ def _check_quantization(tensor: TensorSpec, place: str) -> None:
     name, scales, zero_points = tensor.name or "", len(quantization.scale), len(quantization.zero_point)
     if zero_points != scales:
         raise ModelError(f"{place}numbers of scales and zero points", tensor=name, expected=scales, got=zero_points)
+    low, high = int(quantization.zero_point.min()), int(quantization.zero_point.max())
+    if low < _INT32[0] or high > _INT32[1]:
+        beyond = low if low < _INT32[0] else high
+        raise ModelError(f"{place}zero point", tensor=name, expected="an int32, as runtimes keep it", got=beyond)
 
 
 def _check_index(index: int, count: int, what: str) -> None:
