@@ -28,6 +28,9 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
     except MissingField as error:
         node.refuse("options", expected=f"a table with the field {error.name}", got=error.table)
     except Exception as error:
+        if _is_undefined_conversion(error):
+            reason = f"scales or options make a number that no integer holds ({error})"
+            raise UndefinedResultError("prepare", reason, op=node.op, index=node.index) from error
         raise failure(node.op, node.index, "prepare", error) from error
     if len(prepared.shapes) != len(node.outputs):
         node.refuse("number of outputs", expected=len(prepared.shapes), got=len(node.outputs))
@@ -36,6 +39,11 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
     if prepared.work is not None:
         return prepared
     return replace(prepared, work=work_of(node.op, Sizes.of(node, prepared.shapes)))
+
+
+def _is_undefined_conversion(error: Exception) -> bool:
+    """Whether Python refused to make an integer of an infinity or NaN: C++ leaves open what comes of that."""
+    return isinstance(error, OverflowError) or (isinstance(error, ValueError) and "NaN to integer" in str(error))
 
 
 def failure(op: str, index: int, phase: str, error: Exception) -> TflqError:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UndefinedResultError
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape, is_quantized
@@ -71,9 +70,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def fixed(real: np.float32) -> FixedMultiplier:
-    """A real multiplier in steps of 1/256, half to even. Raises UndefinedResultError where it is infinite or NaN."""
-    if not np.isfinite(real):
-        raise UndefinedResultError("xnn_init_qs8_vlrelu_scalar_params", f"a multiplier of {real}")
+    """A real multiplier in steps of 1/256, half to even."""
     return FixedMultiplier(int(np.rint(np.float32(1 << BITS) * real)))
 
 
