@@ -57,6 +57,8 @@ def drawn_size(data: OpData, logits: Array, samples: Array) -> int:
 def eval_multinomial(data: OpData, session: Session, logits: Array, samples: Array) -> Array:
     """Source: GenerateMultinomialNumbers. float64 sums in class order; each sample is a search among them."""
     rows, count = len(logits), int(samples)
+    if count < 0:
+        raise ValueError(f"the number of samples is {count}")
     total = rows * count
     words = data.generator.draw(session, -(-total * 2 // WORDS), rows * (-(-count // 4) * 4) * _SKIP)
     drawn = unit_doubles(words.reshape(-1, 2)[:total]).reshape(rows, count)

@@ -32,8 +32,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     towards = bool((start >= limit and delta < 0) or (start <= limit and delta > 0))
     node.check(towards, "start, limit and delta", expected="delta towards limit", got=[start, limit, delta])
     if operands[0].type.label == "float32":
-        steps = abs((limit - start) / delta)
-        node.check(steps <= INT32_MAX, "length", expected=f"up to {INT32_MAX}", got=float(steps))
+        steps = float(abs((limit - start) / delta))
+        node.check(steps <= INT32_MAX, "length", expected=f"up to {INT32_MAX}", got=steps)
         length = math.ceil(steps)
     else:
         length = -(-abs(int(limit) - int(start)) // abs(int(delta)))
