@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.multiplier import (
     multiply_double_rounding,
     multiply_single_rounding,
@@ -13,7 +14,7 @@ from tflq.numerics.multiplier import (
     quantize_multiplier,
 )
 from tflq.numerics.rounding import half_away
-from tflq.numerics.stages import DoubleRounding, FloatRounding, OutputPipeline, SingleRounding, WideRounding, type_range
+from tflq.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, WideRounding, type_range
 
 SCALARS = {
     DoubleRounding: multiply_double_rounding,

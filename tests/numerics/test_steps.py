@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.numerics.stages import (
-    BlockTail,
-    DoubleRounding,
-    FloatRounding,
-    HalfUpTwice,
-    OutputPipeline,
-    SingleRounding,
-    Unscaled,
-    WideRounding,
-)
+from tflq.numerics.float_rounding import FloatRounding
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
 from tflq.numerics.steps import pipeline_steps, stage_steps, wrapped
+from tflq.numerics.unscaled import Unscaled
 
 CHANNELS = 5
 STAGES = {

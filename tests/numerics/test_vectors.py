@@ -32,6 +32,14 @@ def test_quantize_multiplier(vectors):
             file.expect(f"{source}_{name}_quantized", mantissa)
             file.expect(f"{source}_{name}_shift", shift)
             file.expect(f"{source}_{name}_status", status)
+    for source, quantize in (
+        ("cur", multiplier.quantize_multipliers),
+        ("cur_single", multiplier.quantize_multipliers_single_rounding),
+    ):
+        known = file[f"{source}_qm_status"] == 0
+        mantissas, shifts = quantize(real[known])
+        np.testing.assert_array_equal(mantissas, file[f"{source}_qm_quantized"][known])
+        np.testing.assert_array_equal(shifts, file[f"{source}_qm_shift"][known])
     fraction, shift = zip(*map(tf1.integer_frexp, real.tolist()), strict=True)
     file.expect("integer_frexp_fraction", fraction)
     file.expect("integer_frexp_shift", shift)

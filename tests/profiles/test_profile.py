@@ -12,9 +12,10 @@ from tflq.kernels.exactness import EXACT, close
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.table import table
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.multiplier import multiply_single_rounding, quantize_multiplier
-from tflq.numerics.stages import BlockTail, DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
 from tflq.profiles import PROFILES, Profile, by_name
 
 REF = PROFILES["litert-ref"]

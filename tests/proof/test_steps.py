@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 
 from tflq.kernels.families.contraction import Output
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.numerics.stages import (
-    BlockTail,
-    DoubleRounding,
-    FloatRounding,
-    HalfUpTwice,
-    OutputPipeline,
-    SingleRounding,
-    WideRounding,
-    repeated,
-)
+from tflq.numerics.float_rounding import FloatRounding
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding, repeated
 from tflq.proof.steps import breakpoints, codes_of, compared, never_falls
 
 STAGES = {

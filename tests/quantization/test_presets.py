@@ -9,8 +9,10 @@ import pytest
 
 import tflq
 from support import suites
+from support.float_graphs import min_max
+from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import TYPES, Mode
+from tflq.quantization.recipe.recipe import TYPES, Mode, Recipe
 from tflq.verification import Verdict
 
 pytestmark = pytest.mark.slow
@@ -39,7 +41,17 @@ def test_litert_gives_the_same_bits(preset: str, mode: Mode) -> None:
     assert not found.kept_float
     graph, data = result.model.subgraphs[0], TYPES[mode].data
     assert graph.tensors[graph.inputs[0]].type.label == ("float32" if data is None else data.label)
-    assert found.comparison.sqnr > (20 if mode is Mode.INT8X4 else 25)
+    assert found.comparison.sqnr > (25 if mode is not Mode.INT8X4 else plain(mode, rows(8)) + 6)
+
+
+def plain(mode: Mode, inputs: list[np.ndarray]) -> float:
+    """Signal-to-noise ratio, dB, of the model with observed ranges and all weights rounded to nearest.
+
+    With weights of four bits it is 15.2 dB; presets reach 24.8 to 29.0 dB.
+    """
+    model = tflq.load(FLOAT)
+    samples = [{model.subgraphs[0].inputs[0]: row} for row in inputs]
+    return compare_models(model, min_max(model, samples, Recipe(mode=mode)).integer.model, samples).sqnr
 
 
 def test_presets_go_from_few_configurations_to_many() -> None:

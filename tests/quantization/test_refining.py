@@ -22,7 +22,8 @@ from tflq.quantization.refine.row_sums import RowSums
 from tflq.quantization.refine.sequence import Refinements, Subject, refinable, refined
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme.float_graph import prepared
-from tflq.quantization.scheme.scheme import Scheme, modes_of, scheme
+from tflq.quantization.scheme.modes import modes_of
+from tflq.quantization.scheme.scheme import Scheme, scheme
 from tflq.quantization.shared import Shared
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"

@@ -20,7 +20,8 @@ from tflq.quantization.refine.row_sums import RowSums
 from tflq.quantization.refine.sequence import refinable
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
-from tflq.quantization.scheme.scheme import modes_of, scheme
+from tflq.quantization.scheme.modes import modes_of
+from tflq.quantization.scheme.scheme import scheme
 from tflq.quantization.shared import Shared
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"

@@ -11,7 +11,8 @@ from tflq.numerics import bits, elementary, fixedpoint, libm, multiplier, roundi
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Compiled
 from tflq.numerics.contract import Contraction, PairContraction, centre_into
-from tflq.numerics.stages import DoubleRounding, FloatRounding, OutputPipeline, SingleRounding, WideRounding
+from tflq.numerics.float_rounding import FloatRounding
+from tflq.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, WideRounding
 
 Case = Callable[[np.random.Generator], object]
 WORDS = [-(2**31), -(2**30), -1, 0, 1, 7, 2**30, 2**31 - 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,7 @@ from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, limit_options, model_argument, python_option, scaling_options
 from tflq.cli.output import is_quiet, say, say_document
 from tflq.cli.sources import float_subject
-
-if TYPE_CHECKING:
-    from tflq.quantization.judge.check import Check
-    from tflq.quantization.recipe.recipe import Recipe
+from tflq.errors import RuntimeMissing
 
 
 @click.command("quantize")
@@ -101,12 +98,14 @@ def quantize_command(
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.pipeline import quantize
+    from tflq.quantization.recipe.files import changed_recipe, read_recipe
     from tflq.report.progress import progress_bar
     from tflq.report.quantize.lines import Making, quantize_lines
 
     check_files([output, html], [model, calibration, recipe], force=force)
     mode = _mode(mode, weights)
-    chosen = _recipe(recipe, keep_float, budget, mode=mode, input_type=input_type, output_type=output_type)
+    words = {"mode": mode, "input_type": input_type, "output_type": output_type}
+    wanted = changed_recipe(read_recipe(recipe), keep_float, budget, words)
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)
@@ -124,7 +123,8 @@ def quantize_command(
         say_document(quantize_document(making))
     else:
         say(quantize_lines(making))
-    return _exit(result.report.check)
+    check = result.report.check
+    return _exit(None if check.report is None else check.report.verdict.value, check.error)
 
 
 def _mode(mode: str | None, weights: str | None) -> str | None:
@@ -136,27 +136,11 @@ def _mode(mode: str | None, weights: str | None) -> str | None:
     return "int8x4" if weights == "int4" else "int8"
 
 
-def _recipe(source: str, keep_float: tuple[str, ...], budget: str | None, **words: str | None) -> Recipe:
-    """The recipe with what the options say in place of its own; more operators stay in float."""
-    from tflq.quantization.recipe.files import read_budget, read_recipe
-
-    recipe = read_recipe(source)
-    changed: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
-    if budget is not None:
-        changed["budget"] = read_budget(budget)
-    return replace(recipe, keep_float=(*recipe.keep_float, *keep_float), **changed)
+def _exit(verdict: str | None, error: Exception | None) -> int:
+    """The exit code of what verification said; without a verdict it met an error, or LiteRT is missing."""
+    if verdict is not None:
+        return _EXITS[verdict]
+    return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)
 
 
-def _exit(check: Check) -> int:
-    from tflq.errors import RuntimeMissing
-    from tflq.verification import Verdict
-
-    if check.report is None:
-        error = check.error
-        return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)
-    return {
-        Verdict.SAME: Exit.SAME,
-        Verdict.CLOSE: Exit.CLOSE,
-        Verdict.DIFFERS: Exit.DIFFERS,
-        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
-    }[check.report.verdict]
+_EXITS = {"same": Exit.SAME, "close": Exit.CLOSE, "differs": Exit.DIFFERS, "incomplete": Exit.UNSUPPORTED}

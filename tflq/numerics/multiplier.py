@@ -69,6 +69,25 @@ def quantize_multiplier_single_rounding(real: float) -> Multiplier:
     return multiplier if multiplier.shift <= 30 else Multiplier(2**31 - 1, 30)
 
 
+def quantize_multipliers(reals: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """quantize_multiplier of each element: mantissas (Q31) and shifts."""
+    fractions, shifts = np.frexp(np.where(np.isfinite(reals), reals, 0.0))
+    scaled = fractions * 2.0**31
+    whole = np.trunc(scaled)
+    mantissas = (whole + np.where(np.abs(scaled - whole) < 0.5, 0.0, np.sign(scaled))).astype(np.int64)
+    carried = mantissas == 2**31
+    mantissas, shifts = np.where(carried, 2**30, mantissas), shifts + carried
+    kept = (mantissas != 0) & (shifts >= -31)
+    return np.where(kept, mantissas, 0).astype(np.int32), np.where(kept, shifts, 0).astype(np.int32)
+
+
+def quantize_multipliers_single_rounding(reals: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """quantize_multiplier_single_rounding of each element."""
+    mantissas, shifts = quantize_multipliers(reals)
+    saturated = shifts > 30
+    return np.where(saturated, np.int32(2**31 - 1), mantissas), np.where(saturated, np.int32(30), shifts)
+
+
 def quantize_multiplier_smaller_than_one_exp(
     real: float, quantize: QuantizeMultiplier = quantize_multiplier
 ) -> Multiplier:

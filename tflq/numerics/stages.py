@@ -16,26 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Compiled, Int, compiled
-from tflq.numerics.multiplier import (
-    Multiplier,
-    QuantizeMultiplier,
-    multiply_single_rounding,
-    multiply_wide,
-    quantize_multiplier,
-    quantize_multiplier_single_rounding,
-    round_twice,
-    rounding_twice,
-)
-from tflq.numerics.pieces import in_pieces
-from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
+from tflq.numerics.compiled import Compiled
+from tflq.numerics.multiplier import quantize_multipliers, quantize_multipliers_single_rounding, rounding_twice
+from tflq.numerics.stage_loops import double_rounding_rows, single_rounding_rows, wide_rows
 
 Array = NDArray[Any]
 Reals = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
 
 #: No zero point, no limits but those of int32.
-_INT32 = ZeroPoint(0), Clamp(-(2**31), 2**31 - 1), np.dtype(np.int32)
+AS_INT32 = ZeroPoint(0), Clamp(-(2**31), 2**31 - 1), np.dtype(np.int32)
 
 
 @runtime_checkable
@@ -67,22 +57,17 @@ class OutputStage(Protocol):
 StageOf = Callable[[ArrayLike], OutputStage]
 
 
-def _as_reals(real: ArrayLike) -> Reals:
+def as_reals(real: ArrayLike) -> Reals:
+    """Real multipliers as a stage keeps them: float64, one-dimensional, read-only."""
     values = np.atleast_1d(np.asarray(real, np.float64))
     values.setflags(write=False)
     return values
 
 
-def quantize_multipliers(real: Reals, quantize: QuantizeMultiplier = quantize_multiplier) -> tuple[Ints32, Ints32]:
-    """QuantizeMultiplier over an array: mantissas (Q31) and shifts, each int32 of the same length."""
-    reals = real.tolist()
-    known = {r: quantize(r) for r in set(reals)}  # often one and the same for all channels
-    pairs = [known[r] for r in reals]
-    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
-
-
 #: Parameters are repeated up to this length, so that loops are long enough to run at full speed.
 _PERIOD = 1024
+#: A bias of zeros, as long as any period.
+NO_BIAS = np.zeros(_PERIOD, np.int32)
 
 
 def repeated(values: Array) -> Array:
@@ -90,14 +75,14 @@ def repeated(values: Array) -> Array:
     return np.tile(values, max(1, _PERIOD // max(1, len(values))))
 
 
-def _over(values: Array, channels: int) -> Array:
+def over(values: Array, channels: int) -> Array:
     """`values`, length 1, one period or C, as one per channel."""
     if len(values) == channels:
         return values
     return values[:channels] if len(values) > channels else np.full(channels, values[0], values.dtype)
 
 
-def _is_one_run(accumulator: Array, bias: Array, period: int) -> bool:
+def is_one_run(accumulator: Array, bias: Array, period: int) -> bool:
     """Whether rows may be taken as one long run: whole rows in a period, the bias repeated like the constants."""
     return len(bias) == period > accumulator.shape[1] and accumulator.flags.c_contiguous
 
@@ -115,22 +100,22 @@ class _FixedPoint:
     loop: ClassVar[Compiled[..., None]]
 
     @staticmethod
-    def quantize(real: float) -> Multiplier:
-        """The fixed-point form of one real multiplier."""
-        return quantize_multiplier(real)
+    def quantize(real: Reals) -> tuple[Ints32, Ints32]:
+        """Mantissas (Q31) and shifts of real multipliers."""
+        return quantize_multipliers(real)
 
     @classmethod
     def of(cls, real: ArrayLike) -> _FixedPoint:
         """The stage for these real multipliers (float64, scalar or length C)."""
-        values = _as_reals(real)
-        return cls._made(values, *quantize_multipliers(values, cls.quantize))
+        values = as_reals(real)
+        return cls._made(values, *cls.quantize(values))
 
     @classmethod
     def of_fixed(cls, mantissa: ArrayLike, shift: ArrayLike) -> _FixedPoint:
         """The stage for mantissas (Q31) and shifts (-31..30) that are known already, scalars or length C."""
         mantissas = np.atleast_1d(np.asarray(mantissa, np.int32))
         shifts = np.atleast_1d(np.asarray(shift, np.int32))
-        return cls._made(_as_reals(np.ldexp(mantissas, shifts - 31)), mantissas, shifts)
+        return cls._made(as_reals(np.ldexp(mantissas, shifts - 31)), mantissas, shifts)
 
     @classmethod
     def _made(cls, real: Reals, mantissa: Ints32, shift: Ints32) -> _FixedPoint:
@@ -148,115 +133,21 @@ class _FixedPoint:
 
     def __call__(self, accumulator: Array) -> Ints32:
         """As OutputStage.__call__."""
-        return OutputPipeline(self, *_INT32)(accumulator)
+        return OutputPipeline(self, *AS_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow."""
         channels = accumulator.shape[1]
         constants = self.period
-        if _is_one_run(accumulator, bias, len(constants[0])):
+        if is_one_run(accumulator, bias, len(constants[0])):
             accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
         else:
-            constants, bias = tuple([_over(values, channels) for values in constants]), _over(bias, channels)
+            constants, bias = tuple([over(values, channels) for values in constants]), over(bias, channels)
         self.run(accumulator, out, bias, constants, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """As OutputStage.narrow_flat."""
-        self.run(accumulator, out, _NO_BIAS, self.period, zero_point, low, high)
-
-
-@in_pieces(4, accumulator="rc", out="rc", step="bias")
-@compiled
-def _double_rounding_rows(
-    accumulator: Array,
-    out: Array,
-    bias: Array,
-    mantissa: Ints32,
-    left: Array,
-    offset: Array,
-    below: Array,
-    right: Array,
-    zero_point: Int,
-    low: Int,
-    high: Int,
-    shifts_left: bool,
-    is_short: bool,
-) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
-    length at least.
-    """
-    rows, columns = accumulator.shape
-    lowest, highest = np.int32(low), np.int32(high)  # half as wide, twice as many at a time
-    period = mantissa.size
-    for r in range(rows):
-        for start in range(0, columns, period):
-            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
-            for k in range(source.size):
-                value = np.int64(np.int32(source[k])) if is_short else np.int64(source[k])
-                total = wrap_int32(value + np.int64(bias[k]))
-                if shifts_left:
-                    total = wrap_int32(total << left[k])
-                scaled = round_twice(total * np.int64(mantissa[k]), offset[k], below[k], right[k])
-                codes[k] = clamp(np.int32(wrap_int32(scaled + zero_point)), lowest, highest)
-
-
-@in_pieces(4, accumulator="rc", out="rc", step="bias")
-@compiled
-def _single_rounding_rows(
-    accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
-) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
-    length at least.
-    """
-    rows, columns = accumulator.shape
-    period = mantissa.size
-    for r in range(rows):
-        for start in range(0, columns, period):
-            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
-            for k in range(source.size):
-                total = wrap_int32(np.int64(source[k]) + np.int64(bias[k]))
-                scaled = multiply_single_rounding(total, mantissa[k], shift[k])
-                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
-
-
-@in_pieces(4, accumulator="rc", out="rc", step="bias")
-@compiled
-def _wide_rows(
-    accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
-) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
-    length at least.
-    """
-    rows, columns = accumulator.shape
-    period = mantissa.size
-    for r in range(rows):
-        for start in range(0, columns, period):
-            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
-            for k in range(source.size):
-                total = np.int64(source[k]) + np.int64(bias[k])
-                scaled = multiply_wide(total, mantissa[k], shift[k])
-                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
-
-
-@in_pieces(4, accumulator="rc", out="rc", step="bias")
-@compiled
-def _float_rounding_rows(
-    accumulator: Array, out: Array, bias: Array, real: Reals, zero_point: Int, low: Int, high: Int, wraps: bool
-) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
-    length at least.
-    """
-    rows, columns = accumulator.shape
-    period = real.size
-    for r in range(rows):
-        for start in range(0, columns, period):
-            source, codes = accumulator[r, start : start + period], out[r, start : start + period]
-            for k in range(source.size):
-                total = np.int64(source[k]) + np.int64(bias[k])
-                if wraps:
-                    total = wrap_int32(total)
-                scaled = float_to_int32(round_half_away(np.float64(total) * real[k]))
-                codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
+        self.run(accumulator, out, NO_BIAS, self.period, zero_point, low, high)
 
 
 class DoubleRounding(_FixedPoint):
@@ -267,7 +158,7 @@ class DoubleRounding(_FixedPoint):
     """
 
     __slots__ = ()
-    loop: ClassVar[Compiled[..., None]] = _double_rounding_rows
+    loop: ClassVar[Compiled[..., None]] = double_rounding_rows
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
@@ -311,142 +202,19 @@ class SingleRounding(_FixedPoint):
     """int32 accumulators; one rounding, half up. Source: the same function under TFLITE_SINGLE_ROUNDING."""
 
     __slots__ = ()
-    loop = _single_rounding_rows
+    loop = single_rounding_rows
 
     @staticmethod
-    def quantize(real: float) -> Multiplier:
-        """The fixed-point form of one real multiplier."""
-        return quantize_multiplier_single_rounding(real)
+    def quantize(real: Reals) -> tuple[Ints32, Ints32]:
+        """As _FixedPoint.quantize."""
+        return quantize_multipliers_single_rounding(real)
 
 
 class WideRounding(_FixedPoint):
     """int64 accumulators below 2**47; Q15 multiplier, one rounding, half up. Source: the int64 overload."""
 
     __slots__ = ()
-    loop = _wide_rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FloatRounding:
-    """float64 product, rounded half away from zero, converted to int32 as x86 does.
-
-    Source: LiteRT 2.3 reference FullyConnected since April 2025. `wraps` says that the accumulator is int32. A product
-    beyond int32 gives INT32_MIN, to which the zero point is then added in int32: below zero it wraps to the top.
-    """
-
-    real: Reals
-    period: Reals = field(repr=False)  # `real`, repeated
-    wraps: bool = True
-
-    @classmethod
-    def of(cls, real: ArrayLike) -> FloatRounding:
-        """The stage for int32 accumulators and these real multipliers."""
-        values = _as_reals(real)
-        return cls(values, repeated(values))
-
-    @classmethod
-    def of_wide(cls, real: ArrayLike) -> FloatRounding:
-        """The stage for int64 accumulators and these real multipliers."""
-        values = _as_reals(real)
-        return cls(values, repeated(values), wraps=False)
-
-    def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
-        return OutputPipeline(self, *_INT32)(accumulator)
-
-    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
-        channels, real = accumulator.shape[1], self.period
-        if _is_one_run(accumulator, bias, len(real)):
-            accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
-        else:
-            real, bias = _over(real, channels), _over(bias, channels)
-        _float_rounding_rows(accumulator, out, bias, real, zero_point, low, high, self.wraps)
-
-    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat."""
-        _float_rounding_rows(accumulator, out, _NO_BIAS, self.period, zero_point, low, high, self.wraps)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockTail:
-    """Whole blocks of `size` channels scaled by one stage, the channels left over by another.
-
-    Source: loops of vector code, which a scalar loop finishes.
-    """
-
-    whole: OutputStage
-    tail: OutputStage
-    size: int
-
-    @classmethod
-    def of(cls, whole: StageOf, tail: StageOf, size: int) -> StageOf:
-        """What makes such a stage for real multipliers of length C."""
-
-        def make(real: ArrayLike) -> OutputStage:
-            reals = _as_reals(real)
-            at = len(reals) - len(reals) % size
-            if at in (0, len(reals)):
-                return (whole if at else tail)(reals)
-            return cls(whole(reals[:at]), tail(reals[at:]), size)
-
-        return make
-
-    @property
-    def real(self) -> Reals:
-        """As OutputStage.real."""
-        return np.concatenate([self.whole.real, self.tail.real])
-
-    def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
-        return OutputPipeline(self, *_INT32)(accumulator)
-
-    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
-        at, limits = len(self.whole.real), (zero_point, low, high)
-        added = _over(bias, accumulator.shape[1])
-        self.whole.narrow(accumulator[:, :at], out[:, :at], added[:at], *limits)
-        self.tail.narrow(accumulator[:, at:], out[:, at:], added[at:], *limits)
-
-    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat; one channel is no whole block."""
-        self.tail.narrow_flat(accumulator, out, zero_point, low, high)
-
-
-@in_pieces(accumulator="r", out="r")
-@compiled
-def _unscaled_rows(accumulator: Array, out: Array, bias: Array) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`, and `bias` an element for every column."""
-    for r in range(accumulator.shape[0]):
-        for c in range(accumulator.shape[1]):
-            out[r, c] = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Unscaled:
-    """int32 accumulators as they are, bias added: where another step scales them."""
-
-    real: Reals
-
-    @classmethod
-    def pipeline(cls) -> OutputPipeline:
-        """Accumulators -> int32, no zero point, no clamp."""
-        return OutputPipeline(cls(np.ones(1)), *_INT32)
-
-    def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
-        return np.asarray(accumulator).astype(np.int64).astype(np.int32)
-
-    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow, for the whole range of int32."""
-        _unscaled_rows(accumulator, out, _over(bias, accumulator.shape[1]))
-
-    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat, for the whole range of int32."""
-        out[...] = self(accumulator)
-
-
-_NO_BIAS = np.zeros(_PERIOD, np.int32)
+    loop = wide_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -471,7 +239,7 @@ class OutputPipeline:
             self.stage.narrow_flat(source.reshape(1, -1), out.reshape(1, -1), *limits)
         else:
             shape = (-1, accumulator.shape[-1] if accumulator.ndim else 1)
-            added = _NO_BIAS if bias is None else bias
+            added = NO_BIAS if bias is None else bias
             self.stage.narrow(source.reshape(shape), out.reshape(shape), added, *limits)
         return out
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp, saturate_int16
+from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.multiplier import reduce_multiplier
 from tflq.numerics.rounding import (
     clamp,
@@ -24,16 +26,8 @@ from tflq.numerics.rounding import (
     round_half_away,
     wrap_int32,
 )
-from tflq.numerics.stages import (
-    BlockTail,
-    DoubleRounding,
-    FloatRounding,
-    HalfUpTwice,
-    OutputPipeline,
-    SingleRounding,
-    Unscaled,
-    WideRounding,
-)
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
+from tflq.numerics.unscaled import Unscaled
 
 #: Stages that clamp before they convert, so that an added zero point cannot wrap.
 _CLAMP_FIRST = (FloatRoundingEven, ExactHalfUp, ShortHalfUp)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tflq.kernels.reference.registry import REFERENCE
 from tflq.numerics.arithmetic import Arithmetic, exact_real
-from tflq.numerics.stages import DoubleRounding, FloatRounding, WideRounding
+from tflq.numerics.float_rounding import FloatRounding
+from tflq.numerics.stages import DoubleRounding, WideRounding
 from tflq.profiles.profile import Profile, Source
 
 LITERT_REF = Profile(

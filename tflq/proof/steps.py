@@ -14,17 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.kernels.families.contraction import Output
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.numerics.stages import (
-    BlockTail,
-    DoubleRounding,
-    FloatRounding,
-    HalfUpTwice,
-    OutputStage,
-    SingleRounding,
-    Unscaled,
-    WideRounding,
-)
+from tflq.numerics.float_rounding import FloatRounding
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
+from tflq.numerics.unscaled import Unscaled
 
 Ints = NDArray[np.int64]
 

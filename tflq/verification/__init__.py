@@ -1,33 +1,13 @@
 """Verification: a profile's results held against a real runtime's, or against a golden file's.
 
-The names below are loaded when they are first used: inspecting a model needs none of the machinery that compares.
+The names below are loaded when they are first used: inspecting a model needs none of the machinery that compares. What
+they are is told to type checkers by `__init__.pyi`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tflq.inspection.difference import Difference, difference
-    from tflq.verification.golden import Golden
-    from tflq.verification.goldens import load_golden
-    from tflq.verification.results import OperatorResult, Report, Status, TensorResult, Verdict
-    from tflq.verification.session import record, verify
-
-__all__ = [
-    "Difference",
-    "Golden",
-    "OperatorResult",
-    "Report",
-    "Status",
-    "TensorResult",
-    "Verdict",
-    "difference",
-    "load_golden",
-    "record",
-    "verify",
-]
+from typing import Any
 
 #: Which module each public name lives in.
 _HOMES = {
@@ -43,6 +23,8 @@ _HOMES = {
     "record": "tflq.verification.session",
     "verify": "tflq.verification.session",
 }
+
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:

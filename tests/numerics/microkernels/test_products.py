@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.float32_stages import ShortHalfUp
+from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.microkernels import forms
 from tflq.numerics.microkernels.driving import pack_rows
 from tflq.numerics.microkernels.product import Codes, fused, summed
-from tflq.numerics.stages import DoubleRounding, FloatRounding, OutputPipeline
+from tflq.numerics.stages import DoubleRounding, OutputPipeline
 
 FORM = forms.chosen(False)
 pytestmark = pytest.mark.skipif(FORM is None, reason="no form for this machine")

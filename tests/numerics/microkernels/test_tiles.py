@@ -17,13 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.tiles import ARM, ArmTile, HostTile, assembly, has_arm_tools
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven
+from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.microkernels import packing
 from tflq.numerics.microkernels.forms import FORMS, Tile, features, machine
 from tflq.numerics.microkernels.kernel import Kernel
 from tflq.numerics.microkernels.roundings import Scaling
 from tflq.numerics.microkernels.tiles import definition
-from tflq.numerics.stages import BlockTail, DoubleRounding, FloatRounding, HalfUpTwice, SingleRounding, WideRounding
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, WideRounding
 
 #: Forms that this machine can run, and those of others with plain vector code in place of their instruction.
 NATIVE = [form for form in FORMS if form.machine == machine() and form.features <= features()]

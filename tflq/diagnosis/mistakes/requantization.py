@@ -18,20 +18,20 @@ from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
 from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.inspection.parts import parts_of
 from tflq.ir import Model, TensorType
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.float32_stages import FloatRoundingEven
+from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.stages import (
-    BlockTail,
     DoubleRounding,
-    FloatRounding,
     HalfUpTwice,
     OutputPipeline,
     OutputStage,
     Reals,
     SingleRounding,
     StageOf,
-    Unscaled,
     WideRounding,
 )
+from tflq.numerics.unscaled import Unscaled
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.diagnosis.mistakes.division import Divide, Ints
-from tflq.numerics.stages import OutputStage, Reals, quantize_multipliers
+from tflq.numerics.multiplier import quantize_multipliers
+from tflq.numerics.stages import OutputStage, Reals
 
 Array = NDArray[Any]
 

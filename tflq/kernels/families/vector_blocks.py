@@ -11,7 +11,8 @@ from math import prod
 
 from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import BlockTail, OutputPipeline, OutputStage, StageOf
+from tflq.numerics.block_tail import BlockTail
+from tflq.numerics.stages import OutputPipeline, OutputStage, StageOf
 
 Prepare = Callable[[Node, Arithmetic], Prepared]
 

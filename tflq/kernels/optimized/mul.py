@@ -19,7 +19,8 @@ from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.reference import mul
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import OutputPipeline, Unscaled, type_range
+from tflq.numerics.stages import OutputPipeline, type_range
+from tflq.numerics.unscaled import Unscaled
 
 
 def saturated(scaled: Array) -> Array:

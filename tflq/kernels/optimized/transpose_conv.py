@@ -19,7 +19,8 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.optimized.depthwise_conv_2d import eight_channels
 from tflq.kernels.reference.transpose_conv import prepare_quantized
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import OutputPipeline, Unscaled
+from tflq.numerics.stages import OutputPipeline
+from tflq.numerics.unscaled import Unscaled
 
 #: Elements that the uint8 form's vector loop takes at a time.
 BLOCK = 16

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.compiled import Int, Real
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
 from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven
+from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.multiplier import reduce_multiplier, rounding_twice
 from tflq.numerics.rounding import (
     divide_by_pot_half_away,
@@ -25,16 +27,8 @@ from tflq.numerics.rounding import (
     round_half_away,
     wrap_int32,
 )
-from tflq.numerics.stages import (
-    BlockTail,
-    DoubleRounding,
-    FloatRounding,
-    HalfUpTwice,
-    OutputStage,
-    SingleRounding,
-    Unscaled,
-    WideRounding,
-)
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
+from tflq.numerics.unscaled import Unscaled
 
 Array = NDArray[Any]
 

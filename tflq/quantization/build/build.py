@@ -31,7 +31,8 @@ from tflq.quantization.refine.row_sums import RowSums
 from tflq.quantization.refine.sequence import FloatSums, Refinements, Subject, refinable, refined
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Form, Scheme, Slot, modes_of, scheme
+from tflq.quantization.scheme.modes import REFERENCE_PROFILE, modes_of
+from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.refining import Refining
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.scheme import modes_of
+from tflq.quantization.scheme.modes import modes_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.ranges.search.solvers import SOLVERS
 from tflq.quantization.recipe.ranging import Ranging, Target
 from tflq.quantization.scheme.float_graph import FloatModel, with_constants
+from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.operands import Multiplied
-from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Form, Scheme, Slot
+from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 
 Array = NDArray[Any]
 #: Tensors that get one range, by their group.

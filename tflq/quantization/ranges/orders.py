@@ -14,7 +14,8 @@ from tflq.quantization.ranges.observation import Observations, check_finite
 from tflq.quantization.ranges.observers import Observer
 from tflq.quantization.ranges.walk import Tap, Walker
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Form
+from tflq.quantization.scheme.modes import REFERENCE_PROFILE
+from tflq.quantization.scheme.scheme import Form
 
 Array = NDArray[Any]
 

@@ -26,8 +26,9 @@ from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.ranging import RangeRule, Search, Target
 from tflq.quantization.recipe.recipe import TYPES
 from tflq.quantization.runner import Sample
+from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.operands import Multiplied
-from tflq.quantization.scheme.scheme import REFERENCE_PROFILE, Scheme, Slot
+from tflq.quantization.scheme.scheme import Scheme, Slot
 
 #: Weights that one thread searches at a time: its arrays stay small enough for the caches.
 _AT_ONCE = 1 << 17

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from difflib import SequenceMatcher
 from enum import Enum
 from pathlib import Path
@@ -35,6 +35,23 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     if not path.suffix and not os.path.exists(path):
         raise UnknownNameError("preset", str(source), tuple(PRESETS))
     return recipe_from(read_document(path))
+
+
+def changed_recipe(
+    recipe: Recipe, keep_float: tuple[str, ...], budget: str | None, words: Mapping[str, str | None]
+) -> Recipe:
+    """A recipe with some of its fields changed: by `words` those that are not None, by `budget` as `read_budget` does.
+
+    More operators stay in float: those of `keep_float`.
+
+    Raises:
+        UnknownNameError: There is no such word or bound.
+        OptionError: A value does not suit its bound.
+    """
+    changed: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
+    if budget is not None:
+        changed["budget"] = read_budget(budget)
+    return replace(recipe, keep_float=(*recipe.keep_float, *keep_float), **changed)
 
 
 def read_budget(text: str) -> Budget:

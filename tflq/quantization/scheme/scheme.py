@@ -1,4 +1,4 @@
-"""Which operators become integer, which of their operands are what, and which tensors share scale and zero point.
+"""Which operands of integer operators are what, and which tensors share scale and zero point.
 
 Nothing here knows a range: a scheme is the part of a quantization that the graph and the modes decide.
 """
@@ -10,23 +10,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tflq.ir import TensorType
-from tflq.kernels.table import find
-from tflq.profiles import by_name
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.operands import Multiplied, multiplied, operand_types, own_type, stored_weights
-from tflq.quantization.scheme.rules import BROKEN, CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, tied_inputs
-from tflq.quantization.scheme.versions import FOUR_BITS, needed
+from tflq.quantization.scheme.operands import Multiplied, multiplied, own_type, stored_weights
+from tflq.quantization.scheme.rules import FIXED, RULES, tied_inputs
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]
 #: A tensor in one integer type: as it is made, or as QUANTIZE makes it for an operator that reads another type.
 Form = tuple[int, TensorType]
-
-#: The profile whose kernels decide which operators have an integer form.
-REFERENCE_PROFILE = "litert-ref"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,56 +55,6 @@ class Scheme:
         """Tensors whose ranges are needed, in order."""
         known = {*self.fixed, *self.states}
         return tuple(sorted({t for group, members in self.members.items() if group not in known for t in members}))
-
-
-def modes_of(
-    model: FloatModel, mode: Mode, kept_float: Mapping[int, str]
-) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
-    """What each operator computes with, and why those that hold float data do not become integer, by index."""
-    modes: list[Mode | None] = []
-    reasons = dict(kept_float)
-    for index in range(len(model.graph.operators)):
-        own = _own_mode(model, index, mode)
-        reason = reasons.get(index) or _refusal(model, index, own)
-        if reason:
-            reasons[index] = reason
-        modes.append(None if reason is not None else own)
-    return tuple(modes), {index: reason for index, reason in reasons.items() if reason}
-
-
-def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
-    """Return the mode that an operator computes in: INT8, not INT8X4, where its kernel takes no int4 weights."""
-    if mode is not Mode.INT8X4:
-        return mode
-    narrow = model.op(index) in FOUR_BITS and multiplied(model, index, mode) is not None
-    return mode if narrow and _refusal(model, index, mode) is None else Mode.INT8
-
-
-def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
-    """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
-    operator, op, types = model.graph.operators[index], model.op(index), TYPES[mode]
-    weights = multiplied(model, index, mode)
-    if op in READS_SHAPES | CONVERSIONS or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
-        return ""
-    if types.data is None and weights is None and not stored_weights(model, index, mode):
-        return ""
-    if op not in RULES:
-        return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
-    if weights is not None and weights.bias is not None and weights.bias not in model.constants:
-        return "its bias is computed"
-    if op in CELLS and mode == Mode.INT8 and (reason := cells.refusal(model, index)):
-        return reason
-    if op == "SVDF" and any(operator.inputs[p] not in model.constants for p in (svdf.FEATURES, svdf.TIME)):
-        return "its weights are computed"
-    if types.data == TensorType.UINT8 and RULES[op].fills:
-        return "its kernel writes code 0 for the value 0, which uint8 activations cannot all have"
-    if types.data is not None and (op, types.data) in BROKEN:
-        return BROKEN[op, types.data]
-    inputs, outputs = operand_types(model, index, mode)
-    kernels = by_name(REFERENCE_PROFILE).kernels
-    if mode == Mode.WEIGHTS or find(kernels, op, needed(op, inputs), inputs, outputs) is not None:
-        return None
-    return f"LiteRT has no {mode.value} kernel for its operands"
 
 
 def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:

@@ -1,0 +1,55 @@
+"""An output stage made of two: vector code scales whole blocks of channels, a scalar loop what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tflq.numerics.stages import AS_INT32, Array, Ints32, OutputPipeline, OutputStage, Reals, StageOf, as_reals, over
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTail:
+    """Whole blocks of `size` channels scaled by one stage, the channels left over by another.
+
+    Source: loops of vector code, which a scalar loop finishes.
+    """
+
+    whole: OutputStage
+    tail: OutputStage
+    size: int
+
+    @classmethod
+    def of(cls, whole: StageOf, tail: StageOf, size: int) -> StageOf:
+        """What makes such a stage for real multipliers of length C."""
+
+        def make(real: ArrayLike) -> OutputStage:
+            reals = as_reals(real)
+            at = len(reals) - len(reals) % size
+            if at in (0, len(reals)):
+                return (whole if at else tail)(reals)
+            return cls(whole(reals[:at]), tail(reals[at:]), size)
+
+        return make
+
+    @property
+    def real(self) -> Reals:
+        """As OutputStage.real."""
+        return np.concatenate([self.whole.real, self.tail.real])
+
+    def __call__(self, accumulator: Array) -> Ints32:
+        """As OutputStage.__call__."""
+        return OutputPipeline(self, *AS_INT32)(accumulator)
+
+    def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow."""
+        at, limits = len(self.whole.real), (zero_point, low, high)
+        added = over(bias, accumulator.shape[1])
+        self.whole.narrow(accumulator[:, :at], out[:, :at], added[:at], *limits)
+        self.tail.narrow(accumulator[:, at:], out[:, at:], added[at:], *limits)
+
+    def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
+        """As OutputStage.narrow_flat; one channel is no whole block."""
+        self.tail.narrow_flat(accumulator, out, zero_point, low, high)
