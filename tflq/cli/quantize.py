@@ -63,6 +63,11 @@ from tflq.errors import RuntimeMissing
 @html_option
 @limit_options
 @click.option("--keep-best", is_flag=True, help="On Ctrl-C write the best model so far instead of none.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="Processes at the same time; as many as there are processors by default. The file is the same for any number.",
+)
 @json_option
 def quantize_command(
     model: str,
@@ -81,6 +86,7 @@ def quantize_command(
     python: str | None,
     html: str | None,
     keep_best: bool,
+    jobs: int | None,
     as_json: bool,
 ) -> int:
     """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
@@ -98,6 +104,7 @@ def quantize_command(
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.pipeline import quantize
+    from tflq.quantization.processes import available
     from tflq.quantization.recipe.files import changed_recipe, read_recipe
     from tflq.report.progress import progress_bar
     from tflq.report.quantize.lines import Making, quantize_lines
@@ -109,9 +116,17 @@ def quantize_command(
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)
-        result = quantize(source.model, samples, chosen, progress, sensitivity=sensitivity, keep_best=keep_best)
-    output_facts = subject(result.save(output)).facts
-    making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
+        result = quantize(
+            source.model,
+            samples,
+            wanted,
+            progress,
+            sensitivity=sensitivity,
+            keep_best=keep_best,
+            jobs=available() if jobs is None else jobs,
+        )
+    made = subject(result.save(output)).facts
+    making = Making(source.facts, replace(made, path=output), calibration, scaling, result)
     if html is not None:
         from tflq.report.graph.standard import view_of
         from tflq.report.quantize.page import quantize_page

@@ -23,6 +23,7 @@ from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.judge.contest import Leader, chosen
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
+from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
@@ -93,6 +94,7 @@ def quantize(
     sensitivity: bool = False,
     python: str | None = None,
     keep_best: bool = False,
+    jobs: int = 1,
 ) -> Result:
     """Quantize a float model.
 
@@ -102,21 +104,23 @@ def quantize(
     candidates, the one that does best on samples that it was not fitted to is taken, and fitted to all. `sensitivity`
     asks for a report of what each operator alone costs. With `keep_best` an interrupt (Ctrl-C) ends the search, and the
     best candidate so far is given back as it is, fitted to three quarters of the samples; a recipe with a budget, or
-    with nothing carried out yet, is interrupted all the same.
+    with nothing carried out yet, is interrupted all the same. Up to `jobs` processes work at the same time; the result
+    is the same for any number.
 
     Raises:
         ModelError: The model is integer already.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
-        OptionError: The recipe's budget cannot be kept.
+        OptionError: The recipe's budget cannot be kept; there cannot be so many processes.
     """
+    check_jobs(jobs)
     source = float_model(model, python)
     _refuse_integers(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     samples = Kept(Calibration(source, calibration))
     outlying_samples = _outlying(source, samples)
-    task = _task(source, samples, recipe, progress)
+    task = _task(source, samples, recipe, progress, jobs)
     leader = Leader()
     try:
         ranking = chosen(task, leader)
@@ -198,14 +202,14 @@ def _interrupted(
     return Result(result, report)
 
 
-def _task(source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None) -> Task:
+def _task(source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None, jobs: int) -> Task:
     """Return the task of choosing among the recipe's candidates."""
     floats = prepared(source)
     named = operators_named(source, recipe.keep_float)
     kept_float = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in named}
     candidates = distinct(recipe)
     recipe = replace(recipe, candidates=candidates)
-    return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress)
+    return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress, jobs=jobs)
 
 
 def float_model(source: Source | Model | Any, python: str | None = None) -> Model:

@@ -89,6 +89,17 @@ def foreseen(task: Task) -> None:
         task.watching.expect(floats, _row_sums(refinable(plan)))
 
 
+def shared_parts(task: Task) -> None:
+    """Make now what `build` will share with other tasks of the same samples: ranges, and sums of the float model."""
+    floats, ranging = _equalized(task), task.methods.ranging
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
+    spanning = weight_params(plan, _weight_ranges(task, plan))
+    if ranging.order is Order.FLOAT:
+        _activation_ranges(task, plan, spanning)
+    if not task.methods.refining.changes_nothing:
+        _float_sums(task, plan)
+
+
 def _weight_ranges(task: Task, plan: Scheme) -> dict[Slot, Range]:
     search = task.methods.ranging.weights
     output = search is not None and search.target is Target.OUTPUT

@@ -18,7 +18,7 @@ class Task:
     """A float model to be quantized by the `methods` of a recipe on calibration samples.
 
     `kept_float` says why operators stay in float, by index; `wide` operators compute in what the recipe's budget spares
-    them for, where they can.
+    them for, where they can. Up to `jobs` processes work on it at the same time.
     What tasks of the same float model have in common lies in `shared`, observations of it in `watching`.
     """
 
@@ -29,11 +29,12 @@ class Task:
     kept_float: Mapping[int, str] = field(default_factory=dict)
     wide: frozenset[int] = frozenset()
     progress: Progress | None = None
+    jobs: int = 1
     shared: Shared = field(default_factory=Shared)
     watching: Watching = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "watching", self.shared.once("watching", lambda: Watching(self.shared)))
+        object.__setattr__(self, "watching", self.shared.once("watching", lambda: Watching(self.shared, self.jobs)))
 
     def tell(self, phase: str, done: int, total: int) -> None:
         """Report progress to whoever listens; `total` is 0 where nobody knows it."""

@@ -14,16 +14,18 @@ their mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResultError, UnsupportedError
-from tflq.quantization.build.build import Built, build, foreseen
+from tflq.quantization.build.build import Built, build, foreseen, shared_parts
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.selection import Ranked, Score, is_far_behind, joined, judged, ranked
-from tflq.quantization.progress import STEPS, part_of
+from tflq.quantization.judge.selection import Ranked, Score, expect_scores, is_far_behind, joined, judged, ranked
+from tflq.quantization.processes import each
+from tflq.quantization.progress import STEPS, Progress, part_of
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.recipe.refining import Refining
 
@@ -55,21 +57,21 @@ def chosen(task: Task, leader: Leader | None = None) -> tuple[Ranked, ...]:
     `leader` is told who leads, for callers that are interrupted.
 
     Raises:
-        TflqError: All candidates failed; this is the last one's error.
+        TflqError: All candidates failed; this is the first one's error.
     """
     recipe = task.recipe
     if len(recipe.candidates) == 1:
         return (Ranked(recipe.candidates[0], None),)
     contest = _Contest(task, leader or Leader())
     first = ranked(contest.first_turn())
-    if first[0].score is None and contest.failure is not None:
-        raise contest.failure
+    if first[0].score is None:
+        build(replace(task, samples=parted(task.samples)[0], methods=first[0].methods))  # raises what it met
     if recipe.turns == 1:
         return first
     finalists = list(first[:FINALISTS])
     for turn in range(1, recipe.turns):
         finalists = _leaving(finalists, turn)
-        finalists = [contest.again(c, turn) for c in finalists]
+        finalists = contest.again(finalists, turn)
     return (*ranked(finalists), *first[FINALISTS:])
 
 
@@ -94,6 +96,19 @@ def _times(score: Score, best: Score) -> str:
     return f"lost {float(score.losses.mean() / max(best.losses.mean(), 1e-300)):.1f} times as much as the best"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entrant:
+    """A candidate in a turn; `number` counts what is carried out."""
+
+    methods: Methods
+    turn: int
+    number: int
+
+
+#: How a candidate did, and its model where there is one.
+_Outcome: TypeAlias = "tuple[Ranked, Built | None]"
+
+
 class _Contest:
     """Candidates carried out and judged, one after another."""
 
@@ -104,7 +119,6 @@ class _Contest:
         refined = sum(not methods.refining.changes_nothing for methods in recipe.candidates)
         self._work = bases + refined + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
         self._done = 0
-        self.failure: TflqError | None = None
         for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # which run the float model
             with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
                 foreseen(replace(task, methods=methods, samples=self._parts[0][0]))
@@ -112,64 +126,88 @@ class _Contest:
     def first_turn(self) -> list[Ranked]:
         """Return all candidates, judged by the quarter held back in the first turn unless they left in the heat."""
         candidates, judging = self._task.recipe.candidates, self._parts[0][1]
+        if len(judging) < 2 * HEAT:  # a heat would save nothing
+            return self._led(self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(candidates)))
         heat = slice(max(HEAT, len(judging) // SHARE))
-        if len(judging) < 2 * HEAT:  # nothing to save
-            return [self._judged(methods, 0) for methods in candidates]
-        built: dict[Methods, Built] = {}
-        scores: dict[Methods, Score] = {}
-        for base in dict.fromkeys(replace(methods, refining=Refining()) for methods in candidates):
-            carried_out = self._built(base, 0)
-            if isinstance(carried_out, Built):
-                built[base], scores[base] = carried_out, judged(self._task, carried_out, judging, heat)
+        bases = self._entrants(tuple(dict.fromkeys(replace(m, refining=Refining()) for m in candidates)))
+        heated = list(self._each(lambda entrant, tell: self._entered(entrant, tell, heat), bases))
+        built = {ranked.methods: model for ranked, model in heated if model is not None}
+        scores = {ranked.methods: ranked.score for ranked, _ in heated if ranked.score is not None}
         best = min(scores.values(), key=lambda score: float(score.losses.mean()), default=None)
 
-        def outcome(methods: Methods) -> Ranked:
+        def left(methods: Methods) -> Ranked | None:
             base = replace(methods, refining=Refining())
             score = scores.get(base)
-            if score is None or best is None:
-                return self._judged(methods, 0)
-            if is_far_behind(score, best, BEHIND if methods == base else HOPELESS):
-                own = "" if methods == base else "its ranges alone "
-                reason = f"{own}{_times(score, best)} in the heat of {score.samples} samples"
-                return Ranked(methods, score if methods == base else None, left=reason)
-            if methods != base:
-                return self._judged(methods, 0)
-            rest = judged(self._task, built[base], judging, slice(heat.stop, None))
-            ranked = Ranked(methods, joined([score, rest]))
-            self._leader.note(ranked, built[base])
-            return ranked
+            if best is None or score is None or not is_far_behind(score, best, BEHIND if methods == base else HOPELESS):
+                return None
+            own = "" if methods == base else "its ranges alone "
+            reason = f"{own}{_times(score, best)} in the heat of {score.samples} samples"
+            return Ranked(methods, score if methods == base else None, left=reason)
 
-        return [outcome(methods) for methods in candidates]
+        def finished(entrant: _Entrant, tell: Progress | None) -> _Outcome:
+            model = built.get(entrant.methods)
+            if model is None:
+                return self._entered(entrant, tell)
+            rest = judged(self._task, model, judging, slice(heat.stop, None))
+            return Ranked(entrant.methods, joined([scores[entrant.methods], rest])), model
 
-    def again(self, candidate: Ranked, turn: int) -> Ranked:
-        """Return a candidate that did not leave with its score over one more turn."""
-        if candidate.left or candidate.score is None:
-            return candidate
-        once_more = self._judged(candidate.methods, turn)
-        if once_more.score is None:
-            return once_more
-        return Ranked(candidate.methods, joined([candidate.score, once_more.score]))
+        gone = {methods: ranked for methods in candidates if (ranked := left(methods)) is not None}
+        staying = self._entrants(tuple(methods for methods in candidates if methods not in gone), known=built)
+        outcomes = {ranked.methods: ranked for ranked in self._led(self._each(finished, staying))}
+        return [gone.get(methods) or outcomes[methods] for methods in candidates]
 
-    def _judged(self, methods: Methods, turn: int) -> Ranked:
-        """Return a candidate carried out in one turn, judged by what is held back there."""
-        carried_out = self._built(methods, turn)
-        if not isinstance(carried_out, Built):
-            return Ranked(methods, None, str(carried_out))
-        ranked = Ranked(methods, judged(self._task, carried_out, self._parts[turn][1]))
-        if turn == 0:
-            self._leader.note(ranked, carried_out)
+    def again(self, candidates: Sequence[Ranked], turn: int) -> list[Ranked]:
+        """Return candidates, those that did not leave with their scores over one more turn."""
+        running = {c.methods: c.score for c in candidates if not c.left and c.score is not None}
+        made = self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(tuple(running), turn))
+        outcomes: dict[Methods, Ranked] = {}
+        for once_more, _ in made:
+            before = running[once_more.methods]
+            outcomes[once_more.methods] = (
+                once_more if once_more.score is None else replace(once_more, score=joined([before, once_more.score]))
+            )
+        return [outcomes.get(c.methods, c) for c in candidates]
+
+    def _entrants(
+        self, candidates: Sequence[Methods], turn: int = 0, known: Collection[Methods] = ()
+    ) -> list[_Entrant]:
+        """Return candidates that are to be carried out, or are `known` already, with their numbers."""
+        first, fitting = self._done, self._parts[turn][0]
+        fresh = [methods for methods in candidates if methods not in known]
+        self._done += len(fresh)
+        if self._task.jobs > 1:
+            for methods in fresh:
+                with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
+                    shared_parts(replace(self._task, methods=methods, samples=fitting))
+            expect_scores(self._task, self._parts[turn][1])
+        numbers = {methods: first + place for place, methods in enumerate(fresh)}
+        return [_Entrant(methods, turn, numbers.get(methods, first)) for methods in candidates]
+
+    def _each(
+        self, work: Callable[[_Entrant, Progress | None], _Outcome], entrants: Sequence[_Entrant]
+    ) -> Iterator[_Outcome]:
+        return each(work, entrants, self._task.jobs, self._task.progress)
+
+    def _led(self, outcomes: Iterator[_Outcome]) -> list[Ranked]:
+        """Return how candidates did; whoever waits for them learns on the way who leads."""
+        ranked = []
+        for outcome, built in outcomes:
+            if built is not None:
+                self._leader.note(outcome, built)
+            ranked.append(outcome)
         return ranked
 
-    def _built(self, methods: Methods, turn: int) -> Built | TflqError:
-        """Carry out a candidate on what is not held back in a turn; the error where it fails."""
-        part = f"configuration {self._done + 1} of at most {self._work}"
-        inner = part_of(self._task.progress, part, self._done, self._work)
-        self._task.tell(part, STEPS * self._done, STEPS * self._work)
-        self._done += 1
+    def _entered(self, entrant: _Entrant, tell: Progress | None, which: slice = slice(None)) -> _Outcome:
+        """Return a candidate carried out, judged by `which` of what is held back in its turn, and its model."""
+        task = replace(self._task, progress=tell)
+        part = f"configuration {entrant.number + 1} of at most {self._work}"
+        inner = part_of(tell, part, entrant.number, self._work)
+        task.tell(part, STEPS * entrant.number, STEPS * self._work)
+        fitting, judging = self._parts[entrant.turn]
         try:
-            return build(replace(self._task, samples=self._parts[turn][0], methods=methods, progress=inner))
+            built = build(replace(task, samples=fitting, methods=entrant.methods, progress=inner))
         except CalibrationError:
             raise
         except TflqError as error:
-            self.failure = error
-            return error
+            return Ranked(entrant.methods, None, str(error)), None
+        return Ranked(entrant.methods, judged(task, built, judging, which)), built

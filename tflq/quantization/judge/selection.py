@@ -108,6 +108,12 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
     return Score(known, signal, sum(noises), same, len(codes), np.array(noises))
 
 
+def expect_scores(task: Task, judging: Sequence[Sample]) -> None:
+    """Make now what the float model gives for samples that candidates will be judged by."""
+    for part in parts_of(judging):
+        _reference(task, _scores(task.floats)[0], part)
+
+
 def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
     """Return what the float model makes of the tensor for each sample of a part, flat."""
 

@@ -7,12 +7,14 @@ most of it there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
 from tflq.errors import CalibrationError
 from tflq.quantization.calibration.quarters import Part, parts_of, whole
+from tflq.quantization.processes import each
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe
 from tflq.quantization.ranges.observers import Observer
@@ -24,14 +26,30 @@ from tflq.quantization.shared import Shared
 _Wish: TypeAlias = "tuple[int, str]"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """A run of a float model on a quarter of the samples, for observers that have seen nothing of it."""
+
+    part: Part
+    begun: Mapping[_Wish, Observer]
+
+    @property
+    def observations(self) -> Observations:
+        """Its observers by tensor."""
+        of: dict[int, list[Observer]] = {}
+        for (tensor, _), observer in self.begun.items():
+            of.setdefault(tensor, []).append(observer)
+        return Observations({t: tuple(observers) for t, observers in of.items()})
+
+
 class Watching:
     """Observers' states of float models that differ in constants alone.
 
     What many ask for at once is best announced by `expect` first: then one run serves all.
     """
 
-    def __init__(self, shared: Shared) -> None:
-        self._shared = shared
+    def __init__(self, shared: Shared, jobs: int = 1) -> None:
+        self._shared, self._jobs = shared, jobs
         self._expected: dict[bytes, dict[_Wish, Observer]] = {}
         self._seen: dict[tuple[bytes, tuple[int, ...]], dict[_Wish, Observer]] = {}
 
@@ -52,35 +70,42 @@ class Watching:
             CalibrationError: As `observe` of `ranges.observation`, samples numbered as they come in the whole.
         """
         wishes = _wishes(begun)
-        states = [self._part(floats, part, wishes, progress) for part in parts_of(samples)]
-        merged = {wish: reduce(_merged, [state[wish] for state in states]) for wish in wishes}
+        digest, parts = self._shared.constants(floats.constants), parts_of(samples)
+        seen = [self._seen.setdefault((digest, part.quarters), {}) for part in parts]
+        runs = [
+            _Run(part, {w: o for w, o in {**self._expected.get(digest, {}), **wishes}.items() if w not in known})
+            for part, known in zip(parts, seen, strict=True)
+            if not wishes.keys() <= known.keys()
+        ]
+        for run in runs:
+            self._together(floats, run)  # known before processes begin, which all need it
+        made = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
+        for run, states in zip(runs, made, strict=True):
+            self._seen[digest, run.part.quarters].update(states)
+        merged = {wish: reduce(_merged, [known[wish] for known in seen]) for wish in wishes}
         of = {t: tuple(merged[t, repr(observer)] for observer in observers) for t, observers in begun.of.items()}
         return Observations(of, len(samples))
 
-    def _part(
-        self, floats: FloatModel, part: Part, wishes: dict[_Wish, Observer], progress: Progress | None
-    ) -> dict[_Wish, Observer]:
-        """Return the states of one quarter, those that are wished for among them."""
-        digest = self._shared.constants(floats.constants)
-        states = self._seen.setdefault((digest, part.quarters), {})
-        if wishes.keys() <= states.keys():
-            return states
-        missing = {w: o for w, o in {**self._expected.get(digest, {}), **wishes}.items() if w not in states}
-        of: dict[int, list[_Wish]] = {}
-        for wish in missing:
-            of.setdefault(wish[0], []).append(wish)
-        begun = Observations({t: tuple(missing[w] for w in ws) for t, ws in of.items()})
-        tensors = (*of, *(t for t in floats.graph.inputs if t not in of))
-        runner, every = Runner(floats.model, tensors), whole(part)
-        together = self._shared.once(("together", tensors), lambda: runner.together(every))
+    def _made(self, floats: FloatModel, run: _Run, progress: Progress | None) -> dict[_Wish, Observer]:
+        """Return what a run's observers hold at its end."""
+        begun, together = run.observations, self._together(floats, run)
         try:
-            after = observe(floats.model, part, begun, progress, together)
+            after = observe(floats.model, run.part, begun, progress, together)
         except CalibrationError as error:
             if error.sample is None:
                 raise
-            raise CalibrationError(error.reason, sample=part.numbers[error.sample], name=error.name) from error
-        states.update({wish: o for t, ws in of.items() for wish, o in zip(ws, after.of[t], strict=True)})
-        return states
+            raise CalibrationError(error.reason, sample=run.part.numbers[error.sample], name=error.name) from error
+        return {
+            (t, repr(observer)): held
+            for t, observers in begun.of.items()
+            for observer, held in zip(observers, after.of[t], strict=True)
+        }
+
+    def _together(self, floats: FloatModel, run: _Run) -> int:
+        """Return how many of the samples may run together without changing a bit of what is observed."""
+        observed = run.observations.of
+        wanted = (*observed, *(t for t in floats.graph.inputs if t not in observed))
+        return self._shared.once(("together", wanted), lambda: Runner(floats.model, wanted).together(whole(run.part)))
 
 
 def _wishes(begun: Observations) -> dict[_Wish, Observer]:
