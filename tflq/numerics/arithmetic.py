@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
+from tflq.numerics.block_products import BlockProduct
 from tflq.numerics.dynamic_range_float32 import Rescale, rescale_fused
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
@@ -38,6 +39,8 @@ class Arithmetic:
     xnnpack_product: StageOf = FloatRoundingEven.of
     #: what XNNPACK turns sums of quantized floats back with
     xnnpack_rescale: Rescale = rescale_fused
+    #: how XNNPACK adds sums of blocks whose weights have scales of their own; None where that is not known
+    xnnpack_blocks: BlockProduct | None = None
 
     def each_stage(self, change: Callable[[StageOf], StageOf]) -> Arithmetic:
         """The arithmetic with every rule that makes output stages changed."""

@@ -1,6 +1,7 @@
 """FULLY_CONNECTED of floats and narrow weights by XNNPACK: rows quantized asymmetrically, whatever the option says.
 
-Operands, options and refusals: tflq/kernels/reference/fully_connected_hybrid.py. Scales for every block are refused.
+Operands, options and refusals: tflq/kernels/reference/fully_connected_hybrid.py. Weights with a scale for every block:
+tflq/kernels/xnnpack/fully_connected_blocks.py.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode; XNNPACK's qd8-f32-qc8w and qc4w gemm.
 """
 
@@ -16,8 +17,10 @@ from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.hybrid import is_blockwise
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.fully_connected import output_shape
+from tflq.kernels.xnnpack import fully_connected_blocks
 from tflq.kernels.xnnpack.delegation import Delegate, has_shape
 from tflq.kernels.xnnpack.fully_connected import VALUES_A_BYTE, has_weight_scales
+from tflq.kernels.xnnpack.fully_connected_blocks import has_block_scales
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction, accumulators_int32
@@ -42,7 +45,7 @@ def takes(node: Node) -> bool:
         w.type != TensorType.UINT8
         and w.is_constant
         and has_shape(w, 2, 2)
-        and (is_blockwise(w) or has_weight_scales(w))
+        and (has_block_scales(w) if is_blockwise(w) else has_weight_scales(w))
         and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
         and int(node.options["fused_activation_function"]) <= 3
         and (bias is None or int(np.prod(bias.shape)) == w.shape[0])
@@ -53,7 +56,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Zero points of the weights are 0, or 8 bits wide and not looked at."""
     shape, w = output_shape(node), node.input(1)
     if is_blockwise(w):
-        node.refuse("XNNPACK's sums of blocks are not modelled", w)
+        return fully_connected_blocks.prepare(node, arithmetic)
     assert w.quantization is not None  # takes saw to both
     assert w.value is not None
     data = OpData(

@@ -1,0 +1,79 @@
+"""Products of quantized rows with weights of four bits whose scales belong to blocks of inputs.
+
+Each block's sum is an exact integer; sums of blocks are added in float32, in an order that hangs on the machine.
+Source: XNNPACK, qd8-f32-qb4w-gemm and packing.cc xnn_pack_qs8_qb4w_gemm_goi_w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.numerics.dynamic_range import Rows
+from tflq.numerics.multiply_add import fused
+
+Floats = NDArray[np.float32]
+
+#: Inputs that one step of the AVX2 kernel reads, and lanes over which it spreads them: two in a row share a lane.
+_STEP, _LANES = 8, 4
+#: Inputs whose weights are summed at a time when they are packed: two steps.
+_PACKED = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Weights (O, K) of four bits, in blocks of `size` along K, with a scale for each block (O, K / size), float32.
+
+    Scales are bfloat16 values. `size` is a multiple of 32.
+    """
+
+    codes: NDArray[np.int8]
+    scales: Floats
+    size: int
+
+
+#: Rows (B, K), weights, bias (O,) -> results (B, O), float32.
+BlockProduct = Callable[[Rows, Blocks, Floats], Floats]
+
+
+def to_bfloat16(values: NDArray[Any]) -> Floats:
+    """Round finite float32 values half to even to those that bfloat16 has: 8 bits of mantissa."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype(np.uint32).view(np.float32)
+
+
+def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
+    """The AVX2 kernel: four float32 sums a result, each over the inputs 2n and 2n + 1 modulo 8, added in pairs.
+
+    The zero point's share, which is added to the first, is a sum of its own: of 16 weights times their block's scale,
+    product and sum each rounded. Sums of blocks, and at the end scale and bias, are fused multiply-adds.
+    """
+    (count, length), units = rows.codes.shape, len(weights.codes)
+    sums = np.zeros((count, units, _LANES), np.float32)
+    sums[..., 0] = _packed(weights) * rows.zero_point.astype(np.float32)[:, None]
+    for block in range(length // weights.size):
+        inputs = slice(block * weights.size, (block + 1) * weights.size)
+        given, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
+        exact = (given @ factors.transpose(0, 2, 1)).transpose(1, 2, 0)  # below 2**24 up to 2**14 inputs a lane
+        sums = fused(exact, weights.scales[:, block][None, :, None], sums)
+    total = (sums[..., 0] + sums[..., 1]) + (sums[..., 2] + sums[..., 3])
+    return fused(total, rows.scale[:, None], bias[None, :])
+
+
+def _packed(weights: Blocks) -> Floats:
+    """What a zero point of 1 takes off each result, (O,)."""
+    total = np.zeros(len(weights.codes), np.float32)
+    for first in range(0, weights.codes.shape[1], _PACKED):
+        part = weights.codes[:, first : first + _PACKED].sum(1, np.int32).astype(np.float32)
+        total = total - part * weights.scales[:, first // weights.size]
+    return total
+
+
+def _lanes(codes: NDArray[np.int8]) -> Floats:
+    """Codes (N, K) as float32 by lane, (lanes, N, K / lanes)."""
+    pairs = codes.reshape(len(codes), -1, _LANES, _STEP // _LANES)
+    return np.ascontiguousarray(pairs.transpose(2, 0, 1, 3), np.float32).reshape(_LANES, len(codes), -1)
