@@ -314,6 +314,7 @@ SLACK = {
     Mode.UINT8: 0.06,
     Mode.INT16X8: 0.02,
     Mode.DYNAMIC: 0.04,
+    Mode.DYNAMICX4: 0.04,  # no weights here have whole blocks
     Mode.WEIGHTS: 0.02,
     Mode.INT8X4: 0.06,  # of the float model with weights of four bits
 }

@@ -30,20 +30,14 @@ from tflq.errors import RuntimeMissing
     "--recipe", default="balanced", show_default=True, metavar="NAME|FILE", help="fast, balanced, best or a file."
 )
 @click.option(
-    "--mode", metavar="MODE", help="int8, int8x4, int16x8, uint8, dynamic or weights. [default: the recipe's]"
+    "--mode",
+    metavar="MODE",
+    help="int8, int8x4, int16x8, uint8, dynamic, dynamicx4 or weights. [default: the recipe's]",
 )
 @click.option(
     "--weights",
     type=click.Choice(["int4", "int8"]),
-    help="Weights of mode int8; int4 is the same as --mode int8x4. [default: int8]",
-)
-@click.option(
-    "--input-type",
-    metavar="TYPE",
-    help="Element type of the inputs, e.g. float32. [default: the recipe's, else the mode's]",
-)
-@click.option(
-    "--output-type", metavar="TYPE", help="Element type of the outputs. [default: the recipe's, else the mode's]"
+    help="Of mode int8 or dynamic: int4 stands for int8x4 or dynamicx4. [default: int8]",
 )
 @click.option(
     "--keep-float",
@@ -146,9 +140,11 @@ def _mode(mode: str | None, weights: str | None) -> str | None:
     """The mode, given what --weights says."""
     if weights is None:
         return mode
-    if mode not in (None, "int8", "int8x4"):
-        raise click.BadParameter(f"is of mode int8, not of {mode}", param_hint="--weights")
-    return "int8x4" if weights == "int4" else "int8"
+    kinds = {"int8": "int8x4", "int8x4": "int8x4", "dynamic": "dynamicx4", "dynamicx4": "dynamicx4"}
+    narrow = kinds.get(mode or "int8")
+    if narrow is None:
+        raise click.BadParameter(f"is of modes int8 and dynamic, not of {mode}", param_hint="--weights")
+    return narrow if weights == "int4" else narrow.removesuffix("x4")
 
 
 def _exit(verdict: str | None, error: Exception | None) -> int:

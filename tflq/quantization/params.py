@@ -44,7 +44,8 @@ class Range:
 class Params:
     """How codes stand for values: value = scale * (code - zero_point). C scales lie along dimension `axis`.
 
-    `narrow` leaves the type's least code unused, so that codes are symmetric.
+    `narrow` leaves the type's least code unused, so that codes are symmetric. With a `block`, so many neighbours along
+    the last dimension share a scale: scales are those of all blocks in their order, zero points are 0.
     """
 
     type: TensorType
@@ -52,6 +53,7 @@ class Params:
     zero_point: NDArray[np.int64]
     axis: int = 0
     narrow: bool = False
+    block: int = 0
 
     @staticmethod
     def of(type_: TensorType, scale: float | np.float32, zero_point: int = 0) -> Params:
@@ -65,13 +67,21 @@ class Params:
         return hash(self.key)
 
     @property
-    def key(self) -> tuple[int, bytes, bytes, int]:
+    def key(self) -> tuple[int, bytes, bytes, int, int]:
         """Everything that two parameters are compared by."""
-        return int(self.type), self.scale.tobytes(), self.zero_point.tobytes(), self.axis if self.scale.size > 1 else 0
+        return (
+            int(self.type),
+            self.scale.tobytes(),
+            self.zero_point.tobytes(),
+            self.axis if self.scale.size > 1 else 0,
+            self.block,
+        )
 
     @property
     def quantization(self) -> Quantization:
-        """The parameters as a file holds them."""
+        """The parameters as a file holds them; without scales of blocks, which are in a tensor of their own."""
+        if self.block:
+            return Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
         return Quantization(self.scale, self.zero_point, self.axis if self.scale.size > 1 else 0)
 
     def encode(self, values: Array) -> Array:
@@ -81,21 +91,23 @@ class Params:
         need not repeat that, since their codes are stored.
         """
         low, high = limits(self.type)
-        scale, zero_point = self._along(values.ndim)
+        scale, zero_point = self._along(values.shape)
         codes = half_to_even(np.asarray(values, np.float64) / scale) + zero_point
         saturated: Array = np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
         return saturated
 
     def decode(self, codes: Array) -> NDArray[np.float32]:
         """Return the values that codes stand for: scale * (code - zero_point) in float32, as DEQUANTIZE computes it."""
-        scale, zero_point = self._along(codes.ndim)
+        scale, zero_point = self._along(codes.shape)
         return np.asarray(scale * (codes.astype(np.int64) - zero_point).astype(np.float32), np.float32)
 
-    def _along(self, dimensions: int) -> tuple[Array, Array]:
-        """Return scale and zero point in shapes that broadcast against an array of that rank."""
+    def _along(self, against: tuple[int, ...]) -> tuple[Array, Array]:
+        """Return scale and zero point in shapes that broadcast against an array of that shape."""
+        if self.block:
+            return np.repeat(self.scale, self.block).reshape(against), self.zero_point[0]
         if self.scale.size == 1:
             return self.scale[0], self.zero_point[0]
-        shape = tuple(-1 if d == self.axis else 1 for d in range(dimensions))
+        shape = tuple(-1 if d == self.axis else 1 for d in range(len(against)))
         return self.scale.reshape(shape), self.zero_point.reshape(shape)
 
 

@@ -247,10 +247,13 @@ def distinct(recipe: Recipe) -> tuple[Methods, ...]:
     """Return the recipe's candidates without those that its mode cannot tell apart.
 
     Where activations stay float, nothing depends on their ranges. Weights of four bits that would be rounded to nearest
-    are rounded by GPTQ.
+    are rounded by GPTQ, those with scales of blocks always.
     """
     if recipe.mode is Mode.INT8X4:  # rounding to nearest is too coarse
         return tuple(dict.fromkeys(replace(m, refining=_for_four_bits(m.refining)) for m in recipe.candidates))
+    if recipe.mode is Mode.DYNAMICX4:
+        refining = Refining(Rounding.GPTQ)
+        return tuple(dict.fromkeys(replace(m, ranging=Ranging(), refining=refining) for m in recipe.candidates))
     if TYPES[recipe.mode].data is not None:
         return recipe.candidates
     return tuple(dict.fromkeys(replace(m, ranging=Ranging(weights=m.ranging.weights)) for m in recipe.candidates))

@@ -123,7 +123,13 @@ class Runner:
 
 
 def executor(model: Model, profile: str) -> str:
-    """The profile, or `litert-ref` where it does not take the model."""
+    """The profile, or `litert-ref` where it does not take the model.
+
+    Weights with scales of blocks are read as such by `litert-xnnpack` alone.
+    """
+    details = [t.quantization.details for t in model.subgraphs[0].tensors if t.quantization is not None]
+    if any(d is not None and d.table == "BlockwiseQuantization" for d in details):
+        profile = "litert-xnnpack"
     try:
         make_plan(model, by_name(profile))
     except TflqError:

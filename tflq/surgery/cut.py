@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
-from tflq.ir import Model, Operator, Subgraph, TensorType
+from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
 
 #: Types whose values cannot be handed over a model's edge.
 OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
+#: Fields of a quantization's details that name tensors.
+_NAMED = ("scales", "zero_points")
 
 
 def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]:
@@ -20,10 +23,11 @@ def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]
     """
     graph = model.subgraphs[0]
     chosen = [graph.operators[index] for index in sorted(set(operators))]
-    tensors = tuple(dict.fromkeys(t for o in chosen for t in _used(o)))
+    used = dict.fromkeys(t for o in chosen for t in _used(o))
+    tensors = (*used, *dict.fromkeys(s for t in used for s in _scales(graph.tensors[t]) if s not in used))
     number = {tensor: position for position, tensor in enumerate(tensors)}
     part = Subgraph(
-        tensors=tuple(graph.tensors[t] for t in tensors),
+        tensors=tuple(_rescaled(graph.tensors[t], number) for t in tensors),
         inputs=tuple(number[t] for t in dict.fromkeys(_read_from_outside(model, graph, chosen))),
         outputs=tuple(number[t] for t in dict.fromkeys(_given_out(graph, set(operators)))),
         operators=tuple(_renumbered(operator, number) for operator in chosen),
@@ -93,6 +97,23 @@ def _calls(operator: Operator) -> bool:
 def _used(operator: Operator) -> Iterator[int]:
     tensors = (*operator.inputs, *operator.outputs, *(operator.intermediates or ()))
     return (t for t in tensors if t >= 0)
+
+
+def _scales(spec: TensorSpec) -> tuple[int, ...]:
+    """Return the tensors that hold scales and zero points of a tensor's blocks."""
+    details = None if spec.quantization is None else spec.quantization.details
+    named = () if details is None else (details.get(field) for field in _NAMED)
+    return tuple(int(t) for t in named if t is not None and int(t) >= 0)
+
+
+def _rescaled(spec: TensorSpec, number: dict[int, int]) -> TensorSpec:
+    """A tensor whose scales are found under their new numbers."""
+    if spec.quantization is None or spec.quantization.details is None or not _scales(spec):
+        return spec
+    details = spec.quantization.details
+    fields = {k: number[int(v)] if k in _NAMED and int(v) >= 0 else v for k, v in details.fields.items()}
+    details = replace(details, fields=MappingProxyType(fields))
+    return replace(spec, quantization=replace(spec.quantization, details=details))
 
 
 def _read_from_outside(model: Model, graph: Subgraph, chosen: Sequence[Operator]) -> Iterator[int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.ir import TensorType
+from tflq.quantization.build.blocks import in_blocks
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
 from tflq.quantization.ranges.search.quantizer import Quantizer
@@ -97,6 +98,8 @@ def _weight_params(scheme: Scheme, weights: Multiplied, observed: Range) -> Para
     span = model.ranges.get(weights.tensor, observed)
     if kind == TensorType.UINT8:
         return asymmetric(span, kind)
+    if mode_of(scheme, weights) is Mode.DYNAMICX4:
+        return in_blocks(model.constants[weights.tensor])
     return symmetric(span, kind, weights.axis or 0)
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.ir import Operator, OperatorCode, Record, TensorSpec, TensorType
+from tflq.ir import Operator, OperatorCode, Quantization, Record, TensorSpec, TensorType
 from tflq.ir.schema import enum
 from tflq.quantization.build.assignment import Assignment, Constant
 from tflq.quantization.build.draft import Draft, four_bits
@@ -168,6 +168,8 @@ class _Writing:
             self._stored.add(tensor)
             kind = TensorType.FLOAT16 if params is None else params.type
             form = replace(_in_type(spec, params, name), type=kind, buffer=buffer, sparsity=None)
+            if params is not None and params.block:
+                form = replace(form, quantization=self._blocks(params, constant.codes.shape, name or ""))
             stored = self._draft.tensor(form)
             if constant.widened:
                 wide = self._draft.tensor(_in_type(spec, None, self._draft.named(f"{spec.name or ''}_dequantized")))
@@ -176,6 +178,16 @@ class _Writing:
                 stored = wide
             self._constants[key] = stored
         return self._constants[key]
+
+    def _blocks(self, params: Params, shape: tuple[int, ...], name: str) -> Quantization:
+        """Return how scales of blocks are named: they are a tensor of float16, one row a row of the weights."""
+        scales = params.scale.astype(np.float16).reshape(*shape[:-1], -1)
+        spec = TensorSpec(
+            self._draft.named(f"{name}_scales"), TensorType.FLOAT16, scales.shape, self._draft.buffer(scales)
+        )
+        fields = {"scales": self._draft.tensor(spec), "zero_points": -1, "block_size": params.block}
+        details = Record("BlockwiseQuantization", MappingProxyType(fields))
+        return replace(params.quantization, details=details)
 
     def _minus_one(self, type_: TensorType) -> int:
         """The number -1 as a constant; one for each type."""
@@ -213,7 +225,8 @@ class _Writing:
         specs = [None if t < 0 else self._draft.tensors[t] for t in inputs]
         types = [None if s is None else TensorType(s.type) for s in specs]
         scales = [s.quantization.scale for s in specs if s is not None and s.quantization is not None]
-        version = needed(op, types, per_channel=any(scale.size > 1 for scale in scales[1:]))
+        weights = [s.quantization for s in specs[1:] if s is not None]
+        version = needed(op, types, per_channel=any(q is not None and q.scale.size > 1 for q in weights))
         quantization = self._draft.tensors[outputs[0]].quantization
         if op == "MUL" and quantization is not None and len(scales) == 2:
             product = float(scales[0][0]) * float(scales[1][0]) / float(quantization.scale[0])
@@ -240,5 +253,5 @@ def _options(options: Record | None, mode: Mode) -> Record | None:
     if options.table in ("AddOptions", "SubOptions"):  # scales are no powers of two
         fields["pot_scale_int16"] = False
     if "asymmetric_quantize_inputs" in fields:
-        fields["asymmetric_quantize_inputs"] = mode == Mode.DYNAMIC
+        fields["asymmetric_quantize_inputs"] = mode in (Mode.DYNAMIC, Mode.DYNAMICX4)
     return options if fields == dict(options.fields) else replace(options, fields=MappingProxyType(fields))

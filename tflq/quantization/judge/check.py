@@ -9,13 +9,16 @@ from itertools import islice
 from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
 from tflq.ir import Model
 from tflq.quantization.params import codes_of
-from tflq.quantization.runner import Sample
+from tflq.quantization.runner import Sample, executor
 from tflq.verification import Report, verify
 
 #: Samples that the check runs.
 SAMPLES = 2
 #: Runtime and the profile that computes its bits; the second has operators that the first lacks.
 RUNTIMES = (("litert-ref", "litert-ref"), ("litert-opt", "litert-opt"))
+
+#: The same for weights with scales of blocks.
+OF_BLOCKS = (("litert-xnnpack", "litert-xnnpack"),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +35,8 @@ def check(model: Model, source: Model, samples: Iterable[Sample]) -> Check:
     pairs = list(zip(floats.inputs, graph.inputs, strict=True))
     inputs = [[codes_of(graph.tensors[new], s[old]) for old, new in pairs] for s in islice(samples, SAMPLES)]
     failure: TflqError | None = None
-    for runtime, profile in RUNTIMES:
+    blocks = executor(model, "litert-ref") == "litert-xnnpack"
+    for runtime, profile in OF_BLOCKS if blocks else RUNTIMES:
         try:
             return Check(verify(model, runtime, inputs, profile=profile))
         except RuntimeMissing as error:

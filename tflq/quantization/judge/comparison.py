@@ -22,7 +22,7 @@ from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.progress import Progress
-from tflq.quantization.runner import Array, Runner, Sample
+from tflq.quantization.runner import Array, Runner, Sample, executor
 
 Reals = NDArray[np.float64]
 
@@ -178,7 +178,8 @@ def compare_models(
     ours, theirs = reference.subgraphs[0], other.subgraphs[0]
     _check_edges(ours, theirs)
     pairs = _matching(reference, other)
-    runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *pairs.values())))
+    profile = executor(other, "litert-ref")
+    runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *pairs.values()), profile))
     outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
     tensors = {t: _fidelity(reference, t) for t in pairs}
     agreement: Agreement | None = None

@@ -16,7 +16,8 @@ from tflq.quantization.recipe.refining import Refining
 class Mode(Enum):
     """Which integers an operator computes with.
 
-    INT8X4 is INT8 with weights of four bits, where kernels take such.
+    INT8X4 is INT8 with weights of four bits, where kernels take such, DYNAMICX4 likewise DYNAMIC with a scale for every
+    block of BLOCK weights.
     """
 
     INT8 = "int8"
@@ -24,6 +25,7 @@ class Mode(Enum):
     INT16X8 = "int16x8"
     UINT8 = "uint8"
     DYNAMIC = "dynamic"
+    DYNAMICX4 = "dynamicx4"
     WEIGHTS = "weights"
 
 
@@ -47,9 +49,15 @@ TYPES: dict[Mode, Types] = {
     Mode.INT16X8: Types(TensorType.INT16, TensorType.INT8, TensorType.INT64),
     Mode.UINT8: Types(TensorType.UINT8, TensorType.UINT8, TensorType.INT32),
     Mode.DYNAMIC: Types(None, TensorType.INT8, None),
+    Mode.DYNAMICX4: Types(None, TensorType.INT4, None),
     Mode.WEIGHTS: Types(None, TensorType.INT8, None),
 }
 
+
+#: What a mode computes with where its kernel takes no weights of four bits.
+WITH_EIGHT_BITS = {Mode.INT8X4: Mode.INT8, Mode.DYNAMICX4: Mode.DYNAMIC}
+#: Weights that share a scale in mode DYNAMICX4: the least block that XNNPACK takes.
+BLOCK = 32
 
 _CODES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 #: Types that a recipe's fields may name.

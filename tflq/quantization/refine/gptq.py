@@ -20,13 +20,17 @@ Reals = NDArray[np.float64]
 BLOCK = 64
 
 
-def gptq(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
+def gptq(targets: Reals, square: Reals, low: int, high: int, step: Reals | None = None) -> Reals:
+    """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
+
+    Targets may be values in place of real codes; `step` [G, O, K] then says what a code stands for.
+    """
     order = np.argsort(-np.diagonal(square, axis1=1, axis2=2), axis=1, kind="stable")  # [G, K]
     weight = damped(square)
     weight = np.take_along_axis(np.take_along_axis(weight, order[:, :, None], 1), order[:, None, :], 2)
     upper = np.linalg.cholesky(np.linalg.inv(weight)).transpose(0, 2, 1)
     rest = np.take_along_axis(targets, order[:, None, :], 2)
+    steps = np.ones((1, 1, rest.shape[2])) if step is None else np.take_along_axis(step, order[:, None, :], 2)
     codes = np.empty_like(rest)
     for start in range(0, rest.shape[2], BLOCK):
         stop = min(start + BLOCK, rest.shape[2])
@@ -34,8 +38,9 @@ def gptq(targets: Reals, square: Reals, low: int, high: int) -> Reals:
         errors = np.empty_like(columns)
         for k in range(stop - start):
             row = upper[:, start + k, start:stop]
-            codes[:, :, start + k] = np.clip(np.rint(columns[:, :, k]), low, high)
-            errors[:, :, k] = (columns[:, :, k] - codes[:, :, start + k]) / row[:, k, None]
+            unit = steps[:, :, start + k]
+            codes[:, :, start + k] = np.clip(np.rint(columns[:, :, k] / unit), low, high)
+            errors[:, :, k] = (columns[:, :, k] - codes[:, :, start + k] * unit) / row[:, k, None]
             columns[:, :, k + 1 :] -= errors[:, :, k, None] * row[:, None, k + 1 :]
         rest[:, :, stop:] -= errors @ upper[:, start:stop, stop:]
     back = np.argsort(order, axis=1)

@@ -166,7 +166,11 @@ class _Walk:
         stop = self._operators[m.operator]
         stored = self._integer_graph.tensors[self._integer_graph.operators[stop].inputs[m.position]].type
         codes = refinements.codes[slot]
-        constants = {m.position: Constant(codes, weights.quantization)}
+        quantization = weights.quantization
+        if weights.block:
+            tensor = self._integer_graph.operators[stop].inputs[m.position]
+            quantization = self._integer_graph.tensors[tensor].quantization or quantization
+        constants = {m.position: Constant(codes, quantization)}
         if stored == TensorType.FLOAT32:  # widened by DEQUANTIZE
             constants = {m.position: Constant(weights.decode(codes), None)}
         if m.bias is not None:
@@ -192,9 +196,9 @@ def _with(
         codes = _rounded(product, floats, params, statistics.centred() if corrects else statistics, methods)
     except np.linalg.LinAlgError as error:
         notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
-        codes = _rounded(product, floats, params, statistics, Refining())
-    if methods.match_variance and params.scale.size > 1:
-        ratio = variance_ratio(floats, _values(product, codes, params), statistics).reshape(-1)
+        codes = _rounded(product, floats, params, seen, Refining())
+    if methods.match_variance and params.scale.size > 1 and not params.block:
+        ratio = variance_ratio(floats, _values(product, codes, params), seen).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
     biases = dict(refinements.biases)
     if bias is not None:
@@ -215,8 +219,10 @@ def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: 
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest looks at none
     targets = floats
-    if methods.match_inputs and statistics.float_integer is not None:
-        targets = matched(floats, statistics.float_integer, square)
+    if methods.match_inputs and seen.float_integer is not None:
+        targets = matched(floats, seen.float_integer, square)
+    if params.block and methods.rounding is Rounding.GPTQ:  # steps differ along the inputs
+        return gptq(targets, square, low + params.narrow, high, scale).astype(CARRIER[params.type])
     codes = ROUNDERS[methods.rounding](targets / scale + zero_point, square, low + params.narrow, high)
     return codes.astype(CARRIER[params.type])
 
@@ -228,7 +234,10 @@ def _values(product: MatrixProduct, codes: Array, params: Params) -> Reals:
 
 
 def _along(product: MatrixProduct, params: Params) -> tuple[Reals, Reals]:
-    """Return scale and zero point by group and output channel, [G, O, 1]."""
+    """Return scale and zero point by group and output channel, [G, O, 1]; scales of blocks by input, too, [G, O, K]."""
+    if params.block:
+        wide = np.repeat(params.scale.astype(np.float64), params.block).reshape(1, product.shape[0], -1)
+        return wide, np.zeros((1, 1, 1))
     channels = product.shape[3] if product.depthwise else product.shape[0]
     scale, zero_point = (
         np.broadcast_to(v.astype(np.float64), channels).reshape(product.groups, -1, 1)

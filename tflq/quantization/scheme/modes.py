@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from tflq.ir import TensorType
 from tflq.kernels.table import find
 from tflq.profiles import by_name
-from tflq.quantization.recipe.recipe import TYPES, Mode
+from tflq.quantization.recipe.recipe import BLOCK, TYPES, WITH_EIGHT_BITS, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.operands import multiplied, operand_types, stored_weights
+from tflq.quantization.scheme.operands import Multiplied, multiplied, operand_types, stored_weights
 from tflq.quantization.scheme.rules import BROKEN, CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
 from tflq.quantization.scheme.versions import FOUR_BITS, needed
 
@@ -35,11 +35,21 @@ def modes_of(
 
 
 def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
-    """Return the mode that an operator computes in: INT8, not INT8X4, where its kernel takes no int4 weights."""
-    if mode is not Mode.INT8X4:
+    """Return the mode that an operator computes in: with weights of eight bits where its kernel takes none of four."""
+    wider = WITH_EIGHT_BITS.get(mode)
+    if wider is None:
         return mode
-    narrow = model.op(index) in FOUR_BITS and multiplied(model, index, mode) is not None
-    return mode if narrow and _refusal(model, index, mode) is None else Mode.INT8
+    weights = multiplied(model, index, mode)
+    narrow = weights is not None and (
+        _has_blocks(model, index, weights) if mode is Mode.DYNAMICX4 else model.op(index) in FOUR_BITS
+    )
+    return mode if narrow and _refusal(model, index, mode) is None else wider
+
+
+def _has_blocks(model: FloatModel, index: int, weights: Multiplied) -> bool:
+    """Whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
+    shape = model.constants[weights.tensor].shape
+    return model.op(index) == "FULLY_CONNECTED" and len(shape) == 2 and shape[1] > 0 and shape[1] % BLOCK == 0
 
 
 def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:

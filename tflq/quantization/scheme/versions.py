@@ -104,6 +104,10 @@ HYBRID: Mapping[str, tuple[int, int]] = MappingProxyType(
 #: Operators that multiply int8 data by int4 weights: the version that this needs.
 FOUR_BITS: Mapping[str, int] = MappingProxyType({"CONV_2D": 7, "DEPTHWISE_CONV_2D": 7, "FULLY_CONNECTED": 10})
 
+#: Operators that multiply float data by int4 weights with scales of blocks. The source asks for none beyond that of
+#: floats; runtimes that know this one know int4 weights, and older ones refuse it.
+FOUR_BITS_OF_FLOATS: Mapping[str, int] = MappingProxyType({"FULLY_CONNECTED": 13})
+
 #: Operators that older runtimes know with 8-bit data of one sign only: uint8 needs the version of int8.
 UINT8_AS_INT8 = frozenset({"ABS", "GELU", "RELU", "SPARSE_TO_DENSE", "UNPACK"})
 
@@ -115,6 +119,8 @@ def needed(op: str, types: Sequence[TensorType | None], *, per_channel: bool = F
     """The version that an operator with inputs of those types needs, as far as types and scales' number decide."""
     data = next((t for t in types if t in (TensorType.INT8, TensorType.INT16, TensorType.UINT8)), None)
     if TensorType.FLOAT32 in types:
+        if TensorType.INT4 in types:
+            return FOUR_BITS_OF_FLOATS.get(op, 1)
         return HYBRID.get(op, (1, 1))[per_channel] if data is not None else 1
     if TensorType.INT4 in types:
         return FOUR_BITS.get(op, 1)

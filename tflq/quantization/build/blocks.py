@@ -1,0 +1,31 @@
+"""Scales for blocks of weights with four bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.numerics.block_products import to_bfloat16
+from tflq.quantization.params import Array, Params, limits
+from tflq.quantization.recipe.recipe import BLOCK
+
+#: Shares of a block's greatest magnitude that may get the greatest code.
+_SHARES = np.linspace(1.0, 0.6, 17)
+#: The least scale: of eight bits of mantissa, as bfloat16 has, float16 keeps all above it.
+_LEAST = 2.0**-17
+
+
+def in_blocks(weights: Array) -> Params:
+    """Return parameters of weights (O, K) with a scale for every BLOCK of them: that of the least squared error.
+
+    Scales are numbers that both float16, in which files hold them, and bfloat16, as which XNNPACK reads them, have.
+    """
+    blocks = weights.astype(np.float64).reshape(-1, BLOCK)
+    reach, greatest = np.abs(blocks).max(1), limits(TensorType.INT4)[1]
+    scale, least = np.ones(len(blocks), np.float32), np.full(len(blocks), np.inf)
+    for share in _SHARES:
+        tried = to_bfloat16(np.maximum(share * reach / greatest, _LEAST).astype(np.float32))
+        wide = tried[:, None].astype(np.float64)
+        errors = np.square(np.clip(np.rint(blocks / wide), -greatest, greatest) * wide - blocks).sum(1)
+        scale, least = np.where(errors < least, tried, scale), np.minimum(errors, least)
+    return Params(TensorType.INT4, scale, np.zeros(1, np.int64), narrow=True, block=BLOCK)
