@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tflq
+from tflq.flatbuf import write
 from tflq.interpreter.constants import numbers_from
 from tflq.ir import Model, TensorType
 from tflq.quantization.build.draft import four_bits
@@ -61,6 +62,18 @@ def test_all_kernels_that_take_them_get_them(quantized: Result) -> None:
         for name, version in (("CONV_2D", 7), ("DEPTHWISE_CONV_2D", 7), ("FULLY_CONNECTED", 10))
         if name in kinds
     }
+
+
+def test_names_of_constants_can_be_left_out(quantized: Result) -> None:
+    recipe = Recipe(mode=Mode.INT8X4, constant_names=False)
+    bare = tflq.quantize(FLOAT, digits(32), recipe)
+    assert len(write(bare.model)) < 0.9 * len(write(quantized.model))
+    graph, model = bare.model.subgraphs[0], bare.model
+    named = {t.name for t in graph.tensors if model.buffers[t.buffer].data is None}
+    assert None not in named
+    assert {t.name for t in graph.tensors if model.buffers[t.buffer].data is not None} == {None}
+    assert bare.report.comparison.sqnr == quantized.report.comparison.sqnr
+    assert bare.report.check.report is None or bare.report.check.report.verdict == Verdict.SAME
 
 
 def test_litert_computes_the_same_bits(quantized: Result) -> None:

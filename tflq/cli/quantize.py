@@ -45,6 +45,7 @@ from tflq.errors import RuntimeMissing
     metavar="OP",
     help="Leave operators in float: an index, tensor name, type or FIRST..LAST; repeatable.",
 )
+@click.option("--no-constant-names", is_flag=True, help="Leave out names of weights and biases: a smaller file.")
 @click.option(
     "--budget",
     metavar="BOUNDS",
@@ -74,6 +75,7 @@ def quantize_command(
     input_type: str | None,
     output_type: str | None,
     keep_float: tuple[str, ...],
+    no_constant_names: bool,
     budget: str | None,
     sensitivity: bool,
     scaling: Any,
@@ -107,6 +109,8 @@ def quantize_command(
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
     wanted = changed_recipe(read_recipe(recipe), keep_float, budget, words)
+    if no_constant_names:
+        wanted = replace(wanted, constant_names=False)
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)

@@ -30,7 +30,7 @@ from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import Refining, Rounding
-from tflq.quantization.recipe.stamp import stamped
+from tflq.quantization.recipe.stamp import finished
 from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
@@ -142,7 +142,7 @@ def quantize(
         trials = attempt.trials
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one
-    result = stamped(built.integer.model, recipe)
+    result = finished(built.integer.model, recipe)
     comparison = _compared(source, built, result, judging, progress)
     floats = task.floats
     report = Report(
@@ -184,7 +184,7 @@ def _interrupted(
 ) -> Result:
     """Return what was best when the search was interrupted, compared on samples that were held back."""
     assert built is not None  # it leads
-    result, judging = stamped(built.integer.model, task.recipe), parted(task.samples)[1]
+    result, judging = finished(built.integer.model, task.recipe), parted(task.samples)[1]
     comparison = _compared(source, built, result, judging, None)
     report = Report(
         task.recipe,

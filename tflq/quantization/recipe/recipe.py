@@ -122,9 +122,10 @@ class Recipe:
 
     `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None stands for the mode's own
     type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
-    make, or ranges FIRST..LAST of these. `candidates` are tried one after another, each judged on a quarter of the
-    samples that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With
-    a `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
+    make, or ranges FIRST..LAST of these. `constant_names` says whether weights, biases and other constants keep their
+    names, which no runtime needs. `candidates` are tried one after another, each judged on a quarter of the samples
+    that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a
+    `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
     are refined and judged; where it does not take a model, `litert-ref` stands in.
     """
 
@@ -133,6 +134,7 @@ class Recipe:
     output_type: TensorType | None = None
     weights_type: TensorType = TensorType.INT8  # of mode WEIGHTS: INT8 or FLOAT16
     keep_float: tuple[str, ...] = ()
+    constant_names: bool = True
     budget: Budget | None = None
     turns: int = 1
     profile: str = "litert-xnnpack"

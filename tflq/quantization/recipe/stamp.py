@@ -16,8 +16,12 @@ from tflq.quantization.recipe.recipe import Recipe
 ENTRY = "tflq_quantization"
 
 
-def stamped(model: Model, recipe: Recipe) -> Model:
-    """The model with the recipe's hash in its metadata."""
+def finished(model: Model, recipe: Recipe) -> Model:
+    """Return the model with the recipe's hash in its metadata, and without constants' names where none are wanted."""
+    if not recipe.constant_names:
+        graph = model.subgraphs[0]
+        tensors = tuple(t if model.buffers[t.buffer].data is None else replace(t, name=None) for t in graph.tensors)
+        model = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]))
     text = json.dumps({"tflq": version("tflq"), "recipe": digest(recipe)}, sort_keys=True)
     data = np.frombuffer(text.encode(), np.uint8)
     entries = tuple(entry for entry in model.metadata or () if entry[0] != ENTRY)
