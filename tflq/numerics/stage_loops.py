@@ -120,3 +120,9 @@ def float_rounding_rows(
                     total = wrap_int32(total)
                 scaled = float_to_int32(round_half_away(np.float64(total) * real[k]))
                 codes[k] = clamp(wrap_int32(scaled + zero_point), low, high)
+
+
+@compiled
+def scale_twice(total: Int, mantissa: Int, left: Int, offset: Int, below: Int, right: Int) -> Int:
+    """An int32 accumulator, scaled by what DoubleRounding.of_one gives."""
+    return wrap_int32(round_twice(wrap_int32(total << left) * mantissa, offset, below, right))

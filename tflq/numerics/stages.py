@@ -176,12 +176,6 @@ class DoubleRounding(_FixedPoint):
         return mantissa, left, offset, below, right
 
 
-@compiled
-def scale_twice(total: Int, mantissa: Int, left: Int, offset: Int, below: Int, right: Int) -> Int:
-    """An int32 accumulator, scaled by what DoubleRounding.of_one gives."""
-    return wrap_int32(round_twice(wrap_int32(total << left) * mantissa, offset, below, right))
-
-
 class HalfUpTwice(DoubleRounding):
     """int32 accumulators; half up in the high multiplication, then half up again in the right shift.
 

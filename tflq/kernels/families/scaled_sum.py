@@ -25,7 +25,8 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import checked_log2
-from tflq.numerics.stages import DoubleRounding, OutputPipeline, scale_twice
+from tflq.numerics.stage_loops import scale_twice
+from tflq.numerics.stages import DoubleRounding, OutputPipeline
 
 #: Bytes of an output whose accumulators are kept from run to run.
 _KEPT = 1 << 14

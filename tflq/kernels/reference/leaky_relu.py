@@ -25,7 +25,8 @@ from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
-from tflq.numerics.stages import DoubleRounding, OutputStage, StageOf, scale_twice, type_range
+from tflq.numerics.stage_loops import scale_twice
+from tflq.numerics.stages import DoubleRounding, OutputStage, StageOf, type_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,8 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
-from tflq.numerics.stages import OutputPipeline, scale_twice
+from tflq.numerics.stage_loops import scale_twice
+from tflq.numerics.stages import OutputPipeline
 
 prepare_number = prepare_clamped(np.multiply)
 
