@@ -37,7 +37,15 @@ from tflq.errors import RuntimeMissing
 @click.option(
     "--weights",
     type=click.Choice(["int4", "int8"]),
-    help="Of mode int8 or dynamic: int4 stands for int8x4 or dynamicx4. [default: int8]",
+    help="Weights of modes int8 and dynamic; int4 is the same as --mode int8x4 or dynamicx4. [default: int8]",
+)
+@click.option(
+    "--input-type",
+    metavar="TYPE",
+    help="Element type of the inputs, e.g. float32. [default: the recipe's, else the mode's]",
+)
+@click.option(
+    "--output-type", metavar="TYPE", help="Element type of the outputs. [default: the recipe's, else the mode's]"
 )
 @click.option(
     "--keep-float",
@@ -108,23 +116,23 @@ def quantize_command(
     check_files([output, html], [model, calibration, recipe], force=force)
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
-    wanted = changed_recipe(read_recipe(recipe), keep_float, budget, words)
+    chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words)
     if no_constant_names:
-        wanted = replace(wanted, constant_names=False)
+        chosen = replace(chosen, constant_names=False)
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)
         result = quantize(
             source.model,
             samples,
-            wanted,
+            chosen,
             progress,
             sensitivity=sensitivity,
             keep_best=keep_best,
             jobs=available() if jobs is None else jobs,
         )
-    made = subject(result.save(output)).facts
-    making = Making(source.facts, replace(made, path=output), calibration, scaling, result)
+    output_facts = subject(result.save(output)).facts
+    making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
     if html is not None:
         from tflq.report.graph.standard import view_of
         from tflq.report.quantize.page import quantize_page

@@ -49,8 +49,8 @@ def double_rounding_rows(
         for start in range(0, columns, period):
             source, codes = accumulator[r, start : start + period], out[r, start : start + period]
             for k in range(source.size):
-                given = np.int64(np.int32(source[k])) if is_short else np.int64(source[k])
-                total = wrap_int32(given + np.int64(bias[k]))
+                value = np.int64(np.int32(source[k])) if is_short else np.int64(source[k])
+                total = wrap_int32(value + np.int64(bias[k]))
                 if shifts_left:
                     total = wrap_int32(total << left[k])
                 scaled = round_twice(total * np.int64(mantissa[k]), offset[k], below[k], right[k])

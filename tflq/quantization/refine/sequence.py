@@ -196,9 +196,9 @@ def _with(
         codes = _rounded(product, floats, params, statistics.centred() if corrects else statistics, methods)
     except np.linalg.LinAlgError as error:
         notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
-        codes = _rounded(product, floats, params, seen, Refining())
+        codes = _rounded(product, floats, params, statistics, Refining())
     if methods.match_variance and params.scale.size > 1 and not params.block:
-        ratio = variance_ratio(floats, _values(product, codes, params), seen).reshape(-1)
+        ratio = variance_ratio(floats, _values(product, codes, params), statistics).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
     biases = dict(refinements.biases)
     if bias is not None:
@@ -219,8 +219,8 @@ def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: 
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest looks at none
     targets = floats
-    if methods.match_inputs and seen.float_integer is not None:
-        targets = matched(floats, seen.float_integer, square)
+    if methods.match_inputs and statistics.float_integer is not None:
+        targets = matched(floats, statistics.float_integer, square)
     if params.block and methods.rounding is Rounding.GPTQ:  # steps differ along the inputs
         return gptq(targets, square, low + params.narrow, high, scale).astype(CARRIER[params.type])
     codes = ROUNDERS[methods.rounding](targets / scale + zero_point, square, low + params.narrow, high)
