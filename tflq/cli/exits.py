@@ -11,7 +11,7 @@ from tflq.errors import LiveRuntimeError, OperatorFailed, TflqError, UndefinedRe
 
 
 class Exit(IntEnum):
-    """What the process says when it ends."""
+    """The exit codes of the process."""
 
     SAME = 0
     DIFFERS = 1

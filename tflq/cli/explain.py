@@ -21,7 +21,7 @@ from tflq.cli.output import say, say_document
 
 
 def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] | None:
-    """0,3,5,7 as an index; nothing between the quotes is the element of a scalar."""
+    """Parse 0,3,5,7 as an index; an empty text is the index of a scalar's element."""
     if text is None:
         return None
     try:
@@ -121,7 +121,7 @@ def explain_command(
 
 
 def _discriminated(model: Any, samples: Any, findings: Any, profile: Any, path: str) -> Any:
-    """The findings with inputs that tell their causes apart, which are written where there are any."""
+    """Add inputs that tell the causes apart to the findings, and write them to `path` if there are any."""
     from dataclasses import replace
 
     from tflq.diagnosis.discrimination import discriminate

@@ -54,19 +54,19 @@ def c_command(
 
     called = c_name(name or Path(golden.rstrip("/")).stem)
     paths = [os.path.join(output, f"{called}{end}") for end in (".h", "_test.c")]
-    found = load_golden(golden)
+    recording = load_golden(golden)
     data = None
     if model is not None:
         from tflq.api.subject import subject
 
         target = subject(model)
-        if found.model_sha256 and found.model_sha256 != target.facts.sha256:
-            raise GoldenError(f"{golden}: is for the model with SHA-256 {found.model_sha256}")
+        if recording.model_sha256 and recording.model_sha256 != target.facts.sha256:
+            raise GoldenError(f"{golden}: is for the model with SHA-256 {recording.model_sha256}")
         data = target.data
     check_files(paths, [golden, model], force=force)
-    chosen = found.chosen(range(len(found.observations))[samples or slice(None)])
-    made = export_c(chosen, called, data, checksums=checksums)
-    for path, text in zip(paths, (made.header, made.test), strict=True):
+    chosen = recording.chosen(range(len(recording.observations))[samples or slice(None)])
+    exported = export_c(chosen, called, data, checksums=checksums)
+    for path, text in zip(paths, (exported.header, exported.test), strict=True):
         write_text(path, text)
     if as_json:
         say_document({"schema": "tflq/export-c/1", "files": paths, "samples": len(chosen.observations)})

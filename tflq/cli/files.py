@@ -1,4 +1,4 @@
-"""Output files of verbs: all of them checked before the work begins, and what they hold."""
+"""Output files of verbs, which are checked before the work begins, and how they are written."""
 
 from __future__ import annotations
 

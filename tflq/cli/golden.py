@@ -57,12 +57,12 @@ def show_command(golden: str, as_json: bool) -> int:
     from tflq.verification.curation import arrays_of
     from tflq.verification.goldens import load_golden
 
-    found = load_golden(golden)
-    arrays = arrays_of(found)
+    recording = load_golden(golden)
+    arrays = arrays_of(recording)
     if as_json:
-        say_document(golden_document(found, golden, arrays))
+        say_document(golden_document(recording, golden, arrays))
     else:
-        say(golden_lines(found, golden, arrays))
+        say(golden_lines(recording, golden, arrays))
     return Exit.SAME
 
 
@@ -82,12 +82,12 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     from tflq.report.golden.document import drift_document
     from tflq.report.golden.lines import drift_lines
 
-    found = drift(model, first, second)
+    result = drift(model, first, second)
     if as_json:
-        say_document(drift_document(found))
+        say_document(drift_document(result))
     else:
-        say(drift_lines(found))
-    return Exit.DIFFERS if found.differs else Exit.SAME
+        say(drift_lines(result))
+    return Exit.DIFFERS if result.differs else Exit.SAME
 
 
 @golden_command.command("merge")

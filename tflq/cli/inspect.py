@@ -91,11 +91,11 @@ def _row(path: str, profile: str) -> Found:
     from tflq.inspection.operators import inspect
     from tflq.report.inspect.document import inspect_document
 
-    found = inspect(path, profile)
-    missing, constants = len(found.unsupported), sum(tensor.bytes for tensor in found.tensors)
+    inspection = inspect(path, profile)
+    missing, constants = len(inspection.unsupported), sum(tensor.bytes for tensor in inspection.tensors)
     word, code = ("unsupported", Exit.UNSUPPORTED) if missing else ("supported", Exit.SAME)
-    cells = (str(len(found.operators)), str(missing or ""), f"{constants:,}", f"{found.macs:,}")
-    return word, cells, inspect_document(found), code
+    cells = (str(len(inspection.operators)), str(missing or ""), f"{constants:,}", f"{inspection.macs:,}")
+    return word, cells, inspect_document(inspection), code
 
 
 def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:

@@ -88,11 +88,11 @@ def _row(path: str, target: str) -> Found:
     from tflq.lint import Level, lint
     from tflq.report.lint.document import lint_document
 
-    found = lint(path, target)
-    errors = sum(finding.level is Level.ERROR for finding in found.findings)
-    warnings = len(found.findings) - errors
-    first = next(iter(sorted(found.findings, key=lambda finding: finding.level is not Level.ERROR)), None)
+    result = lint(path, target)
+    errors = sum(finding.level is Level.ERROR for finding in result.findings)
+    warnings = len(result.findings) - errors
+    first = next(iter(sorted(result.findings, key=lambda finding: finding.level is not Level.ERROR)), None)
     place = "" if first is None else f"operator {first.operator} {first.op}: {first.rule}"
     word = "errors" if errors else "warnings" if warnings else "clean"
     cells = (str(errors or ""), str(warnings or ""), place)
-    return word, cells, lint_document(found, None, 0), Exit.DIFFERS if found.findings else Exit.SAME
+    return word, cells, lint_document(result, None, 0), Exit.DIFFERS if result.findings else Exit.SAME

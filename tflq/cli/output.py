@@ -59,13 +59,13 @@ def accept_all_text() -> None:
 
 
 def forget_the_reader() -> None:
-    """Let everything that is still to be printed vanish; nothing can fail any more when Python flushes at its end."""
+    """Discard everything still to be printed, so that Python's final flush cannot fail."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end_output() -> None:
-    """Print what is still held back, where that is possible."""
+    """Flush standard output, if it can still be written."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):
@@ -73,7 +73,7 @@ def end_output() -> None:
 
 
 def _print(text: str) -> None:
-    """Whoever reads may have seen enough (`| head`): that says nothing about the verdict, so the work goes on.
+    """Print text; a reader that has left (`| head`) is no error, so that the exit code still gives the verdict.
 
     Raises:
         FileAccessError: Standard output is closed or full.

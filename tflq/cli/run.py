@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @models_argument
-@click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
+@click.option("--input", "files", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
 @input_options
 @preparation_options
 @click.option(
@@ -62,7 +62,7 @@ def run_command(
     from tflq.errors import OptionError
     from tflq.report.run.lines import run_lines
 
-    files, inputs = options["given"], options["inputs"]
+    files, inputs = options["files"], options["inputs"]
     if files and inputs:
         raise OptionError("give either --input or --inputs")
     to_stdout = output == "-"
@@ -74,16 +74,16 @@ def run_command(
     if len(models) > 1:
         paths = dict(zip(models, outputs, strict=True))
         return each_model("run", models, _COLUMNS, lambda model: _row(model, paths[model], options), as_json=as_json)
-    done = _run(models[0], options, drawn=html is not None)
+    outcome = _run(models[0], options, drawn=html is not None)
     if html is not None:
-        write_text(html, done.page)
+        write_text(html, outcome.page)
     if output:
-        write_arrays(output if to_stdout else str(outputs[0]), done.arrays)
+        write_arrays(output if to_stdout else str(outputs[0]), outcome.arrays)
     if as_json and not to_stdout:
-        say_document(done.document(outputs[0]))
+        say_document(outcome.document(outputs[0]))
     elif not to_stdout:
-        found = run_lines(done.profile, done.inputs, done.arrays, done.promises, outputs[0] or "")
-        say([*(line for line in done.lines if line is not None), *found])
+        summary = run_lines(outcome.profile, outcome.inputs, outcome.arrays, outcome.promises, outputs[0] or "")
+        say([*(line for line in outcome.lines if line is not None), *summary])
     return Exit.SAME
 
 
@@ -92,13 +92,13 @@ _COLUMNS = (("samples", ">"), ("outputs", ">"), ("promise", "<"), ("written to",
 
 
 def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
-    done = _run(model, options, drawn=False)
+    outcome = _run(model, options, drawn=False)
     if output:
-        write_arrays(output, done.arrays)
-    samples = done.inputs.samples
-    words = ", ".join(dict.fromkeys(promise.word for promise in done.promises.values()))
-    cells = (str(samples), str(len(done.arrays) // max(samples, 1)), words, output or "")
-    return "done", cells, done.document(output), Exit.SAME
+        write_arrays(output, outcome.arrays)
+    samples = outcome.inputs.samples
+    words = ", ".join(dict.fromkeys(promise.word for promise in outcome.promises.values()))
+    cells = (str(samples), str(len(outcome.arrays) // max(samples, 1)), words, output or "")
+    return "done", cells, outcome.document(output), Exit.SAME
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,15 +128,15 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
     from tflq.verification.inputs import from_files, make_inputs
     from tflq.verification.preparation import image_paths, preparation
 
-    given, inputs, labels = options["given"], options["inputs"], options["labels"]
+    files, inputs, labels = options["files"], options["inputs"], options["labels"]
     all_tensors = options["all_tensors"]
     target, how = subject(model), preparation(options["mean"], options["std"], options["quantize_inputs"])
-    if given:
-        made = from_files(target.model, dict(_pair(word, target.model) for word in given), how)
+    if files:
+        fed = from_files(target.model, dict(_pair(word, target.model) for word in files), how)
     else:
-        made = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
+        fed = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
     words = [] if labels is None else read_words(labels)
-    tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, given))
+    tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, files))
     lines = []
     chosen = by_name(options["profile"])
     graph = target.model.subgraphs[0]
@@ -144,22 +144,22 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
     arrays: dict[str, Any] = {}
     promises: dict[str, Exactness] = {}
     plans: dict[Any, Plan] = {}
-    for k, sample in enumerate(made.samples):
+    for k, sample in enumerate(fed.samples):
         shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
         on_page = drawn and k == 0
         key = tuple(shapes.items())
         plan = plans[key] = plans.get(key) or make_plan(target.model, chosen, input_shapes=shapes)
         trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or on_page)
         if on_page:
-            page = _page(model, chosen, made, sample, trace)
-        prefix = f"s{k}_" if len(made.samples) > 1 else ""
+            page = _page(model, chosen, fed, sample, trace)
+        prefix = f"s{k}_" if len(fed.samples) > 1 else ""
         outputs = _named(target.model, trace, False)
         tensors = _named(target.model, trace, True) if all_tensors else outputs
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
         if tops:
             lines += [top_line(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
-    return Done(target.facts, chosen.name, made.facts, arrays, promises, lines, page)
+    return Done(target.facts, chosen.name, fed.facts, arrays, promises, lines, page)
 
 
 def _sources(inputs: str | None, files: Sequence[str]) -> list[str]:

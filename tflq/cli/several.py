@@ -45,11 +45,11 @@ def each_model(
     return code
 
 
-def only_of_one(models: Sequence[str], given: Iterable[tuple[str, object]]) -> None:
+def only_of_one(models: Sequence[str], options: Iterable[tuple[str, object]]) -> None:
     """Refuse options that make sense of one model only, where there are several."""
     from tflq.errors import OptionError
 
-    names = [name for name, value in given if value is not None and value is not False]
+    names = [name for name, value in options if value is not None and value is not False]
     if len(models) > 1 and names:
         raise OptionError(f"{', '.join(names)}: of one model only, but {len(models)} are given")
 

@@ -54,11 +54,11 @@ class Order:
 
     def drafts(self) -> Iterator[tuple[int, Draft, str]]:
         """Number, draft and level of each case. The first of its operator, types and aim belongs to smoke."""
-        seen: set[tuple[str, ...]] = set()
+        covered: set[tuple[str, ...]] = set()
         for number, draft in islice(enumerate(drafts(self.seed, self.level)), self.every > 1, None, self.every):
             key = (draft.op, draft.types, draft.aim.partition(";")[0])
-            level = "standard" if key in seen else "smoke"
-            seen.add(key)
+            level = "standard" if key in covered else "smoke"
+            covered.add(key)
             if self.level != "smoke" or level == "smoke":
                 yield number, draft, level
 

@@ -86,7 +86,7 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     if counts[0] != counts[1]:
         raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
     graph = target.model.subgraphs[0]
-    found: list[OperatorDrift | None] = [None] * len(graph.operators)
+    drifts: list[OperatorDrift | None] = [None] * len(graph.operators)
     outputs: dict[int, Difference] = {}
     for k, (one, other) in enumerate(zip(goldens[0].observations, goldens[1].observations, strict=True)):
         at = differing_input(one, other)
@@ -95,10 +95,10 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
         for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
             if a is not None and b is not None and (position not in outputs or outputs[position].same):
                 outputs[position] = difference(a, b, k)
-        _walk(target.model, _values(target.model, one), _values(target.model, other), k, found)
+        _walk(target.model, _values(target.model, one), _values(target.model, other), k, drifts)
     profile, _ = counterpart(goldens[0].runtime)
-    names = [operator_name(target.model, i) for i in range(len(found))]
-    operators = [o or OperatorDrift(i, names[i], Drifted.UNKNOWN) for i, o in enumerate(found)]
+    names = [operator_name(target.model, i) for i in range(len(drifts))]
+    operators = [o or OperatorDrift(i, names[i], Drifted.UNKNOWN) for i, o in enumerate(drifts)]
     if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
         operators = _by_profile(model, paths, profile.name, operators)
     start = next((o for o in operators if o.drifted == Drifted.CHANGED), None)
@@ -120,33 +120,33 @@ def _golden(target: Subject, path: str) -> Golden:
     return fitted(golden, target.model)
 
 
-def _values(model: Model, seen: Observation) -> dict[int, Array]:
+def _values(model: Model, observation: Observation) -> dict[int, Array]:
     """What a sample holds, by tensor."""
     graph = model.subgraphs[0]
-    named = {**dict(zip(graph.outputs, seen.outputs, strict=True)), **seen.tensors}
-    named |= dict(zip(graph.inputs, seen.inputs, strict=True))
+    named = {**dict(zip(graph.outputs, observation.outputs, strict=True)), **observation.tensors}
+    named |= dict(zip(graph.inputs, observation.inputs, strict=True))
     return {t: v for t, v in named.items() if v is not None}
 
 
 def _walk(
-    model: Model, one: Mapping[int, Array], other: Mapping[int, Array], k: int, found: list[OperatorDrift | None]
+    model: Model, one: Mapping[int, Array], other: Mapping[int, Array], k: int, drifts: list[OperatorDrift | None]
 ) -> None:
     """What one sample tells of every operator; a change that is known already stays."""
-    graph, made = model.subgraphs[0], last_makers(model)
+    graph, makers = model.subgraphs[0], last_makers(model)
     equal = {t: same(one[t], other[t]) for t in one if t in other}
     for index, operator in enumerate(graph.operators):
-        known, results = found[index], [t for t in operator.outputs if t in equal]
+        known, results = drifts[index], [t for t in operator.outputs if t in equal]
         if not results or (known is not None and known.drifted == Drifted.CHANGED):
             continue
         name = operator_name(model, index)
         first = next((t for t in results if not equal[t]), None)
         if first is None:
-            found[index] = known or OperatorDrift(index, name, Drifted.SAME)
+            drifts[index] = known or OperatorDrift(index, name, Drifted.SAME)
             continue
-        fed = [t for t in operator.inputs if t in made or t in graph.inputs]
+        fed = [t for t in operator.inputs if t in makers or t in graph.inputs]
         word = Drifted.CHANGED if all(equal.get(t, False) for t in fed) else Drifted.FOLLOWS
         if known is None or known.drifted == Drifted.SAME or word == Drifted.CHANGED:
-            found[index] = OperatorDrift(index, name, word, difference(one[first], other[first], k))
+            drifts[index] = OperatorDrift(index, name, word, difference(one[first], other[first], k))
 
 
 def _by_profile(
@@ -164,8 +164,8 @@ def _by_profile(
 
 def _explained(model: Model, golden: Golden, profile: str, changed: OperatorDrift) -> Findings | None:
     first = changed.difference.first if changed.difference is not None else None
-    seen = golden.observations[0 if first is None else first.sample]
+    observation = golden.observations[0 if first is None else first.sample]
     try:
-        return explain(model, _values(model, seen), profile, op=changed.index)
+        return explain(model, _values(model, observation), profile, op=changed.index)
     except (TflqError, ValueError):
         return None

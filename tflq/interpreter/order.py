@@ -36,8 +36,8 @@ def kept_results(graph: Subgraph) -> tuple[int, ...]:
     Source: LiteRT 2.3 arena_planner.cc ArenaPlanner::PlanAllocations, which releases a tensor after its last reader.
     """
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
-    made = [tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0]
-    return tuple(dict.fromkeys((*graph.outputs, *(tensor for tensor in made if tensor not in read))))
+    results = [tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0]
+    return tuple(dict.fromkeys((*graph.outputs, *(tensor for tensor in results if tensor not in read))))
 
 
 def last_uses(graph: Subgraph) -> list[tuple[int, ...]]:

@@ -43,8 +43,8 @@ def run(
     plan.program.begin()
     check_resources(plan, state, plan.peak_memory)
     called: dict[int, Called] | None = {} if keep_called else None
-    if not keep_all and not keep_called and (made := _routine(plan, state)) is not None:
-        return made.run(inputs)
+    if not keep_all and not keep_called and (bound := _routine(plan, state)) is not None:
+        return bound.run(inputs)
     meter = Meter(plan.limits.work)
     meter.spent = plan.work
     if copy_inputs:

@@ -95,10 +95,10 @@ def holds_zeros(x: Floats) -> bool:
     This function guarantees: all indices come from the shape of `x`, which is (1, K).
     """
     depth = x.shape[1]
-    found = False
+    nonzero = False
     for k in range(depth):
-        found |= abs(x[0, k]) > 0 or (k >= depth & ~3 and x[0, k] != 0)
-    return not found
+        nonzero |= abs(x[0, k]) > 0 or (k >= depth & ~3 and x[0, k] != 0)
+    return not nonzero
 
 
 def is_zero(x: Floats) -> bool:

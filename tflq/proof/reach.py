@@ -22,7 +22,7 @@ _SEARCHED = 12
 
 
 def can_be_exact(weights: Ints, span: Range) -> bool:
-    """Whether all sums fit a set."""
+    """Whether the set of all reachable sums is small enough to be held as bits."""
     used = np.count_nonzero(weights)
     return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
 
@@ -89,7 +89,7 @@ def _first_in(bits: int, places: Ints) -> int:
 
 
 def _spread(bits: int, step: int, count: int) -> int:
-    """`bits` moved up by every multiple of `step` from 0 to `count` times, all together."""
+    """Return the union of `bits` shifted left by 0, 1, ... `count` times `step`."""
     reached = 0
     while reached < count:
         more = min(reached + 1, count - reached)

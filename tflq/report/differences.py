@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def histogram_text(difference: Difference) -> str:
-    """How many elements differ by how much; what lies beyond the histogram's reach is counted at its ends."""
+    """Return the histogram of distances in LSB or ULP; elements beyond HISTOGRAM_REACH count at its ends."""
     from tflq.inspection.difference import HISTOGRAM_REACH
 
     def label(distance: int) -> str:

@@ -33,11 +33,11 @@ def issues_of_report(report: Report) -> Iterator[Issue]:
         worst = operator.worst
         if operator.status != Status.DIFFERS or worst is None or worst.difference is None:
             continue
-        found = worst.difference
-        said = found.problem or f"{found.differing:,} of {found.elements:,} elements differ, by up to {found.largest}"
+        d = worst.difference
+        said = d.problem or f"{d.differing:,} of {d.elements:,} elements differ, by up to {d.largest}"
         place = f"{operator.index} {operator.op}"
-        key = f"verify:{name}:{place}:{found.largest} {found.unit}"
-        message = f"{place}: {said} {found.unit} under {report.profile}"
+        key = f"verify:{name}:{place}:{d.largest} {d.unit}"
+        message = f"{place}: {said} {d.unit} under {report.profile}"
         yield Issue(key, "bits-differ", "An operator gives other bits.", "error", message, path, place)
     if report.operators:
         return
@@ -59,10 +59,10 @@ def issues_of_verdicts(verdicts: Verdicts, suite: str) -> Iterator[Issue]:
         yield Issue(key, f"case-{result}", f"A case of the suite {result}.", "error", message, suite, case.id)
 
 
-def issues_of_lint(found: Lint) -> Iterator[Issue]:
+def issues_of_lint(result: Lint) -> Iterator[Issue]:
     """Every finding."""
-    path = found.facts.path or found.facts.sha256
-    for f in found.findings:
+    path = result.facts.path or result.facts.sha256
+    for f in result.findings:
         place = f"{f.subgraph}/{f.operator} {f.op}" + ("" if f.tensor is None else f" {shown(f.name)}")
         key = f"lint:{os.path.basename(path)}:{f.rule}:{f.subgraph}:{f.operator}:{f.tensor}"
         message = f"{place}: {f.summary}: expected {f.required}, got {f.found}"

@@ -27,9 +27,9 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
     """A head and one line per row; a cell of several lines makes its row as high. Columns are (title, "<" or ">").
 
     Columns in which nothing stands are left out. On a terminal, or where COLUMNS says how wide one is, the table fits
-    it: what is the same in every row is said once, below; words wrap, numbers never; and the last columns go to a line
-    of their own below each row where nothing else helps. In a file or a pipe columns are as wide as they need: that
-    text is to be searched, not to be admired.
+    it: values that are the same in every row are listed once, below; words wrap, numbers never; if that is not enough,
+    the last columns go to a line of their own below each row. In a file or a pipe, columns are as wide as they need,
+    so that the text can be searched.
     """
     cells = [[[printable(text, CELL) for text in cell.split("\n")] for cell in row] for row in rows]
     grid = Grid([title for title, _ in columns], [way for _, way in columns], cells).without_empty_columns()
@@ -45,7 +45,7 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
 
 def line_width() -> int | None:
-    """How wide lines may be, 80 at least: what COLUMNS says, else the terminal; None where neither is there."""
+    """Return the width of lines in characters, at least 80: COLUMNS, else the terminal's; None without either."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return max(NARROWEST, int(columns))
@@ -63,7 +63,7 @@ def text_of(lines: Iterable[Line], *, coloured: bool = False) -> str:
 
 
 def wants_colour(out: TextIO) -> bool:
-    """NO_COLOR forbids it, FORCE_COLOR asks for it, else it is for terminals. Source: no-color.org, force-color.org."""
+    """Whether to colour: never with NO_COLOR, always with FORCE_COLOR, else on terminals. Source: no-color.org."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

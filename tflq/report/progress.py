@@ -1,4 +1,4 @@
-"""How far work is, on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""Progress on standard error: a bar on a terminal, elsewhere a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Lines:
         self._total = self._first = 0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Tell, if it is time."""
+        """Write a line if INTERVAL seconds have passed since the last."""
         now = self._clock()
         if total != self._total:
             self._total, self._began, self._first = total, now, done

@@ -37,8 +37,8 @@ def summary_lines(
     counts = Counter(outcome.word for outcome in outcomes)
     ordered = sorted(counts, key=lambda word: word != worst.word)
     style = "good" if not worst.code else "warning" if worst.error is None else "bad"
-    told = ", ".join(f"{counts[word]} {word}" for word in ordered)
-    yield Line(f"{worst.word.upper()} {counted(len(outcomes), 'model')}: {told}", style)
+    words = ", ".join(f"{counts[word]} {word}" for word in ordered)
+    yield Line(f"{worst.word.upper()} {counted(len(outcomes), 'model')}: {words}", style)
     if worst.code:
         yield Line(f"Next: tflq {verb} {quote(worst.path)}", "strong")
     width = len(columns)

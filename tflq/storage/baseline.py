@@ -33,10 +33,14 @@ def read_baseline(path: PathLike, today: date) -> dict[str, Accepted]:
         FileAccessError: The path cannot be read.
         InputError: It is no baseline, or an entry lacks its reason or day.
     """
-    found = read_document(path)
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA or not isinstance(found.get("accepted"), list):
+    document = read_document(path)
+    if (
+        not isinstance(document, dict)
+        or document.get("schema") != SCHEMA
+        or not isinstance(document.get("accepted"), list)
+    ):
         raise InputError("is no baseline", name=str(path), expected=SCHEMA)
-    entries = [_entry(row, str(path)) for row in found["accepted"]]
+    entries = [_entry(row, str(path)) for row in document["accepted"]]
     return {e.key: e for e in entries if date.fromisoformat(e.expires) >= today}
 
 

@@ -151,13 +151,13 @@ def _new_folder(path: str, index: str) -> Iterator[str]:
     place = os.path.realpath(path)
     try:
         with tempfile.TemporaryDirectory(prefix=".tflq-", dir=os.path.dirname(place)) as beside:
-            made, old = os.path.join(beside, "new"), os.path.join(beside, "old")
-            os.mkdir(made)
-            yield made
+            new, old = os.path.join(beside, "new"), os.path.join(beside, "old")
+            os.mkdir(new)
+            yield new
             if os.path.isdir(place):
-                shutil.copymode(place, made)
+                shutil.copymode(place, new)
                 os.rename(place, old)
-            os.rename(made, place)
+            os.rename(new, place)
     except OSError as error:
         raise _refused(path, error) from error
 
@@ -180,10 +180,10 @@ class _Folder:
         self._path = path
 
     def size(self, name: str) -> int:
-        found = os.stat(os.path.join(self._path, name))
-        if not stat.S_ISREG(found.st_mode):
+        status = os.stat(os.path.join(self._path, name))
+        if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(name)
-        return found.st_size
+        return status.st_size
 
     def open(self, name: str) -> IO[bytes]:
         self.size(name)  # a pipe would never end

@@ -125,7 +125,7 @@ def with_shape(model: Model, tensor: int, shape: tuple[int, ...]) -> Model:
 
 
 def _one_channel(model: Model, x: Array, places: Places, read: Selection, written: Selection) -> Iterator[Narrowed]:
-    """Given the elements `read` (leading dimensions), making `written`, which is one channel."""
+    """Yield the model that reads the elements `read` (leading dimensions) and writes `written`, one channel."""
     graph, channel = model.subgraphs[0], written[-1].start
     operator = graph.operators[0]
     output = operator.outputs[0]

@@ -109,7 +109,7 @@ def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection)
 
 
 def _part(model: Model, operator: Operator, sample: Sample, read: Selection, written: Selection) -> Iterator[Narrowed]:
-    """An operator of one input, given and giving less."""
+    """Yield the one-input operator on the elements `read` of its input, which writes the elements `written`."""
     if len(sample) != 1:
         return
     narrow = np.asarray(sample[0][read], order="C")

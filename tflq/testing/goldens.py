@@ -1,4 +1,4 @@
-"""A model against its golden file, as a test says it: renewed when asked for, and told in full where bits changed."""
+"""A model compared with its golden file for a test: recorded anew on request, reported in full where bits changed."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def save_bundle(path: PathLike, parts: Iterable[Golden]) -> None:
         rows, names, whole = [], set[str](), None
         for part in parts:
             whole = part if whole is None else whole.together(part)
-            rows += [_row(sink, names, seen) for seen in part.observations]
+            rows += [_row(sink, names, observation) for observation in part.observations]
         assert whole is not None  # there is at least one part
         with sink.new(SAMPLES) as file:
             file.writelines(rows)
@@ -79,11 +79,11 @@ def save_bundle(path: PathLike, parts: Iterable[Golden]) -> None:
             file.write(json.dumps(manifest_of(whole, len(rows)), indent=1, sort_keys=True).encode() + b"\n")
 
 
-def _row(sink: Sink, names: set[str], seen: Observation) -> bytes:
+def _row(sink: Sink, names: set[str], observation: Observation) -> bytes:
     row = {
-        "inputs": [_put(sink, names, value) for value in seen.inputs],
-        "outputs": [None if value is None else _put(sink, names, value) for value in seen.outputs],
-        "tensors": {str(t): _put(sink, names, v) for t, v in sorted(seen.tensors.items()) if v is not None},
+        "inputs": [_put(sink, names, value) for value in observation.inputs],
+        "outputs": [None if value is None else _put(sink, names, value) for value in observation.outputs],
+        "tensors": {str(t): _put(sink, names, v) for t, v in sorted(observation.tensors.items()) if v is not None},
     }
     return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
@@ -114,8 +114,8 @@ def _put(sink: Sink, names: set[str], value: Array) -> Any:
             names.add(name)
             with sink.new(_place(name)) as file:
                 np.lib.format.write_array(file, part, allow_pickle=False)
-    found = {kind.lstrip("."): digest(part) for kind, part in parts.items()}
-    return found.get("", found)
+    digests = {kind.lstrip("."): digest(part) for kind, part in parts.items()}
+    return digests.get("", digests)
 
 
 def _place(name: str) -> str:
@@ -189,8 +189,8 @@ def _manifest(store: Store, source: str) -> dict[str, Any]:
     with store.open(MANIFEST) as file:
         facts = read_json(file.read(BYTES + 1), f"{source}: {MANIFEST}")
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
-        got = facts.get("schema") if isinstance(facts, dict) else facts
-        raise GoldenError(f"{source}: expected a manifest of schema {SCHEMA}, got {got!r:.80}")
+        schema = facts.get("schema") if isinstance(facts, dict) else facts
+        raise GoldenError(f"{source}: expected a manifest of schema {SCHEMA}, got {schema!r:.80}")
     missing = [name for name in _FACTS if name not in facts]
     if missing:
         raise GoldenError(f"{source}: the manifest lacks {missing[0]}")

@@ -38,13 +38,13 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
     count = len(model.subgraphs[0].operators)
     localizer = Localizer(model, profile, assumes=False, is_expected=True)
     step = _AT_ONCE if isinstance(golden.observations, Stored) else max(1, len(golden.observations))
-    found: list[list[Located]] = [[] for _ in range(count)]
+    located: list[list[Located]] = [[] for _ in range(count)]
     for first in range(0, max(1, len(golden.observations)), step):
         rows = localizer.operators(dumps_of_golden(model, golden, samples=slice(first, first + step)), first)
         for index in range(count):
             progress(operator_name(model, index), index, count)
-            found[index] += next(rows)
-    return tuple(_operator(model, _merged(model, index, row)) for index, row in enumerate(found))
+            located[index] += next(rows)
+    return tuple(_operator(model, _merged(model, index, row)) for index, row in enumerate(located))
 
 
 # --- cumulative ------------------------------------------------------------------------------------------------------

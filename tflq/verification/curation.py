@@ -37,10 +37,10 @@ def merge(paths: Sequence[PathLike], output: PathLike) -> int:
         ):
             if one != other:
                 raise GoldenError(f"{path}: is of another {what} than {paths[0]}")
-    seen: dict[object, object] = {}
-    parts = [golden.chosen(_new(golden, seen, str(path))) for path, golden in zip(paths, goldens, strict=True)]
+    known: dict[object, object] = {}
+    parts = [golden.chosen(_new(golden, known, str(path))) for path, golden in zip(paths, goldens, strict=True)]
     save_golden(parts, output)
-    return len(seen)
+    return len(known)
 
 
 def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, drop_tensors: bool = False) -> int:
@@ -70,15 +70,15 @@ def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, dro
     return len(kept)
 
 
-def _new(golden: Golden, seen: dict[object, object], path: str) -> list[int]:
+def _new(golden: Golden, known: dict[object, object], path: str) -> list[int]:
     """The samples whose inputs are not among those seen, to which they are added."""
     new = []
     for k, one in enumerate(golden.plain().observations):
         inputs, outputs = _named(one.inputs), _named(one.outputs)
-        if inputs not in seen:
-            seen[inputs] = outputs
+        if inputs not in known:
+            known[inputs] = outputs
             new.append(k)
-        elif seen[inputs] != outputs:
+        elif known[inputs] != outputs:
             raise GoldenError(f"{path}: sample {k} has other outputs than another sample of the same inputs")
     return new
 
@@ -107,8 +107,8 @@ def _runtime(golden: Golden) -> dict[str, Any]:
 def arrays_of(golden: Golden) -> tuple[int, int]:
     """How many arrays a golden holds, and how many different ones."""
     count, names = 0, set[object]()
-    for seen in golden.observations:
-        for value in (*seen.inputs, *seen.outputs, *seen.tensors.values()):
+    for observation in golden.observations:
+        for value in (*observation.inputs, *observation.outputs, *observation.tensors.values()):
             if value is not None:
                 count += 1
                 names.update(_named([value]))

@@ -124,15 +124,19 @@ class Golden:
 
     def plain(self) -> Golden:
         """The same without the operators' results, which are then not even read."""
-        seen = self.observations
-        if isinstance(seen, Stored):
-            return replace(self, observations=seen.plain(), tensors=False)
-        return replace(self, observations=tuple(replace(one, tensors=EMPTY) for one in seen), tensors=False)
+        observations = self.observations
+        if isinstance(observations, Stored):
+            return replace(self, observations=observations.plain(), tensors=False)
+        return replace(self, observations=tuple(replace(one, tensors=EMPTY) for one in observations), tensors=False)
 
     def chosen(self, numbers: Sequence[int]) -> Golden:
         """The same with these samples only."""
-        seen = self.observations
-        some = seen.chosen(numbers) if isinstance(seen, Stored) else tuple(seen[k] for k in numbers)
+        observations = self.observations
+        some = (
+            observations.chosen(numbers)
+            if isinstance(observations, Stored)
+            else tuple(observations[k] for k in numbers)
+        )
         return replace(self, observations=some)
 
     def together(self, other: Golden) -> Golden:
@@ -210,10 +214,12 @@ def fitted(golden: Golden, model: Model) -> Golden:
         GoldenError: It has another number of inputs or outputs, or tensors that the model lacks.
         TypeMismatchError, ShapeError, InputError: An array does not fit its tensor.
     """
-    seen = golden.observations
-    if isinstance(seen, Stored):
-        return replace(golden, observations=seen.mapped(lambda observation, k: _fitted(observation, model, k)))
-    return replace(golden, observations=tuple(_fitted(observation, model, k) for k, observation in enumerate(seen)))
+    observations = golden.observations
+    if isinstance(observations, Stored):
+        return replace(golden, observations=observations.mapped(lambda observation, k: _fitted(observation, model, k)))
+    return replace(
+        golden, observations=tuple(_fitted(observation, model, k) for k, observation in enumerate(observations))
+    )
 
 
 def _fitted(observation: Observation, model: Model, k: int) -> Observation:

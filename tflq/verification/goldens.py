@@ -32,8 +32,8 @@ def save_golden(parts: Iterable[Golden], path: PathLike) -> None:
         return
     first, *others = parts
     whole = reduce(Golden.together, others, first)
-    seen = tuple(one for part in (first, *others) for one in part.observations)
-    replace(whole, observations=seen).save(path)
+    observations = tuple(one for part in (first, *others) for one in part.observations)
+    replace(whole, observations=observations).save(path)
 
 
 def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, replaces: bool) -> None:

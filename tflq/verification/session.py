@@ -160,13 +160,13 @@ def record(
     return golden
 
 
-def _observed(target: Subject, runtime: Runtime, made: Inputs, *, all_tensors: bool) -> Iterator[Golden]:
+def _observed(target: Subject, runtime: Runtime, fed: Inputs, *, all_tensors: bool) -> Iterator[Golden]:
     """What the runtime makes of the samples, so many at a time as keep within bounds."""
     kept = target.model.subgraphs[0].tensors if all_tensors else ()
     size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
     step = max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
-    for first in range(0, len(made.samples), step):
-        part = replace(made, samples=made.samples[first : first + step])
+    for first in range(0, len(fed.samples), step):
+        part = replace(fed, samples=fed.samples[first : first + step])
         yield observe(target, runtime, part, all_tensors=all_tensors)
 
 

@@ -85,7 +85,7 @@ class Scales:
         return T(kind, (channels,), scale, [0] * len(scales) if several else 0, 0, value)
 
     def result(self, x: T, w: T, shape: tuple[int, ...], length: int) -> T:
-        """The output, whose scale spreads sums of `length` products over so many codes as the regime wants."""
+        """Return the output tensor; its scale spreads sums of `length` products over about `gain` codes."""
         spread = {"int8": 5500.0, "uint8": 5500.0, "int16": 1.4e6}[self.kind] * length**0.5
         gain = self.regime.gain * (256 if self.kind == "int16" else 1)
         real = float(np.mean(np.asarray(w.scale))) * float(x.scale) * spread / gain

@@ -11,7 +11,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing to rely on."""
+    """Refuse the operator: its result depends on memory beyond the weights."""
     raise UndefinedResultError(node.op, "4-bit weights are read packed, as bytes")
 
 

@@ -14,7 +14,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The loops know rows and units, and take the first two dimensions for them."""
+    """Refuse outputs of more than two dimensions: the loops take the first two for rows and units."""
     prepared = one_scale(prepare_int16)(node, arithmetic)
     shape = prepared.shapes[0]
     if shape is not None and len(shape) > 2:

@@ -12,7 +12,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The gates are requantized like everything else."""
+    """Prepare like the reference kernel, with the gates requantized by the profile's own stage."""
     return prepare_with(node, arithmetic.requantize)
 
 

@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
-    """Nothing that is known."""
+    """Refuse the operator: its random generator is not modelled."""
     raise UndefinedResultError(node.op, "the generator of 2.7 is not modelled")
 
 

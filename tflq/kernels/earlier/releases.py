@@ -120,7 +120,7 @@ _NO_INT16_IN_2_12 = ("EQUAL", "GREATER_EQUAL", "LESS")
 
 
 def _known_in_2_12(row: Kernel) -> Kernel | None:
-    """The row without what came after 2.12."""
+    """Return the row without the element types that came after 2.12."""
     left = known(row)
     if left is None or row.op not in _NO_INT16_IN_2_12:
         return left

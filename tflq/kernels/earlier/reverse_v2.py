@@ -16,7 +16,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Further axes are not looked at."""
+    """Take the first axis only; the release ignores further ones."""
     x, operand = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     require_rank(node, operand, 1)

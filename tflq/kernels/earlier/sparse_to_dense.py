@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A scalar goes with one position only."""
+    """Refuse one value for several positions."""
     indices, values = node.input(0), node.input(2)
     count = prod(indices.shape[:1])
     node.check(bool(values.shape) or count == 1, "number of values", values, expected=count, got="a scalar")

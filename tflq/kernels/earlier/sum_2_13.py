@@ -20,7 +20,7 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def codes_where_equal(rescale: Prepare) -> Prepare:
-    """A prepare that adds plain codes, or else rescales their sums."""
+    """Return a prepare that adds plain codes if both quantizations are equal, and otherwise rescales their sums."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         if not same_quantization(node):
@@ -37,7 +37,7 @@ def prepare_rescaled(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def refuse_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """There is no rescaled form of 16 bits."""
+    """Refuse 16-bit sums whose quantization differs from the input's: the release does not rescale them."""
     x, y = node.input(0), node.outputs[0]
     node.refuse("16 bits are not rescaled", y, expected=x.scale, got=y.scale)
 

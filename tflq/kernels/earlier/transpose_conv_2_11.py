@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV up to 2.11: a fused activation is not looked at.
+"""TRANSPOSE_CONV up to 2.11: a fused activation is ignored.
 
 Operands and refusals: tflq/kernels/reference/transpose_conv.py; 16-bit activations: transpose_conv.py here.
 Source: TensorFlow 2.11 lite/kernels/transpose_conv.cc Eval.

@@ -128,7 +128,7 @@ def run_rows(
     cells, size = memory.shape[1], start.size
     total, part = np.empty((1, size), np.float32), np.empty((1, size), np.float32)
     gates = np.empty((size // cells, 1, cells), np.float32)
-    made, enter, forget, update, leave = np.empty((1, cells), np.float32), roles[0], roles[1], roles[2], roles[3]
+    output, enter, forget, update, leave = np.empty((1, cells), np.float32), roles[0], roles[1], roles[2], roles[3]
     result, drawn = np.empty((1, hidden.shape[1]), np.float32), np.empty((1, hidden.shape[1]), np.float32)
     is_float = floats[1].shape[0] > 0
     for n in range(x.shape[0]):
@@ -167,13 +167,13 @@ def run_rows(
                         gate[0, c] = apply(activation, gate[0, c])
             for c in range(cells):
                 active = gates[update, 0, c] if activation == 0 else apply(activation, memories[0, c])
-                made[0, c] = gates[leave, 0, c] * active
+                output[0, c] = gates[leave, 0, c] * active
             if not is_projected:
-                state[0] = made[0]
+                state[0] = output[0]
             else:
                 for o in range(result.shape[1]):
                     result[0, o] = np.float32(0) + projection_bias[o] if projection_bias.size > 0 else np.float32(0)
-                if not _add_product(made, floats[2], codes[2], asymmetric, result, drawn):
+                if not _add_product(output, floats[2], codes[2], asymmetric, result, drawn):
                     undefined[0] = 1
                     return
                 for o in range(result.shape[1]):

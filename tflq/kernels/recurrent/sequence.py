@@ -44,9 +44,9 @@ def run(
     if aux is None and cell.by_row is not None and x.size and (not time_major or x.shape[1] == 1):
         order = slice(None, None, -1 if backwards else 1)
         batch_first = [a.swapaxes(0, 1) if time_major else a for a in (x, out)]
-        made = np.empty(batch_first[1].shape, out.dtype)
-        cell.run_rows(np.ascontiguousarray(batch_first[0][:, order]), states, made)
-        batch_first[1][...] = made[:, order]
+        rows_out = np.empty(batch_first[1].shape, out.dtype)
+        cell.run_rows(np.ascontiguousarray(batch_first[0][:, order]), states, rows_out)
+        batch_first[1][...] = rows_out[:, order]
         return
     moments = range(x.shape[0 if time_major else 1])
     order_of = tuple(reversed(moments) if backwards else moments)

@@ -85,7 +85,7 @@ def _knows(row: Kernel) -> bool:
 
 
 def _promised(row: Kernel) -> Kernel | None:
-    """The row with what is promised of it; None where its types came later."""
+    """Return the row with its promise, or None if its types came after r1.15."""
     if not _knows(row):
         return None
     is_float = row.signature.starts_with(TensorType.FLOAT32) and row.signature.is_float

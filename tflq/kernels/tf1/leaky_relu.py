@@ -67,7 +67,7 @@ def evaluate(data: OpData, x: Array) -> Array:
 
 
 def prepare_static(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Whose alpha it is, only the run can tell."""
+    """Prepare like `prepare`, without a table: alpha is that of the first LEAKY_RELU run in the process."""
     x, _ = same_type(node)
     return Prepared((x.shape,), op_data(node, arithmetic), evaluate_static)
 

@@ -49,7 +49,7 @@ class IntegerData:
 
 
 def same_quantization(node: Node) -> bool:
-    """Whether codes of input and output mean the same."""
+    """Whether input and output have the same scale and zero point."""
     x, y = node.input(0), node.outputs[0]
     return bool(x.scale == y.scale) and x.zero_point == y.zero_point
 
@@ -105,7 +105,7 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def check_image(node: Node) -> Reduced:
-    """The reduced axes, where input and output are what four-dimensional loops over height and width expect."""
+    """Return the reduced axes; refuse shapes that the four-dimensional loops over height and width do not expect."""
     x, reduced = node.input(0), reduced_axes(node)
     _check_count(node, reduced)
     if len(x.shape) != 4 or not over_image(node) or not covers(reduced.shape, x.shape):

@@ -36,7 +36,7 @@ class OpData:
 
 
 def prepare_with(estimate: ReciprocalEstimate) -> Prepare:
-    """A prepare for images, by that processor's estimates."""
+    """Return a prepare for images that uses that processor's reciprocal estimates."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         reduced = reduced_axes(node)
@@ -53,14 +53,14 @@ def prepare_with(estimate: ReciprocalEstimate) -> Prepare:
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Images only where dimensions are kept; all else is done one by one."""
+    """Use the loop over images if dimensions are kept, else the general form."""
     x = node.input(0)
     is_image = len(x.shape) == 4 and over_image(node) and bool(node.options["keep_dims"]) and 0 not in x.shape
     return (prepare_estimated if is_image else mean.prepare_general)(node, arithmetic)
 
 
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Images only; the loops are four-dimensional whatever the output is."""
+    """Refuse everything but images; the loop is four-dimensional, whatever the output's rank."""
     mean.check_image(node)
     return prepare_estimated(node, arithmetic)
 

@@ -1,4 +1,4 @@
-"""Estimates of reciprocals as x86's RCPPS makes them: 12 bits that every maker of processors chooses for himself.
+"""Estimates of reciprocals as x86's RCPPS makes them: 12 bits, which differ between makers of processors.
 
 The data says on which processor it was read; another one's is another file of the same form.
 """

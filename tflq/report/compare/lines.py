@@ -43,7 +43,7 @@ def compare_lines(
 
 
 def next_step(first: str, second: str, comparison: Comparison) -> str:
-    """What helps where operators are damaged; nothing where none is."""
+    """Return the command to type next where a tensor is damaged, or an empty string."""
     return "" if comparison.first is None else f"tflq diff {quote(first)} {quote(second)}"
 
 
@@ -53,7 +53,7 @@ def samples_text(count: int) -> str:
 
 
 def lead_text(comparison: Comparison) -> str:
-    """What users of the model will notice: accuracy where there are labels, else agreement, else the outputs' ratio."""
+    """Return the headline: accuracies if there are labels, else top-1 agreement, else the outputs' ratio in dB."""
     agreement = comparison.agreement
     if agreement is None:
         return quality_text(comparison)
@@ -88,7 +88,7 @@ def mean_error(tensor: Fidelity) -> float:
 
 
 def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
-    """How often both models decide alike, their accuracies where there are labels, and which samples flip."""
+    """Yield top-1 agreement with its confidence interval, accuracies if there are labels, and the samples that flip."""
     if agreement is None:
         return
     low, high = agreement.interval
@@ -109,18 +109,18 @@ def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
 
 
 def flip_texts(agreement: Agreement) -> list[str]:
-    """Each sample whose decision changed, those first that were surest before."""
+    """Return a text for each sample whose decision changed, the largest margin of the reference first."""
     flips = sorted(agreement.flips, key=lambda flip: -flip.margin)
     return [f"sample {f.sample}: {f.reference} to {f.other} (led by {f.margin:.3g})" for f in flips]
 
 
 def more_text(count: int) -> str:
-    """How many are not shown."""
+    """Return how many more there are than are shown, or an empty string."""
     return f"; and {count} more" if count > 0 else ""
 
 
 def where_texts(comparison: Comparison) -> Iterator[str]:
-    """The first damaged tensor, and the worst of all."""
+    """Yield the first tensor below DAMAGED dB, the worst tensor, and how many have no counterpart."""
     if comparison.first is not None:
         yield f"first tensor below {DAMAGED:g} dB: {tensor_text(comparison.first)}"
     if comparison.worst is not None and comparison.worst is not comparison.first:

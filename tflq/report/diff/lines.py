@@ -14,7 +14,7 @@ LISTED = 20
 
 
 def diff_lines(model_diff: ModelDiff, *, all_changes: bool = True) -> Iterator[Line]:
-    """The verdict; what differs how often; then one row a change."""
+    """Yield the verdict, the number of changes of each kind, then a row for each change."""
     names = model_diff.first.path or "first", model_diff.second.path or "second"
     if not model_diff.changes:
         yield Line(f"{names[0]} and {names[1]}: no difference", "good")
@@ -32,12 +32,12 @@ def diff_lines(model_diff: ModelDiff, *, all_changes: bool = True) -> Iterator[L
 
 
 def _kind(change: Change) -> str:
-    """What differs, without which operand: "values", "scale", "derived multiplier" and the like."""
+    """Return the kind of a change without its operand, such as "values", "scale" or "derived multiplier"."""
     return re.sub(r"^(input|output) \d+ ", "", change.what) if change.op else "model"
 
 
 def change_row(c: Change) -> tuple[str, str, str, str]:
-    """The operator in both models, what differs, and how it is in each."""
+    """Return a row: the operator in both models, what differs, and its value in each."""
     if not c.op:
         return "model", c.what, c.before, c.after
     numbers = dict.fromkeys("-" if n is None else str(n) for n in (c.first, c.second))

@@ -1,4 +1,4 @@
-"""What a dump was found to be, as a document."""
+"""The findings about a dump as a document."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
 
 
 def discrimination_document(discrimination: Discrimination) -> dict[str, Any]:
-    """Which causes inputs tell apart, and whose inputs those are."""
+    """Return the groups of causes that new inputs tell apart, and whose inputs these are."""
     return {
         "operator": discrimination.index,
         "inputs_of": "model" if discrimination.of_model else "operator",

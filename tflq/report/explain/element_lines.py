@@ -17,7 +17,7 @@ SHOWN = 6
 
 
 def element_lines(worked: Worked, sample: int | None = None) -> Iterator[Line]:
-    """Taps, then steps, then expected and got; where the cause is known, the step at which it parts."""
+    """Yield the taps, the steps, expected and got, and, if the cause is known, the first step that it changes."""
     trace = worked.trace
     yield Line(f"{element_title(worked, sample)}, under {trace.profile}:", "strong")
     yield from _indented(tap_lines(trace))
@@ -39,7 +39,7 @@ def element_title(worked: Worked, sample: int | None) -> str:
 
 
 def tap_lines(trace: ElementTrace) -> Iterator[Line]:
-    """What is read, shortened in the middle."""
+    """Yield a table of the taps, with the middle left out if there are many."""
     working = trace.working
     if not working.taps:
         return
@@ -74,19 +74,19 @@ Pair = tuple[Step | None, Step | None]
 
 
 def side_by_side(worked: Worked) -> list[Pair]:
-    """The profile's steps, each with the cause's of the same name; where names differ, runs end together."""
+    """Pair the profile's steps with the cause's of the same name; unmatched runs are aligned at their ends."""
     ours, theirs = worked.trace.working.steps, () if worked.other is None else worked.other.working.steps
     blocks = SequenceMatcher(None, [s.name for s in ours], [s.name for s in theirs], autojunk=False).get_opcodes()
     return [pair for _, a, b, c, d in blocks for pair in _level(ours[a:b], theirs[c:d])]
 
 
 def _level(ours: Sequence[Step], theirs: Sequence[Step]) -> list[Pair]:
-    """Two lists that end together."""
+    """Pad the shorter list at its start, so that both end together."""
     return list(zip_longest(reversed(ours), reversed(theirs)))[::-1]
 
 
 def parting_steps(worked: Worked) -> tuple[Step, Step] | None:
-    """The first step in which the profile and the cause differ, each as it has it."""
+    """Return the first step in which the profile and the cause differ, as each of them computes it."""
     both = ((ours, theirs) for ours, theirs in side_by_side(worked) if ours is not None and theirs is not None)
     return next(((ours, theirs) for ours, theirs in both if ours.value != theirs.value), None)
 

@@ -18,7 +18,7 @@ OUTCOME_COLUMNS = (("#", ">"), ("later operators that differ", ">"), ("largest",
 
 
 def growth_lines(growth: Amplification) -> Iterator[Line]:
-    """Where one operator's difference arrives, and what becomes of the outputs' arg-max."""
+    """Yield which later operators one operator's difference reaches, and whether it changes the outputs' arg-max."""
     if growth.reason:
         yield Line(f"How it grows: not computed, {growth.reason}", "warning")
     elif growth.spreads:
@@ -29,7 +29,7 @@ def growth_lines(growth: Amplification) -> Iterator[Line]:
 
 
 def outcome_lines(growths: Sequence[Amplification], differing: int) -> Iterator[Line]:
-    """What becomes of several operators' differences, a row each; nothing of a single one, which is told in full."""
+    """Yield a row for each of several operators' differences; nothing for one, which `growth_lines` reports."""
     if len(growths) > 1:
         yield Line(f"{outcome_title(growths, differing)}:")
         yield from _indented(table(OUTCOME_COLUMNS, map(outcome_row, growths)))
@@ -52,7 +52,7 @@ def spread_row(spread: Spread) -> list[str]:
 
 
 def outcome_title(growths: Sequence[Amplification], differing: int) -> str:
-    """What the table shows, and how many of the operators that differ."""
+    """Return the table's title: how many of the differing operators it covers."""
     some = f" (the first {len(growths)} of {differing})" if len(growths) < differing else ""
     return f"What comes of each difference, alone{some}"
 
@@ -69,7 +69,7 @@ def outcome_row(growth: Amplification) -> list[str]:
 
 
 def choice_texts(growth: Amplification) -> Iterator[str]:
-    """Whether anything arrives, and what becomes of each output's arg-max."""
+    """Yield whether the difference reaches a later operator, and how many arg-max decisions it changes."""
     if growth.spreads and not growth.reached:
         yield "nothing of it arrives at any later operator"
     for choice in growth.choices:

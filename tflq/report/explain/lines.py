@@ -1,4 +1,4 @@
-"""What a dump was found to be: which operator, how far, which way, and why. Lines, and the texts they are made of."""
+"""The findings about a dump in lines: the first differing operator, its differences and their cause."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad"
 
 
 def explain_lines(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[Line]:
-    """Verdict; first divergent operator; how many, how far, which way; cause with its evidence; a worked element; what
-    to type next; then how the difference grows, and what comes of the next ones; and all operators that differ.
+    """Yield the verdict, the first divergent operator with its differences, the cause with its evidence, a worked
+    element, the next command, how the differences grow, and a row for each operator that differs or was not compared.
     """
     yield Line(verdict_text(findings), STYLES[findings.verdict])
     if findings.first is not None:
@@ -111,7 +111,7 @@ def first_text(first: First, several: bool) -> str:
 
 
 def how_far(d: Difference) -> str:
-    """How many elements differ, how far, and which way."""
+    """Return how many elements differ, the largest distance in LSB or ULP, and the direction."""
     text = f"{d.differing:,} of {d.elements:,} elements differ"
     if d.above + d.below:
         text += f", by up to {d.largest:,} {d.unit}: {d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
@@ -119,7 +119,7 @@ def how_far(d: Difference) -> str:
 
 
 def cause_text(e: Explanation) -> str:
-    """What is known of the cause, in one line."""
+    """Return one line: the causes that reproduce all bits, or that none does."""
     return {
         CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
         CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
@@ -148,7 +148,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def evidence_text(h: Cause) -> str:
-    """How many of the elements it reproduces."""
+    """Return the share of elements that a hypothesis reproduces."""
     return f"reproduces {h.matching:,} of {h.elements:,} elements"
 
 
@@ -163,7 +163,7 @@ def _cause_lines(e: Explanation) -> Iterator[Line]:
 
 
 def discrimination_texts(discrimination: Discrimination) -> Iterator[str]:
-    """Which causes other inputs tell apart, and whose inputs those are."""
+    """Yield the groups of causes that new inputs tell apart, and whose inputs these are."""
     of = "the model" if discrimination.of_model else f"operator {discrimination.index} alone (tflq extract)"
     samples = "sample" if len(discrimination.trials) == 1 else "samples"
     if discrimination.trials:

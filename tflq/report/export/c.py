@@ -53,8 +53,8 @@ def export_c(golden: Golden, name: str, model: bytes | None = None, *, checksums
         LimitError: The values are too many for a header.
         UnsupportedError: Tensors of strings.
     """
-    seen = [_Sample(name, k, one) for k, one in enumerate(golden.plain().observations)]
-    size = sum(a.nbytes for s in seen for a in (*s.inputs, *([] if checksums else s.outputs.values())))
+    samples = [_Sample(name, k, one) for k, one in enumerate(golden.plain().observations)]
+    size = sum(a.nbytes for s in samples for a in (*s.inputs, *([] if checksums else s.outputs.values())))
     size += len(model or b"")
     if size > _MOST:
         raise LimitError(
@@ -62,12 +62,12 @@ def export_c(golden: Golden, name: str, model: bytes | None = None, *, checksums
         )
     guard = f"TFLQ_{name.upper()}_H_"
     said = [f"model SHA-256 {golden.model_sha256 or 'unknown'}", f"recorded from {runtime_text(golden.runtime)}"]
-    head = [f"/* Made by tflq export c: {len(seen)} sample(s).", *(f"   {_comment(line)}" for line in said)]
+    head = [f"/* Made by tflq export c: {len(samples)} sample(s).", *(f"   {_comment(line)}" for line in said)]
     lines = [f"{head[0]}", *head[1:-1], f"{head[-1]} */", f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#include <stddef.h>", "#include <stdint.h>", ""]
     if model is not None:
         lines += _array(f"g_{name}_model_data", np.frombuffer(model, np.uint8), aligned=True)
-    for sample in seen:
+    for sample in samples:
         lines += sample.declared(checksums=checksums)
     lines += ["/* What the firmware under test provides: 0 where the model ran. */"]
     lines += [
@@ -76,16 +76,16 @@ def export_c(golden: Golden, name: str, model: bytes | None = None, *, checksums
         f"#endif  /* {guard} */",
         "",
     ]
-    return Exported("\n".join(lines), "\n".join(_test(name, seen, checksums=checksums)))
+    return Exported("\n".join(lines), "\n".join(_test(name, samples, checksums=checksums)))
 
 
 class _Sample:
     """One sample's arrays, and what they are called."""
 
-    def __init__(self, name: str, number: int, seen: Observation) -> None:
+    def __init__(self, name: str, number: int, observation: Observation) -> None:
         self.name = f"g_{name}_sample{number}"
-        self.inputs = seen.inputs
-        self.outputs = {i: value for i, value in enumerate(seen.outputs) if value is not None}
+        self.inputs = observation.inputs
+        self.outputs = {i: value for i, value in enumerate(observation.outputs) if value is not None}
         if any(value.dtype.kind in "OSU" for value in (*self.inputs, *self.outputs.values())):
             raise UnsupportedError("export to C", reason="tensors of strings have no C type")
 

@@ -1,4 +1,4 @@
-"""What every profile explains of a dump as a document: `schemas/fit.schema.json`."""
+"""The operators of a dump that each profile reproduces, as a document: `schemas/fit.schema.json`."""
 
 from __future__ import annotations
 

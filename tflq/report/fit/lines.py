@@ -1,4 +1,4 @@
-"""The profiles that a whole dump fits in lines."""
+"""The profiles that reproduce a dump, in lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES = {
 
 
 def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterator[Line]:
-    """The verdict, what else fits as well, which runtimes that are, a mix where no profile fits, and every score."""
+    """Yield the verdict, other profiles that fit as well, their runtimes, a mix if none fits, and all scores."""
     yield Line(verdict_text(fit), _STYLES[fit.verdict])
     yield from map(Line, failure_texts(fit))
     if fit.verdict == FitVerdict.NOTHING:
@@ -46,7 +46,7 @@ def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterato
 
 
 def verdict_text(fit: Fit) -> str:
-    """What the dump is, in one line."""
+    """Return the verdict in one line."""
     best = fit.matrix[fit.best]
     return {
         FitVerdict.NOTHING: "Nothing could be compared: "
@@ -59,7 +59,7 @@ def verdict_text(fit: Fit) -> str:
 
 
 def mix_texts(fit: Fit) -> Iterator[str]:
-    """Which types of operators are as under which profiles, and which are as under none."""
+    """Yield the operator types that each profile of the mix reproduces, then those that no profile does."""
     for name, ops in fit.parts.items():
         yield f"  as {name}: {', '.join(ops)}"
     nowhere = [op for op, names in fit.mix.items() if not names]
@@ -68,7 +68,7 @@ def mix_texts(fit: Fit) -> Iterator[str]:
 
 
 def failure_texts(fit: Fit) -> Iterator[str]:
-    """Why operators run under no profile."""
+    """Yield the operators that no profile could run, with the reason."""
     for index, reason in islice(fit.failures.items(), _NAMES):
         yield f"  not run: operator {index} {fit.operators[index]}: {reason}"
     if len(fit.failures) > _NAMES:

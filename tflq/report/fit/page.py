@@ -24,7 +24,7 @@ _MOST_PROFILES = 40
 
 
 def fit_page(view: ModelView, path: str, dump: str, fit: Fit) -> str:
-    """The page of a fit. Of the profiles the best are shown."""
+    """Return the page of a fit; it shows the best profiles only."""
     matrix = {name: fit.matrix[name] for name in fit.ranked[:_MOST_PROFILES]}
     first = next(iter(fit_lines(fit)))
     left = fit.unexplained
@@ -104,7 +104,7 @@ def _panel(index: int, matrix: Matrix) -> Markup:
 
 
 def _matrix(ops: Sequence[str], matrix: Matrix) -> Markup:
-    """Profiles by operators, those operators only that some profile does not reproduce."""
+    """Return a table of profiles by operators, limited to operators that some profile does not reproduce."""
     apart = [i for i in range(len(ops)) if len({_explains(row[i]) for row in matrix.values()}) > 1][:_MOST_COLUMNS]
     if not apart:
         return Markup("")

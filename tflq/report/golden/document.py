@@ -43,15 +43,15 @@ def drift_document(drift: Drift) -> dict[str, Any]:
     }
 
 
-def _difference(found: Difference | None) -> dict[str, Any] | None:
-    if found is None:
+def _difference(d: Difference | None) -> dict[str, Any] | None:
+    if d is None:
         return None
-    first = None if found.first is None else asdict(found.first)
+    first = None if d.first is None else asdict(d.first)
     return {
-        "elements": found.elements,
-        "differing": found.differing,
-        "unit": found.unit,
-        "largest": found.largest,
+        "elements": d.elements,
+        "differing": d.differing,
+        "unit": d.unit,
+        "largest": d.largest,
         "first": first,
-        "problem": found.problem or None,
+        "problem": d.problem or None,
     }

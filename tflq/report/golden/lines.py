@@ -43,8 +43,8 @@ def drift_lines(drift: Drift) -> Iterator[Line]:
 
 def causes_of(drift: Drift) -> tuple[str, ...]:
     """What reproduces the second recording's bits of the first operator that changed."""
-    found = None if drift.findings is None else drift.findings.explanation
-    return () if found is None else tuple(hypothesis.name for hypothesis in found.exact)
+    explanation = None if drift.findings is None else drift.findings.explanation
+    return () if explanation is None else tuple(hypothesis.name for hypothesis in explanation.exact)
 
 
 def _said(drift: Drift) -> str:
@@ -59,9 +59,9 @@ def _said(drift: Drift) -> str:
 
 def _row(operator: OperatorDrift) -> tuple[Any, ...]:
     what = "changed" if operator.drifted == Drifted.CHANGED else "its inputs differ"
-    found: Difference | None = operator.difference
-    if found is None or found.first is None:
+    d: Difference | None = operator.difference
+    if d is None or d.first is None:
         return str(operator.index), operator.op, what, "", "", ""
-    at = f"{list(found.first.index)}: {found.first.expected} -> {found.first.got}"
-    count = f"{found.differing:,} of {found.elements:,}"
-    return str(operator.index), operator.op, what, count, f"{found.largest} {found.unit}", at
+    at = f"{list(d.first.index)}: {d.first.expected} -> {d.first.got}"
+    count = f"{d.differing:,} of {d.elements:,}"
+    return str(operator.index), operator.op, what, count, f"{d.largest} {d.unit}", at

@@ -195,7 +195,7 @@ def heat_map(values: Array, title: str, *, signed: bool = True) -> Markup:
 
 
 def means_of_blocks(values: Array, most: int) -> Array:
-    """At most `most` rows and columns: of each block of cells the mean, as float64."""
+    """Return `values` reduced to at most `most` rows and columns by the mean of each block, as float64."""
     rows, width = values.shape
     tall, wide = max(1, -(-rows // most)), max(1, -(-width // most))
     padded = np.pad(values.astype(np.float64), ((0, -rows % tall), (0, -width % wide)), constant_values=np.nan)

@@ -1,4 +1,4 @@
-"""Differences drawn: how far, where in the image, in which channels; and operators coloured by them."""
+"""Figures of differences: their distribution, their place in the image and channels; colourings of operators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def difference_colourings(
     """Operators by the largest difference, by the share of elements that differ, and by what is known of them.
 
     Args:
-        found: Differences of the results of operators that were compared.
+        differences: By operator, those of the results of operators that were compared.
         statuses: (shade, text) of every operator.
     """
     units = sorted({d.unit for parts in differences.values() for d in parts if d.unit})
@@ -96,7 +96,7 @@ def _map_figure(values: Array, said: str, unit: str) -> Markup:
 
 
 def as_rows(error: Array) -> tuple[Array, str]:
-    """Differences as rows and columns, and what a cell is, of what is no image."""
+    """Return the differences of a tensor that is no image as (rows, columns), and what a cell stands for."""
     flat = error.reshape(-1)
     if error.ndim > 1 and error.shape[-1] <= 2 * _LONG_ROW and flat.size > error.shape[-1]:
         return flat.reshape(-1, error.shape[-1]), "a column for each channel"

@@ -33,12 +33,12 @@ _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
 
 def quality_style(comparison: Comparison) -> str:
-    """Good unless the outputs are damaged."""
+    """Return "good" if the outputs' ratio is at least DAMAGED dB, else "bad"."""
     return "good" if comparison.sqnr >= DAMAGED else "bad"
 
 
 def fidelity_colourings(comparison: Comparison) -> tuple[Colouring, Colouring]:
-    """Operators of the reference by the noise of what they make, and by its mean error."""
+    """Return colourings of the reference's operators by signal-to-noise ratio and by mean error of their results."""
     worst: dict[int, Fidelity] = {}
     for tensor in comparison.tensors:
         if tensor.index not in worst or tensor.sqnr < worst[tensor.index].sqnr:
@@ -53,7 +53,7 @@ def fidelity_colourings(comparison: Comparison) -> tuple[Colouring, Colouring]:
 
 
 def fidelity_panels(comparison: Comparison) -> Mapping[int, Markup]:
-    """What is told of each operator of the reference."""
+    """Return notes on the results of each operator of the reference, by index."""
     said: dict[int, list[Markup]] = {}
     for tensor in comparison.tensors:
         style = "bad" if tensor.sqnr < DAMAGED else "good"
@@ -77,7 +77,7 @@ def outputs_section(comparison: Comparison) -> Markup:
 
 
 def _confusion(agreement: Agreement) -> Markup:
-    """Right classes, or the reference's where nobody knows them, against what the other model says."""
+    """Return the confusion matrix: correct classes, or the reference's without labels, by the other model's classes."""
     classes = sorted({number for pair in agreement.confusion for number in pair})
     if not 1 < len(classes) <= _MOST_CLASSES:
         return Markup("")
@@ -107,7 +107,7 @@ def _confusion_cells(agreement: Agreement, row: int, classes: Sequence[int]) -> 
 
 
 def tensors_section(comparison: Comparison) -> Markup:
-    """Signal-to-noise ratio of what every operator makes, in execution order."""
+    """Return a section with the signal-to-noise ratio of every operator's result, in execution order."""
     bars = [_bar(tensor) for tensor in comparison.tensors]
     chart = parts.bars("operator", "signal-to-noise ratio of its result, dB", bars, full=2 * DAMAGED)
     caption = Markup("{}below {} dB").format(parts.key("above"), f"{DAMAGED:g}")

@@ -1,4 +1,4 @@
-"""What `tflq quantize` did: what was taken and why, what it costs and what was verified. As lines."""
+"""A quantization in lines: the chosen configuration and why, what it costs, and the verification."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Making:
 
     @property
     def report(self) -> Report:
-        """How it was made."""
+        """The quantization's report: its recipe, ranking, comparison and check."""
         return self.result.report
 
 
 def quantize_lines(making: Making) -> Iterator[Line]:
-    """The first screen."""
+    """Yield the first screen: headline, verification, choice, outputs, worst tensors, remarks and next command."""
     report = making.report
     yield Line(f"{making.output.path}: {headline(making)}", "strong")
     yield Line(check_text(report.check), check_style(report.check))
@@ -110,7 +110,7 @@ def why_text(report: Report) -> str:
 
 
 def estimate_texts(report: Report) -> Iterator[str]:
-    """What to expect of samples that nothing was fitted to."""
+    """Yield what to expect on new samples, to which nothing was fitted."""
     score = report.ranking[0].score
     if score is None:
         return
@@ -128,7 +128,7 @@ def fit_text(report: Report) -> str:
 
 
 def ranking_row(candidate: Ranked) -> list[str]:
-    """Figures of a configuration on the samples that judge it, and what it is."""
+    """Return a row: a configuration's figures on the held-out samples, then its methods."""
     what = methods_text(candidate.methods) + (f": left, {candidate.left}" if candidate.left else "")
     if candidate.score is None and not candidate.error:
         return ["", "", "", what]
@@ -140,13 +140,13 @@ def ranking_row(candidate: Ranked) -> list[str]:
 
 
 def sensitivity_row(sensitivity: Sensitivity) -> list[str]:
-    """An operator and what the outputs lose by it."""
+    """Return a row: an operator, and the outputs' ratio and agreement with it alone quantized."""
     same = "" if sensitivity.agreement is None else f"{sensitivity.agreement:.1%}"
     return [str(sensitivity.operator), sensitivity.op, decibels(sensitivity.sqnr).removesuffix(" dB"), same]
 
 
 def check_text(check: Check) -> str:
-    """What the real runtime says."""
+    """Return whether LiteRT gives the same bits as tflq, or why that is unknown."""
     report = check.report
     if report is None:
         return f"not verified: {check.error}"
@@ -188,7 +188,7 @@ def _told(what: str, remarks: Sequence[Remark]) -> Iterator[str]:
 
 
 def next_step(making: Making) -> str:
-    """The command that helps most now."""
+    """Return the command to type next."""
     report = making.report
     source, output, data = (quote(p) for p in (making.source.path, making.output.path, making.calibration))
     data += _scaling_options(making.scaling)

@@ -125,7 +125,7 @@ def _budget(report: Report) -> Markup:
 
 
 def _candidate(number: int, candidate: Ranked, *, known: bool) -> parts.Bar:
-    """What ranks a configuration: its divergence, or decibels where there is none; the one taken stands out."""
+    """Return a bar of what ranks a configuration, divergence or else decibels; the chosen one stands out."""
     label = methods_text(candidate.methods)
     value = candidate.divergence if known else candidate.sqnr
     if candidate.score is None or math.isnan(value):
@@ -134,7 +134,7 @@ def _candidate(number: int, candidate: Ranked, *, known: bool) -> parts.Bar:
 
 
 def _noise(sensitivity: Sensitivity) -> float:
-    """Noise of the outputs by an operator alone, in parts per million of the signal."""
+    """Return the outputs' noise with one operator quantized, in parts per million of the signal."""
     return 1e6 * 10 ** (-sensitivity.sqnr / 10)
 
 

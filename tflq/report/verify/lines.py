@@ -28,7 +28,7 @@ STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad"
 
 
 def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
-    """Verdict; where and what first; what to type next; then how many, how far, which way, and the stage."""
+    """Yield the verdict, the first difference, the next command, then the differences and output stages in full."""
     yield Line(f"{report.verdict.value.upper()} {summary(report)}", STYLES[report.verdict])
     first = report.first_divergent
     if first is not None:
@@ -68,7 +68,7 @@ def summary(report: Report) -> str:
 
 
 def promise_texts(report: Report) -> Iterator[str]:
-    """What the profile promises, where that is less than all bits; and how near it came."""
+    """Yield what the profile promises where that is less than equal bits, and the largest difference seen there."""
     promises = [r.promise for r in report.operators or report.outputs if r.promise is not None]
     if any(promise != EXACT for promise in promises):
         counts = Counter(str(promise) for promise in promises)
@@ -85,14 +85,14 @@ def promise_texts(report: Report) -> Iterator[str]:
 
 
 def sides_of(report: Report) -> tuple[str, str]:
-    """Who is expected, and who is held against it."""
+    """Return the names of the expected side and of the side compared with it."""
     runtime = report.against
     name = runtime.get("name") if isinstance(runtime, Mapping) else runtime.name
     return str(name or "golden"), f"profile {report.profile}"
 
 
 def first_text(tensor: TensorResult | None, sides: tuple[str, str]) -> str:
-    """Where the first element differs: what was expected there, and what came."""
+    """Return the index of the first differing element with the expected and the actual value."""
     first = None if tensor is None or tensor.difference is None else tensor.difference.first
     if first is None:
         return ""
@@ -103,7 +103,7 @@ def first_text(tensor: TensorResult | None, sides: tuple[str, str]) -> str:
 def tensor_texts(
     tensor: TensorResult | None, constants: Constants | None, sides: tuple[str, str] | None = None
 ) -> Iterator[str]:
-    """How a tensor differs: how many elements, how far, the output stage of the first one; and that with `sides`."""
+    """Yield how many elements differ, how far, and the output stage; with `sides`, both values of the first."""
     difference = tensor.difference if tensor else None
     if tensor is None or difference is None or difference.same:
         return

@@ -68,7 +68,7 @@ def verify_page(view: ModelView, report: Report) -> str:
 
 
 def verify_colourings(report: Report) -> tuple[Colouring, ...]:
-    """Operators by their differences, or where nothing differs by what is known of them first; none without any."""
+    """Return colourings of operators by difference and by status (first if nothing differs); none without operators."""
     if not report.operators:
         return ()
     differences = {o.index: [t.difference for t in o.tensors if t.difference is not None] for o in report.operators}

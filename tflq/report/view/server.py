@@ -36,7 +36,7 @@ class Watched:
         return [_look(path) for path in self._paths]
 
     def refresh(self) -> bool:
-        """Make the page again if a file has changed since; a file that cannot be read now leaves it as it is."""
+        """Make the page again if a file has changed; keep the old page if a file cannot be read at the moment."""
         state = self._look()
         if state == self._seen:
             return False
