@@ -16,8 +16,10 @@ from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.errors import TflqError
 from tflq.inspection.constants import named_parts
+from tflq.inspection.equality import same_operator
 from tflq.inspection.operators import prepare_alone
 from tflq.inspection.profile_pairs import unwrapped
+from tflq.interpreter.plan import Step
 from tflq.ir import Model
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
@@ -67,7 +69,7 @@ def profile_effects(model: Source | Model, base: Profile, others: Sequence[Profi
     graph = target.model.subgraphs[0]
     operators = []
     for index, operator in enumerate(graph.operators):
-        reference = _prints(target.model, index, base)
+        reference = _bound(target.model, index, base)
         effects = tuple(_effects(target.model, index, reference, others))
         names = [
             " ".join(getattr(graph.tensors[t].type, "label", "?") if t >= 0 else "none" for t in tensors)
@@ -79,31 +81,39 @@ def profile_effects(model: Source | Model, base: Profile, others: Sequence[Profi
     return Effects(target.facts, base.name, tuple(p.name for p in others), tuple(operators))
 
 
-def _effects(model: Model, index: int, reference: dict[str, str] | str, others: Sequence[Profile]) -> Iterator[Effect]:
+def _effects(model: Model, index: int, reference: Step | str, others: Sequence[Profile]) -> Iterator[Effect]:
     for profile in others:
-        what = _difference(reference, _prints(model, index, profile))
+        what = _difference(reference, _bound(model, index, profile))
         if what:
             yield Effect(profile.name, *what)
 
 
-def _difference(base: dict[str, str] | str, other: dict[str, str] | str) -> tuple[str, str, str] | None:
-    """The first constant that differs: its name and both values. None where none does."""
+def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | None:
+    """The first constant that differs: its name and both values. None if both give the same bits, or both refuse."""
     if isinstance(base, str) or isinstance(other, str):
         if isinstance(base, str) and isinstance(other, str):
             return None
         return "refused", base if isinstance(base, str) else "", other if isinstance(other, str) else ""
-    for name in (*base, *(name for name in other if name not in base)):
-        if base.get(name) != other.get(name):
-            return name, base.get(name, "none"), other.get(name, "none")
-    return None
+    one, two = base.prepared, other.prepared
+    if one is not None and two is not None and same_operator(one, two):
+        return None
+    first, second = _constants(base), _constants(other)
+    for name in (*first, *(name for name in second if name not in first)):
+        if first.get(name) != second.get(name):
+            return name, first.get(name, "none"), second.get(name, "none")
+    return None if one is None and two is None else ("kernel", first["kernel"], second["kernel"])
 
 
-def _prints(model: Model, index: int, profile: Profile) -> dict[str, str] | str:
-    """What decides an operator's bits, by name; or why it is refused."""
+def _bound(model: Model, index: int, profile: Profile) -> Step | str:
+    """The operator as the profile prepares it; or why it is refused."""
     try:
-        step = prepare_alone(model, index, profile)
+        return prepare_alone(model, index, profile)
     except TflqError as error:
         return str(error).split(": ", 1)[-1].split(", under profile")[0]
+
+
+def _constants(step: Step) -> dict[str, str]:
+    """Kernel, shapes and constants of an operator as text, by name."""
     if step.prepared is None:  # bound when the model runs: all that is known is which kernel will do it
         return {"kernel": _name(step.kernel.prepare)}
     return dict(_walk("kernel", step.prepared))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.inspection.equality import same_fields
 from tflq.kernels.families.contraction import Output, centred, code_span, weights_read_as_int8
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.reference import conv_2d, depthwise_conv_2d, fully_connected
 from tflq.numerics.contract import Range
-from tflq.proof.equality import same_fields
 from tflq.proof.operator import Bound, compare
 from tflq.proof.reach import can_be_exact, values_for
 from tflq.proof.steps import breakpoints, compared, never_falls

@@ -13,10 +13,10 @@ from itertools import combinations
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.errors import TflqError
+from tflq.inspection.equality import same_operator
 from tflq.ir import Model
 from tflq.profiles import Profile, by_name
 from tflq.proof import codes, products
-from tflq.proof.equality import same_operator
 from tflq.proof.operator import Bound, Refusal, bind
 from tflq.proof.trials import search
 from tflq.proof.verdicts import OperatorProof, Verdict, Word

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tflq.inspection.equality import same
 from tflq.kernels.families.unary import tabulated
 from tflq.numerics.stages import DoubleRounding, HalfUpTwice
-from tflq.proof.equality import same
 
 
 @dataclass(frozen=True)
