@@ -30,11 +30,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tflq.escaping import printable, quoted, shown
 
 E = TypeVar("E", bound="TflqError")
+
+
+def _again(kind: type[TflqError], args: tuple[Any, ...], facts: dict[str, Any]) -> TflqError:
+    """An error as it was in another process."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
 
 
 class TflqError(Exception):
@@ -46,6 +54,10 @@ class TflqError(Exception):
     def __init__(self, statement: object = "", *, place: str = "") -> None:
         self.place, self.statement = printable(place), printable(str(statement))
         super().__init__(self.place + self.statement)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes; their classes take other arguments than BaseException.args."""
+        return _again, (type(self), self.args, dict(self.__dict__))
 
     def opening(self: E, wording: str) -> E:
         """This error with LiteRT's wording before its own text, for clients that search messages."""

@@ -101,6 +101,9 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
 @click.option(
     "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
 )
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of this machine.")
+@click.option("--scheduler", metavar="URL", help="A Dask scheduler, tcp://host:8786: its workers run the target.")
+@click.option("--results", metavar="FILE", type=click.Path(), help="Also write a row per case: .jsonl or .parquet.")
 @_reports
 @python_option
 @json_option
@@ -112,6 +115,9 @@ def run_command(
     work: str | None,
     batch: int,
     timeout: float,
+    jobs: int,
+    scheduler: str | None,
+    results: str | None,
     python: str | None,
     as_json: bool,
     **reports: Any,
@@ -123,9 +129,23 @@ def run_command(
     """
     from tflq.conformance.session import run_suite
     from tflq.conformance.targets import target_of
+    from tflq.errors import OptionError
 
-    _check(suite, reports)
-    verdicts = run_suite(suite, target_of(target, python, timeout), level, shard, work, batch)
+    if work is not None and (scheduler is not None or jobs > 1):
+        raise OptionError("--work is of one process; --shard I/N and a folder each are of several")
+    _check(suite, reports, results)
+    held = target_of(target, python, timeout)
+    if scheduler is None and jobs == 1:
+        verdicts = run_suite(suite, held, level, shard, work, batch)
+    else:
+        from tflq.conformance.spreading import Part, spread
+
+        whole = Part(suite, target, python, timeout, level, shard, batch)
+        verdicts = spread(whole, held.name, jobs, scheduler)
+    if results is not None:
+        from tflq.report.conform.rows import write_rows
+
+        write_rows(results, verdicts.cases)
     return _said(verdicts, suite, as_json=as_json, **reports)
 
 
@@ -164,10 +184,11 @@ def check_command(suite: str, folder: str, level: str, shard: tuple[int, int], a
     return _said(check(suite, folder, level, shard), suite, as_json=as_json, **reports)
 
 
-def _check(suite: str, reports: dict[str, Any]) -> None:
+def _check(suite: str, reports: dict[str, Any], results: str | None = None) -> None:
     """Refuse reports that cannot be written, before anything is run."""
     force = reports.pop("force")
-    check_files([reports[name] for name in ("junit", "sarif", "html")], [suite, reports["baseline"]], force=force)
+    written = [*(reports[name] for name in ("junit", "sarif", "html")), results]
+    check_files(written, [suite, reports["baseline"]], force=force)
 
 
 def _said(

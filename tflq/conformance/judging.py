@@ -18,7 +18,7 @@ from tflq.profiles import Profile, by_name
 from tflq.storage.archive import Archive
 
 #: Cases that differ, alike in operator, types and what they tell apart, of which one is explained; groups explained.
-_EXPLAINED = 12
+EXPLAINED = 12
 
 
 class Result(str, Enum):
@@ -101,13 +101,15 @@ def _brief(d: Difference) -> str:
     return f"{count}, by up to {d.largest} {d.unit}{where}{values}"
 
 
-def explained(job: Job, archive: Archive, judged: Sequence[Judged], profile: str) -> tuple[Judged, ...]:
-    """Add causes to the judged cases: to one of each group that differs alike."""
+def explained(
+    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED
+) -> tuple[Judged, ...]:
+    """Add causes to the judged cases: to one of each group that differs alike, of so many groups at most."""
     groups: set[tuple[object, ...]] = set()
     results = []
     for one in judged:
         key = (one.case.op, one.case.types, one.case.tells)
-        if one.result == Result.DIFFERS and key not in groups and len(groups) < _EXPLAINED:
+        if one.result == Result.DIFFERS and key not in groups and len(groups) < most:
             groups.add(key)
             one = replace(one, causes=_causes(job, archive, one, profile))
         results.append(one)

@@ -34,6 +34,10 @@ CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-
 _REACHED = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 
 
+#: What aims say of fused activations.
+_ACTIVATIONS = frozenset(("no activation", "RELU", "RELU6"))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SuiteData:
     """A suite and the data that its digests stand for; `left_out` counts drafts that the profile refuses."""
@@ -53,10 +57,13 @@ class Order:
     every: int = 1
 
     def drafts(self) -> Iterator[tuple[int, Draft, str]]:
-        """Number, draft and level of each case. The first of its operator, types and aim belongs to smoke."""
+        """Number, draft and level of each case.
+
+        The first of its operator, types and aim, whatever its activation, belongs to smoke.
+        """
         covered: set[tuple[str, ...]] = set()
         for number, draft in islice(enumerate(drafts(self.seed, self.level)), self.every > 1, None, self.every):
-            key = (draft.op, draft.types, draft.aim.partition(";")[0])
+            key = (draft.op, draft.types, *(p for p in draft.aim.split("; ") if p not in _ACTIVATIONS))
             level = "standard" if key in covered else "smoke"
             covered.add(key)
             if self.level != "smoke" or level == "smoke":

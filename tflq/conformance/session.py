@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from tflq.conformance.jobs import Job
-from tflq.conformance.judging import Judged, Verdicts, explained, judge
+from tflq.conformance.judging import EXPLAINED, Judged, Verdicts, explained, judge
 from tflq.conformance.making import Order, SuiteData, make
 from tflq.conformance.suite import Suite, read_suite, write_suite
 from tflq.conformance.targets import Target, finish
@@ -58,12 +59,25 @@ def run_suite(
     with opened(path) as archive:
         suite = read_suite(archive).part(level, shard)
         if work is not None:
-            return _run(archive, suite, target, work, batch)
-        with temporary_folder() as folder:
-            return _run(archive, suite, target, folder, batch)
+            judged = _run(archive, suite, target, work, batch)
+        else:
+            with temporary_folder() as folder:
+                judged = _run(archive, suite, target, folder, batch)
+        return Verdicts(target.name, suite.profile, suite.level, judged)
 
 
-def _run(archive: Archive, suite: Suite, target: Target, folder: str, batch: int) -> Verdicts:
+def judged_cases(
+    path: str, target: Target, level: str, shard: tuple[int, int], batch: int, chosen: slice, groups: int
+) -> tuple[Judged, ...]:
+    """As `run_suite`, of some cases of the level and shard only; of so many groups of failing ones one is explained."""
+    with opened(path) as archive, temporary_folder() as folder:
+        suite = read_suite(archive).part(level, shard)
+        return _run(archive, replace(suite, cases=suite.cases[chosen]), target, folder, batch, groups)
+
+
+def _run(
+    archive: Archive, suite: Suite, target: Target, folder: str, batch: int, groups: int = EXPLAINED
+) -> tuple[Judged, ...]:
     job = Job(folder)
     job.create()
     judged: list[Judged] = []
@@ -75,7 +89,7 @@ def _run(archive: Archive, suite: Suite, target: Target, folder: str, batch: int
         ended = finish(target, job, part, max(1, batch))
         judged += judge(job, archive, part, ended)
     job.ask_for(suite.cases)
-    return Verdicts(target.name, suite.profile, suite.level, explained(job, archive, judged, suite.profile))
+    return explained(job, archive, judged, suite.profile, groups)
 
 
 def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", shard: tuple[int, int] = (1, 1)) -> int:

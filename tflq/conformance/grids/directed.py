@@ -1,0 +1,143 @@
+"""Cases that a search found: scales, codes and biases at which a multiplier of another precision gives another code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tflq.conformance.draft import CODES, Array, Draft, Sample, zero_point
+from tflq.conformance.grids.elementwise import codes
+from tflq.conformance.one_operator import T
+
+TYPES = ("int8", "uint8", "int16")
+#: Draws after which a search ends with what it has.
+_DRAWS = 20_000
+_TIES = "ties: scales that are powers of two"
+#: Halves of codes from an edge to the other, where an output changes.
+_EDGES = np.arange(-100, 101) + 0.5
+
+
+def in_float32(real: float) -> float:
+    """A multiplier that is computed in float32."""
+    return float(np.float32(real))
+
+
+def of_bits(bits: int) -> Callable[[float], float]:
+    """A multiplier whose mantissa has so many bits."""
+
+    def rounded(real: float) -> float:
+        fraction, exponent = math.frexp(real)
+        return math.ldexp(math.floor(fraction * 2**bits + 0.5), exponent - bits)
+
+    return rounded
+
+
+#: How devices make multipliers less precise.
+PRECISIONS: Mapping[str, Callable[[float], float]] = {
+    "multiplier in float32": in_float32,
+    "multiplier of 15 bits": of_bits(15),
+}
+
+
+def parting_sum(real: float, other: float) -> int | None:
+    """A sum of which two multipliers make different codes; of several, one far inside the widest gap."""
+    ends = np.ceil(_EDGES / real), np.ceil(_EDGES / other)
+    at = int(np.argmax(np.abs(ends[0] - ends[1])))
+    low, high = sorted((int(ends[0][at]), int(ends[1][at])))
+    return None if low == high else low + (high - low) // 2
+
+
+def drafts(seed: int) -> Iterator[Draft]:
+    """Operators of one operand, then sums and products of two."""
+    rng = np.random.default_rng([seed, 7])
+    for kind in TYPES:
+        yield from _one_operand(rng, kind)
+        yield from _two_operands(rng, kind)
+
+
+def _one_operand(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
+    fed = codes(kind)
+    for made in TYPES:
+        if {kind, made} == {"uint8", "int16"}:
+            continue
+        for ratio in (0.5, 0.25):
+            x, y = T(kind, fed.shape, 2.0**-4, _zero(rng, kind)), T(made, fed.shape, 2.0**-4 / ratio, _zero(rng, made))
+            yield _unary("QUANTIZE", f"all codes; {_TIES}", x, y, fed)
+        for aim, precision in PRECISIONS.items():
+            x, y = _parting(rng, kind, made, fed, precision)
+            yield _unary("QUANTIZE", f"all codes; {aim}", x, y, fed)
+    if kind == "int16":
+        return
+    x, y = _parting(rng, kind, kind, fed, of_bits(15), positive=True)
+    options = ("LeakyReluOptions", {"alpha": 0.5})
+    yield _unary("LEAKY_RELU", "all codes; multiplier of 15 bits", x, y, fed, options)
+    if kind == "uint8":  # one sum a row: every code is shown as it is, beside the zero point
+        x, y = _parting(rng, kind, kind, fed, of_bits(15))
+        rows = np.stack([fed, np.full(fed.shape, x.zero_point, kind)], axis=1)
+        inputs = T(kind, rows.shape, x.scale, x.zero_point), T("int32", (1,), value=np.array([1]))
+        reduced = ("ReducerOptions", {"keep_dims": False})
+        yield Draft("SUM", "sums of 2 codes; multiplier of 15 bits", inputs, (y,), ((rows,),), reduced, 2)
+
+
+def _unary(op: str, aim: str, x: T, y: T, fed: Array, options: Any = ("QuantizeOptions", {})) -> Draft:
+    return Draft(op, aim, (x,), (y,), ((fed,),), options, 2)
+
+
+def _parting(
+    rng: np.random.Generator,
+    kind: str,
+    made: str,
+    fed: Array,
+    precision: Callable[[float], float],
+    *,
+    positive: bool = False,
+) -> tuple[T, T]:
+    """Operands of which some code, of the positive ones where asked for, is rounded otherwise by that multiplier."""
+    x = y = T(kind, fed.shape, 1.0)
+    wide = 256.0 if kind == made == "int16" or (kind, made) == ("int8", "int16") else 1.0
+    for _ in range(_DRAWS):
+        x = T(kind, fed.shape, _scale(rng, -8, -3), _zero(rng, kind))
+        ratio = 2.0 ** rng.uniform(-0.9, 0.9) * CODES[made][1] / CODES[kind][1] * min(1.0, wide)
+        y = T(made, fed.shape, float(np.float32(float(x.scale) / ratio)), _zero(rng, made))
+        values = fed.astype(np.int64) - int(x.zero_point)
+        values = values[values > 0] if positive else values
+        real = float(x.scale) / float(y.scale)
+        exact, other = (np.floor(values * r + 0.5) + int(y.zero_point) for r in (real, precision(real)))
+        low, high = CODES[made]
+        if np.any((exact != other) & (np.minimum(exact, other) >= low) & (np.maximum(exact, other) <= high)):
+            break
+    return x, y
+
+
+def _two_operands(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
+    every = codes(kind) if kind != "int16" else np.arange(-16, 17, dtype=np.int16)
+    grid: Sample = tuple(np.ascontiguousarray(a) for a in np.meshgrid(every, every, indexing="ij"))
+    shape = grid[0].shape
+    for op, ratio in (("ADD", 2.0), ("ADD", 4.0), ("SUB", 2.0), ("SUB", 4.0), ("MUL", 0.5), ("MUL", 0.25)):
+        scale = ratio * 2.0**-4 if op != "MUL" else 2.0**-8 / ratio
+        a, b = (T(kind, shape, 2.0**-4, _zero(rng, kind)) for _ in range(2))
+        yield _binary(op, f"all pairs; {_TIES}", a, b, T(kind, shape, scale, _zero(rng, kind)), grid)
+    for op in ("ADD", "SUB") if kind != "int16" else ():
+        for _ in range(10):
+            a, b = (T(kind, shape, _scale(rng, -6, -4), _zero(rng, kind)) for _ in range(2))
+            y = T(kind, shape, _scale(rng, -5, -4), _zero(rng, kind))
+            yield _binary(op, "all pairs; multiplier in float32", a, b, y, grid)
+
+
+def _binary(op: str, aim: str, a: T, b: T, y: T, grid: Sample) -> Draft:
+    options: dict[str, Any] = {"fused_activation_function": 0}
+    if op != "MUL":
+        options["pot_scale_int16"] = False
+    return Draft(op, aim, (a, b), (y,), (grid,), (f"{op.capitalize()}Options", options), 2)
+
+
+def _zero(rng: np.random.Generator, kind: str) -> int:
+    """A zero point in the middle half of the range, so that there are codes on both sides."""
+    return zero_point(rng, kind) // 2 + (64 if kind == "uint8" else 0)
+
+
+def _scale(rng: np.random.Generator, low: float, high: float) -> float:
+    return float(np.float32(2.0 ** rng.uniform(low, high)))

@@ -1,0 +1,133 @@
+"""A suite in parts, on several processes or on a Dask cluster: every case judged once, whoever dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from typing import Any
+
+from tflq.conformance.judging import EXPLAINED, Judged, Verdicts
+from tflq.conformance.session import judged_cases
+from tflq.conformance.suite import read_suite
+from tflq.conformance.targets import target_of
+from tflq.errors import OptionError, RuntimeFailed
+from tflq.storage.archive import opened
+
+#: Cases of a part, and parts that a cluster has before it at a time.
+_PART, _AHEAD = 100, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Cases `start` to `stop` - 1 of a suite's level and shard, and the target that is held against them. `groups`: how
+    many groups of failing cases are explained.
+
+    Whoever does it has to reach the suite, and the target, under these names.
+    """
+
+    suite: str
+    target: str
+    python: str | None = None
+    timeout: float = 600.0
+    level: str = "standard"
+    shard: tuple[int, int] = (1, 1)
+    batch: int = 500
+    start: int = 0
+    stop: int = 0
+    groups: int = EXPLAINED
+
+
+def parts_of(whole: Part, size: int = _PART) -> list[Part]:
+    """The whole suite in parts.
+
+    Raises:
+        InputError: The file is no suite.
+    """
+    with opened(whole.suite) as archive:
+        count = len(read_suite(archive).part(whole.level, whole.shard).cases)
+    starts = range(0, count, size)
+    each = max(1, EXPLAINED // max(1, len(starts)))
+    return [replace(whole, start=start, stop=min(start + size, count), groups=each) for start in starts]
+
+
+def do(part: Part) -> tuple[Judged, ...]:
+    """Run the target on a part. What it left is judged here, so that only verdicts travel.
+
+    Raises:
+        TflqError: As `judged_cases`.
+    """
+    target = target_of(part.target, part.python, part.timeout)
+    chosen = slice(part.start, part.stop)
+    return judged_cases(part.suite, target, part.level, part.shard, part.batch, chosen, part.groups)
+
+
+def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[tuple[Judged, ...]]:
+    """Parts in so many processes of this machine, in their order.
+
+    Raises:
+        RuntimeFailed: A process was killed.
+    """
+    try:
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            yield from pool.map(do, parts)
+    except BrokenProcessPool as error:
+        raise RuntimeFailed("--jobs", "a process of tflq was killed; was there enough memory?") from error
+
+
+def on_cluster(parts: Sequence[Any], scheduler: str, work: Any = do) -> Iterator[Any]:
+    """Parts on the workers of a Dask cluster, as they are done. A part whose worker dies is done by another one.
+
+    A few parts at a time are known to the cluster, and results are forgotten once they are given, so that neither it
+    nor this process grows with their number.
+
+    Raises:
+        OptionError: The extra `cluster` is not installed.
+        RuntimeFailed: The scheduler cannot be reached, or a part killed several workers.
+    """
+    try:
+        from distributed import Client, as_completed
+        from distributed.scheduler import KilledWorker
+    except ImportError as error:
+        raise OptionError("--scheduler needs the extra cluster: pip install 'tflq[cluster]'") from error
+    try:
+        client = Client(scheduler, set_as_default=False, name="tflq")
+    except (OSError, ValueError) as error:
+        raise RuntimeFailed(scheduler, f"no Dask scheduler: {error}") from error
+    with client:
+        waiting = iter(parts)
+        done = as_completed(with_results=True, loop=client.loop)
+        flying = 0
+        try:
+            while True:
+                for part in waiting:
+                    done.add(client.submit(work, part, pure=False))
+                    flying += 1
+                    if flying >= _AHEAD:
+                        break
+                if not flying:
+                    return
+                _, result = next(done)
+                flying -= 1
+                yield result
+        except KilledWorker as error:
+            raise RuntimeFailed(scheduler, f"a part killed its workers: {error}") from error
+
+
+def spread(whole: Part, name: str, jobs: int = 1, scheduler: str | None = None) -> Verdicts:
+    """Hold a target, which reports call `name`, against a suite: on a cluster, or in so many processes.
+
+    Raises:
+        InputError: The file is no suite.
+        OptionError: The extra `cluster` is not installed.
+        RuntimeFailed: A process was killed, or the scheduler cannot be reached.
+        RuntimeMissing: There is no such target.
+    """
+    parts = parts_of(whole)
+    done = in_processes(parts, jobs) if scheduler is None else on_cluster(parts, scheduler)
+    judged = sorted((one for part in done for one in part), key=lambda one: one.case.id)
+    with opened(whole.suite) as archive:
+        suite = read_suite(archive)
+    return Verdicts(name, suite.profile, suite.level, tuple(judged))

@@ -1,0 +1,89 @@
+"""Hold the planted mistakes of devices against a conformance suite: how many does it catch, on every operator and type?
+
+A device in software (tools/device) computes each case's operator with one mistake of those that can be made there; the
+suite catches it where any output of any case differs from what is expected. A mistake that changes nothing in a case is
+not held against the suite as long as another case of the same operator and type shows it.
+
+    tflq conform make -o standard.npz --jobs 2
+    python tools/mutate_suite.py standard.npz
+    python tools/mutate_suite.py standard.npz --level smoke --least 0.9 --missed
+
+Exit status: 0 the score is at least --least; 1 it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from device.description import RIGHT
+from device.mistakes import MISTAKES
+from device.operators import compute, has
+from device.site import site_of
+from tflq.api.files import load
+from tflq.conformance.suite import arrays, model_of, read_suite
+from tflq.storage.archive import Archive, opened
+
+#: Operator, operand types, name of the mistake.
+Plant: TypeAlias = tuple[str, str, str]
+#: Mistakes that change no bit: sums of uint8 are never negative, and LiteRT rounds their quotients half up.
+NONE: frozenset[Plant] = frozenset((("AVERAGE_POOL_2D", "uint8 -> uint8", "average rounds once, half up"),))
+
+
+def caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
+    """Every mistake on every operator and types that it can be made on, and whether some case shows it."""
+    found: dict[Plant, bool] = {}
+    for case in read_suite(archive).part(level).cases:
+        if case.is_refused:
+            continue
+        model = load(model_of(archive, case))
+        site = site_of(model, 0)
+        if site is None or not has(site):
+            continue
+        graph = model.subgraphs[0]
+        samples = [dict(zip(graph.inputs, arrays(archive, s), strict=True)) for s in case.samples]
+        expected = [arrays(archive, s)[0] for s in case.expected]
+        if not _agrees(site, RIGHT, samples, expected):
+            print(f"{case.id}: the device without a mistake gives other bits; passed over", file=sys.stderr)
+            continue
+        for mistake in MISTAKES:
+            plant = (case.op, case.types, mistake.name)
+            if plant not in NONE and not found.get(plant, False) and mistake.can_be_made(site):
+                found[plant] = not _agrees(site, mistake.made_by(RIGHT), samples, expected)
+    return found
+
+
+def _agrees(site: Any, device: Any, samples: list[dict[int, Any]], expected: list[Any]) -> bool:
+    return all(np.array_equal(compute(site, device, s), e) for s, e in zip(samples, expected, strict=True))
+
+
+def lines(found: dict[Plant, bool], *, missed: bool) -> Iterator[str]:
+    """The score by operator, and what no case shows."""
+    for op in sorted({plant[0] for plant in found}):
+        here = [is_caught for plant, is_caught in found.items() if plant[0] == op]
+        yield f"{op:20} {sum(here):4} of {len(here):4}"
+    for plant in sorted(p for p, is_caught in found.items() if missed and not is_caught):
+        yield f"missed: {' | '.join(plant)}"
+    yield f"{sum(found.values())} of {len(found)} mistakes caught: {sum(found.values()) / max(1, len(found)):.2%}"
+
+
+def main() -> int:
+    """Score a suite."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", help="what `tflq conform make` wrote")
+    parser.add_argument("--level", default="standard", help="cases up to this level (default: standard)")
+    parser.add_argument("--least", type=float, default=1.0, help="the share that has to be caught (default: 1)")
+    parser.add_argument("--missed", action="store_true", help="list what no case shows")
+    args = parser.parse_args()
+    with opened(args.suite) as archive:
+        found = caught_by(archive, args.level)
+    print("\n".join(lines(found, missed=args.missed)))
+    return 0 if sum(found.values()) >= args.least * len(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
