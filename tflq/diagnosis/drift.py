@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -20,7 +20,7 @@ from tflq.storage.output import PathLike
 from tflq.surgery.results import last_makers, operator_name
 from tflq.verification.counterpart import counterpart
 from tflq.verification.curation import differing_input, same
-from tflq.verification.golden import Golden, Observation, fitted
+from tflq.verification.golden import Golden, Observation, Stored, fitted
 from tflq.verification.goldens import load_golden
 from tflq.verification.results import Status
 from tflq.verification.session import verify
@@ -81,7 +81,8 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     """
     target = subject(model)
     paths = str(first), str(second)
-    goldens = [_golden(target, path) for path in paths]
+    goldens = [load_golden(path) for path in paths]
+    goldens = [_fitted(target, golden, goldens[0], path) for golden, path in zip(goldens, paths, strict=True)]
     counts = [len(golden.observations) for golden in goldens]
     if counts[0] != counts[1]:
         raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
@@ -113,8 +114,11 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     )
 
 
-def _golden(target: Subject, path: str) -> Golden:
-    golden = load_golden(path)
+def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden:
+    """A golden that fits the model; one without inputs is of those of the first."""
+    if not isinstance(golden.observations, Stored) and not any(seen.inputs for seen in golden.observations):
+        pairs = zip(golden.observations, first.observations, strict=False)
+        golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
         raise GoldenError(f"{path}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
     return fitted(golden, target.model)

@@ -37,7 +37,9 @@ def drift_lines(drift: Drift) -> Iterator[Line]:
     yield Line(f"second: {runtime_text(drift.runtimes[1])}")
     causes = causes_of(drift)
     if causes:
-        yield Line(f"operator {drift.changed[0].index} {drift.changed[0].op} now computes as {', '.join(causes[:3])}")
+        yield Line(
+            f"operator {drift.changed[0].index} {drift.changed[0].op} of the second computes as {', '.join(causes[:3])}"
+        )
     yield Line(_said(drift), "bad" if drift.differs else "good")
 
 
