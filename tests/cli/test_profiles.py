@@ -81,6 +81,16 @@ def test_a_model_may_give_the_same_bits_everywhere() -> None:
     assert document("litert-ref", "tflm", "--model", str(path))["operators"][0]["effects"] == []
 
 
+def test_what_is_proved_is_said() -> None:
+    words = ("litert-ref", "litert-opt", "litert-ref+single-rounding", "--model", str(MODELS / "add_i8_0.tflite"))
+    (before,) = document(*words)["operators"]
+    (after,) = document(*words, "--prove")["operators"]
+    assert [effect["profile"] for effect in before["effects"]] == after["proved"]
+    assert (len(after["proved"]), after["effects"]) == (2, [])
+    assert "same bits for every input" in run(*words, "--prove")
+    assert "every input" not in run(*words)
+
+
 def test_one_name_alone_is_refused() -> None:
     result = CliRunner().invoke(cli, ["profiles", "tflm"])
     assert result.exit_code == 2

@@ -18,16 +18,19 @@ from tflq.cli.output import say, say_document
     type=click.Path(),
     help="List which of this model's operators differ, and in which constant.",
 )
+@click.option("--prove", is_flag=True, help="With --model: leave out what is proved to change no bit for any input.")
 @html_option
 @force_option
 @json_option
-def profiles_command(names: tuple[str, ...], model: str | None, html: str | None, force: bool, as_json: bool) -> int:
+def profiles_command(
+    names: tuple[str, ...], model: str | None, prove: bool, html: str | None, force: bool, as_json: bool
+) -> int:
     """List the profiles, or how two of them differ.
 
     With two PROFILEs: the operators and types whose arithmetic differs, and the primitive that does.
 
     With --model: which operators can give other bits than under the first PROFILE (default: litert-ref) under the
-    others (default: all). Nothing is run.
+    others (default: all). Nothing is run; --prove also says which of these give the same bits for every input.
 
     PROFILE+single-rounding is that profile with fixed-point multiplications that round once (TFLITE_SINGLE_ROUNDING).
 
@@ -48,6 +51,10 @@ def profiles_command(names: tuple[str, ...], model: str | None, html: str | None
         base, *others = [by_name(name) for name in names or ("litert-ref",)]
         chosen = others or [profile for name, profile in PROFILES.items() if name != base.name]
         effects = profile_effects(model, base, chosen)
+        if prove:
+            from tflq.proof.settling import settled
+
+            effects = settled(model, effects)
         if html is not None:
             from tflq.report.graph.standard import view_of
             from tflq.report.profiles.page import effects_page
@@ -58,6 +65,8 @@ def profiles_command(names: tuple[str, ...], model: str | None, html: str | None
         else:
             say(effects_lines(effects))
         return Exit.SAME
+    if prove:
+        raise OptionError("--prove is of a --model")
     if not names:
         listed = list(PROFILES.values())
         if html is not None:

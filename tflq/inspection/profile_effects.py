@@ -45,12 +45,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEffects:
-    """One operator. `effects` is empty where all profiles give the same bits."""
+    """One operator. `effects` is empty where all profiles give the same bits.
+
+    `proved` are profiles that prepare it otherwise and give the same bits for every input.
+    """
 
     index: int
     op: str
     types: str
     effects: tuple[Effect, ...]
+    proved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,13 @@ def effects_document(effects: Effects) -> dict[str, Any]:
         "base": effects.base,
         "against": list(effects.profiles),
         "operators": [
-            {"index": o.index, "op": o.op, "types": o.types, "effects": [asdict(effect) for effect in o.effects]}
+            {
+                "index": o.index,
+                "op": o.op,
+                "types": o.types,
+                "effects": [asdict(effect) for effect in o.effects],
+                "proved": list(o.proved),
+            }
             for o in effects.operators
         ],
     }

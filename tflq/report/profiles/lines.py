@@ -56,10 +56,17 @@ def _short(types: str) -> str:
 def effects_lines(effects: Effects) -> Iterator[Line]:
     """Which profiles part from the base at which operator, alike operators with their first constant that differs."""
     touched = [operator for operator in effects.operators if operator.effects]
+    proved = [
+        f"{operator.index} {operator.op} under {', '.join(operator.proved)}"
+        for operator in effects.operators
+        if operator.proved
+    ]
     against = ", ".join(effects.profiles)
     count, path = len(effects.operators), effects.model.path or "model"
     if not touched:
-        yield Line(f"{path}: the same bits under {effects.base}, {against}", "good")
+        always = "the same bits for every input under" if proved else "the same bits under"
+        yield Line(f"{path}: {always} {effects.base}, {against}", "good")
+        yield from (Line(f"same bits for every input, proved: {text}", "faint") for text in proved)
         return
     yield Line(f"{path}: {len(touched)} of {count} operators can give other bits than under {effects.base}", "strong")
     columns = [
@@ -75,6 +82,7 @@ def effects_lines(effects: Effects) -> Iterator[Line]:
     same = [name for name in effects.profiles if not any(e.profile == name for o in touched for e in o.effects)]
     if same:
         yield Line(f"the same bits as {effects.base}: {', '.join(same)}", "good")
+    yield from (Line(f"same bits for every input, proved: {text}", "good") for text in proved)
 
 
 def _effect_rows(operators: Sequence[OperatorEffects]) -> Iterator[tuple[str, ...]]:

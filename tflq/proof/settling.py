@@ -1,0 +1,29 @@
+"""Operators that profiles prepare otherwise, and of which it is proved that they give the same bits all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.api.files import Source
+from tflq.api.subject import subject
+from tflq.inspection.profile_effects import Effects, OperatorEffects
+from tflq.ir import Model
+from tflq.profiles import by_name
+from tflq.proof.proof import contrast
+from tflq.proof.verdicts import Word
+
+
+def settled(model: Source | Model, effects: Effects) -> Effects:
+    """The same effects without those that change no bit for any input; these profiles are named as proved."""
+    target = subject(model).model
+    return replace(effects, operators=tuple(_settled(target, effects.base, one) for one in effects.operators))
+
+
+def _settled(model: Model, base: str, operator: OperatorEffects) -> OperatorEffects:
+    others = [by_name(effect.profile) for effect in operator.effects if effect.field != "refused"]
+    if not others:
+        return operator
+    verdicts = contrast(model, operator.index, by_name(base), others)
+    equal = tuple(verdict.second for verdict in verdicts if verdict.word == Word.EQUAL)
+    left = tuple(effect for effect in operator.effects if effect.profile not in equal)
+    return replace(operator, effects=left, proved=equal)
