@@ -67,6 +67,11 @@ from tflq.errors import RuntimeMissing
 @limit_options
 @click.option("--keep-best", is_flag=True, help="On Ctrl-C write the best model so far instead of none.")
 @click.option(
+    "--requantize",
+    type=click.Choice(["bias"]),
+    help="MODEL is integer: improve its biases, and keep everything else as it is.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(1),
     help="Processes at the same time; as many as there are processors by default. The file is the same for any number.",
@@ -90,6 +95,7 @@ def quantize_command(
     python: str | None,
     html: str | None,
     keep_best: bool,
+    requantize: str | None,
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -130,6 +136,7 @@ def quantize_command(
             sensitivity=sensitivity,
             keep_best=keep_best,
             jobs=available() if jobs is None else jobs,
+            requantize=requantize is not None,
         )
     output_facts = subject(result.save(output)).facts
     making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)

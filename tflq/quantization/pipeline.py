@@ -29,11 +29,12 @@ from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
-from tflq.quantization.recipe.refining import Refining, Rounding
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.recipe.stamp import finished
 from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.quantization.scheme.widening import widened
 from tflq.runtimes.conversion import converted, is_of_tensorflow
 from tflq.surgery.cut import operators_named
 
@@ -95,6 +96,7 @@ def quantize(
     python: str | None = None,
     keep_best: bool = False,
     jobs: int = 1,
+    requantize: bool = False,
 ) -> Result:
     """Quantize a float model.
 
@@ -105,22 +107,29 @@ def quantize(
     asks for a report of what each operator alone costs. With `keep_best` an interrupt (Ctrl-C) ends the search, and the
     best candidate so far is given back as it is, fitted to three quarters of the samples; a recipe with a budget, or
     with nothing carried out yet, is interrupted all the same. Up to `jobs` processes work at the same time; the result
-    is the same for any number.
+    is the same for any number. With `requantize`, `model` is integer: its biases make up for what rounding of
+    activations shifts, or stay, whichever does better on samples held back; of `recipe` the samples to look at, the
+    profile and `constant_names` count. The report compares with its float function: the numbers its codes stand for,
+    and no rounding between.
 
     Raises:
-        ModelError: The model is integer already.
+        ModelError: The model is integer already; with `requantize`, it is not, or not in a way that keeps its codes.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
         OptionError: The recipe's budget cannot be kept; there cannot be so many processes.
     """
     check_jobs(jobs)
     source = float_model(model, python)
+    recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
+    floats: FloatModel | None = None
+    if requantize:
+        floats, recipe = _requantizing(source, recipe)
+        source = floats.model
     _refuse_integers(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
-    recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     samples = Kept(Calibration(source, calibration))
     outlying_samples = _outlying(source, samples)
-    task = _task(source, samples, recipe, progress, jobs)
+    task = _task(floats or prepared(source), source, samples, recipe, progress, jobs)
     leader = Leader()
     try:
         ranking = chosen(task, leader)
@@ -175,7 +184,8 @@ def _refuse_integers(source: Model) -> None:
     if quantized and not floats:
         raise ModelError(
             f"the model is integer already: none of its {len(names)} operators computes with floats, and the values "
-            "that its codes were rounded from are not in it; quantize the float model that it was made from"
+            "that its codes were rounded from are not in it; quantize the float model that it was made from, or let "
+            "--requantize bias improve its biases"
         )
 
 
@@ -202,9 +212,23 @@ def _interrupted(
     return Result(result, report)
 
 
-def _task(source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None, jobs: int) -> Task:
+def _requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
+    """Return an integer model's float function, and a recipe for its biases: as they are, or corrected."""
+    floats, mode = widened(source)
+    graph = source.subgraphs[0]
+    given, taken = (
+        TensorType.FLOAT32 if any(graph.tensors[t].type == TensorType.FLOAT32 for t in edge) else None
+        for edge in (graph.inputs, graph.outputs)
+    )
+    candidates = (Methods(), Methods(refining=Refining(bias=BiasCorrection.EMPIRICAL)))
+    changed = replace(recipe, mode=mode, input_type=given, output_type=taken, candidates=candidates, budget=None)
+    return floats, changed
+
+
+def _task(
+    floats: FloatModel, source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None, jobs: int
+) -> Task:
     """Return the task of choosing among the recipe's candidates."""
-    floats = prepared(source)
     named = operators_named(source, recipe.keep_float)
     kept_float = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in named}
     candidates = distinct(recipe)
