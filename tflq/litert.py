@@ -148,10 +148,24 @@ def _package(name: str) -> ModuleType:
 
 
 def _install_in_tensorflow(module: ModuleType) -> None:
-    """Replace the names wherever TensorFlow's own modules and its public API hold them."""
+    """Replace the names wherever TensorFlow's own modules and its public API hold them.
+
+    Its calibrator keeps the native interpreter, which makes its own runners.
+    """
     tensorflow = import_module("tensorflow")
+    original = import_module("tensorflow.lite.python.interpreter").SignatureRunner
+
+    class Runner(SignatureRunner):
+        __doc__ = SignatureRunner.__doc__
+
+        def __new__(cls, interpreter: Any = None, signature_key: str | None = None) -> Any:
+            if interpreter is None or isinstance(interpreter, _Interpreter):
+                return super().__new__(cls)
+            return original(interpreter, signature_key)
+
+    stand_ins = {**vars(module), "SignatureRunner": Runner}
     homes = [import_module(f"tensorflow.lite.python.{name}") for name in ("interpreter", "lite")]
     for home in (*homes, tensorflow.lite):
         for name in ("Interpreter", "InterpreterWithCustomOps", "SignatureRunner"):
             if hasattr(home, name):
-                setattr(home, name, getattr(module, name))
+                setattr(home, name, stand_ins[name])

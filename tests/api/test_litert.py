@@ -177,3 +177,44 @@ def test_ranges_of_a_calibration_are_litert_s(tmp_path: Path) -> None:
 def test_a_calibration_takes_no_other_interpreter() -> None:
     with pytest.raises(InputError, match="tflq's interpreters only"):
         invoke_with_calibration(1234, 0)  # type: ignore[arg-type]
+
+
+FAKE = {
+    "tensorflow/__init__.py": "from tensorflow import lite",
+    "tensorflow/lite/__init__.py": "from tensorflow.lite.python.interpreter import Interpreter",
+    "tensorflow/lite/python/__init__.py": "",
+    "tensorflow/lite/python/lite.py": "",
+    "tensorflow/lite/python/interpreter.py": """
+class SignatureRunner:
+    def __init__(self, interpreter=None, signature_key=None):
+        self.made_for = interpreter
+class Interpreter:
+    def get_signature_runner(self, signature_key=None):
+        return SignatureRunner(interpreter=self, signature_key=signature_key)
+""",
+}
+
+
+def test_tensorflow_s_own_calibrator_keeps_its_runners(tmp_path: Path) -> None:
+    """It holds the native interpreter, and asks that one for the runner of a signature."""
+    for name, text in FAKE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+from tensorflow.lite.python.interpreter import Interpreter as Native
+import tflq
+tflq.install_as("tensorflow")
+import tensorflow as tf
+from tensorflow.lite.python.interpreter import SignatureRunner
+native = Native()
+assert native.get_signature_runner("a").made_for is native
+print(tf.lite.Interpreter.__module__)
+try:
+    SignatureRunner(tf.lite.Interpreter({PATH!r}), "nothing")
+except ValueError as error:
+    print(error)
+"""
+    told = run(code).splitlines()
+    assert told[0] == "tflq.litert"
+    assert told[1].startswith('Invalid signature_key provided: "nothing".')
