@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from tflq.api.interpreter import Interpreter
     from tflq.api.many import run_many
     from tflq.api.options import OpResolverType
-    from tflq.diagnosis.session import explain, fit
+    from tflq.diagnosis.session import discriminate, explain, fit, reduce
     from tflq.errors import TflqError
     from tflq.inspection.model_diff import diff
     from tflq.inspection.operators import inspect
+    from tflq.inspection.profile_effects import profile_effects
+    from tflq.inspection.profile_pairs import compare_profiles
     from tflq.ir.model import Model
+    from tflq.linting.session import lint
     from tflq.litert import install_as
     from tflq.proof import prove
     from tflq.quantization.calibration import Calibration
@@ -37,15 +40,20 @@ __all__ = [
     "TflqError",
     "__version__",
     "compare",
+    "compare_profiles",
     "diff",
+    "discriminate",
     "explain",
     "fit",
     "inspect",
     "install_as",
+    "lint",
     "load",
+    "profile_effects",
     "prove",
     "quantize",
     "record",
+    "reduce",
     "run_many",
     "save",
     "verify",
@@ -60,15 +68,20 @@ _HOMES = {
     "Recipe": ("tflq.quantization.recipe.recipe", "Recipe"),
     "TflqError": ("tflq.errors", "TflqError"),
     "compare": ("tflq.quantization.judge.comparison", "compare"),
+    "compare_profiles": ("tflq.inspection.profile_pairs", "compare_profiles"),
     "diff": ("tflq.inspection.model_diff", "diff"),
+    "discriminate": ("tflq.diagnosis.session", "discriminate"),
     "explain": ("tflq.diagnosis.session", "explain"),
     "fit": ("tflq.diagnosis.session", "fit"),
     "inspect": ("tflq.inspection.operators", "inspect"),
     "install_as": ("tflq.litert", "install_as"),
+    "lint": ("tflq.linting.session", "lint"),
     "load": ("tflq.api.files", "load"),
+    "profile_effects": ("tflq.inspection.profile_effects", "profile_effects"),
     "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "record": ("tflq.verification", "record"),
+    "reduce": ("tflq.diagnosis.session", "reduce"),
     "run_many": ("tflq.api.many", "run_many"),
     "save": ("tflq.api.files", "save"),
     "verify": ("tflq.verification", "verify"),

@@ -153,3 +153,33 @@ def test_tensors_that_were_equalized_are_held_against_their_own_values(tmp_path:
     by_others = tflq.compare(graph.model(made), result.model, data)
     assert by_others.unmatched == 1
     assert by_others.sqnr == result.report.comparison.sqnr
+
+
+CLASSIFIER = GOLDEN.parent / "digits_mobilenet_float.tflite"
+
+
+def digits(count: int) -> tuple[np.ndarray, list[int]]:
+    with np.load(GOLDEN.parent / "digits_test.npz") as file:
+        return file["images"][:count].reshape(count, 8, 8, 1), [int(label) for label in file["labels"][:count]]
+
+
+def test_mean_std_and_labels_are_taken(tmp_path: Path) -> None:
+    """Stored numbers are scaled as if they had been handed in scaled; accuracy counts the right classes."""
+    images, labels = digits(8)
+    scaled = (images.astype(np.float32) / np.float32(16)).astype(np.float32)
+    plain = tflq.quantize(CLASSIFIER, scaled, RECIPE)
+    found = tflq.quantize(CLASSIFIER, images, RECIPE, mean=0, std=[16], labels=labels)
+    assert found.save(tmp_path / "a.tflite") == plain.save(tmp_path / "b.tflite")
+    agreement = found.report.comparison.agreement
+    assert agreement is not None
+    assert agreement.accuracies is not None
+    before = tflq.compare(CLASSIFIER, CLASSIFIER, scaled, labels).agreement
+    assert before is not None
+    assert before.accuracies is not None
+    assert agreement.accuracies[0] == before.accuracies[0]
+
+
+def test_labels_must_be_as_many_as_samples() -> None:
+    images, labels = digits(8)
+    with pytest.raises(tflq.TflqError, match="number of labels: expected 8, got 7"):
+        tflq.quantize(CLASSIFIER, images, RECIPE, std=16, labels=labels[:-1])

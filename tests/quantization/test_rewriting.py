@@ -14,7 +14,7 @@ from support.float_graphs import STEPS, Array, FloatGraph, memory, min_max, rand
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import read, write
 from tflq.ir import Model, SignatureDef, TensorType
-from tflq.lint import lint
+from tflq.linting import lint
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.integer_model import IntegerModel

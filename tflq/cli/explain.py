@@ -102,7 +102,11 @@ def explain_command(
     samples = load_dumps(target, dump, sample, inputs)
     findings = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
     if discriminate is not None:
-        findings = _discriminated(target, samples, findings, by_name(profile), discriminate)
+        from tflq.diagnosis.session import discriminated
+
+        findings = discriminated(target, samples, findings, by_name(profile))
+        if findings.discrimination is not None and findings.discrimination.trials:
+            write_arrays(discriminate, findings.discrimination.arrays())
     if html is not None:
         from tflq.report.explain.page import explain_page
         from tflq.report.graph.standard import view_of
@@ -118,21 +122,6 @@ def explain_command(
         Verdict.DIFFERS: Exit.DIFFERS,
         Verdict.INCOMPLETE: Exit.UNSUPPORTED,
     }[findings.verdict]
-
-
-def _discriminated(model: Any, samples: Any, findings: Any, profile: Any, path: str) -> Any:
-    """Add inputs that tell the causes apart to the findings, and write them to `path` if there are any."""
-    from dataclasses import replace
-
-    from tflq.diagnosis.discrimination import discriminate
-
-    exact = () if findings.explanation is None else findings.explanation.exact
-    if sum(1 + len(cause.also) for cause in exact) < 2:
-        return findings
-    discrimination = discriminate(model, samples[findings.sample or 0], findings.explanation, profile)
-    if discrimination.trials:
-        write_arrays(path, discrimination.arrays())
-    return replace(findings, discrimination=discrimination)
 
 
 def _work_out(

@@ -48,7 +48,7 @@ def lint_command(
     tflq lint model.tflite --fix corrected.tflite
     tflq lint models/*.tflite --target cmsis-nn
     """
-    from tflq.lint import lint
+    from tflq.linting import lint
     from tflq.report.lint.document import lint_document
     from tflq.report.lint.lines import lint_lines
 
@@ -61,7 +61,7 @@ def lint_command(
     corrected: tuple[object, ...] = ()
     if fix is not None:
         from tflq.api.files import save
-        from tflq.lint.fixes import fixed
+        from tflq.linting.fixes import fixed
 
         better, corrected = fixed(result.model, result.findings)
         save(better, fix)
@@ -85,7 +85,7 @@ _COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
 
 
 def _row(path: str, target: str) -> Found:
-    from tflq.lint import Level, lint
+    from tflq.linting import Level, lint
     from tflq.report.lint.document import lint_document
 
     result = lint(path, target)

@@ -49,8 +49,7 @@ def profiles_command(
         from tflq.inspection.profile_effects import profile_effects
 
         base, *others = [by_name(name) for name in names or ("litert-ref",)]
-        chosen = others or [profile for name, profile in PROFILES.items() if name != base.name]
-        effects = profile_effects(model, base, chosen)
+        effects = profile_effects(model, base, others or None)
         if prove:
             from tflq.proof.settling import settled
 

@@ -61,6 +61,9 @@ from tflq.errors import RuntimeMissing
     "multiply-accumulates, spared=int16x8, int8 or float; several with commas.",
 )
 @click.option("--sensitivity", is_flag=True, help="Also measure what quantizing each operator alone costs.")
+@click.option(
+    "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
+)
 @scaling_options
 @python_option
 @html_option
@@ -91,6 +94,7 @@ def quantize_command(
     no_constant_names: bool,
     budget: str | None,
     sensitivity: bool,
+    labels: str | None,
     scaling: Any,
     python: str | None,
     html: str | None,
@@ -113,13 +117,14 @@ def quantize_command(
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
+    from tflq.quantization.calibration.labels import read_labels
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.processes import available
     from tflq.quantization.recipe.files import changed_recipe, read_recipe
     from tflq.report.progress import progress_bar
     from tflq.report.quantize.lines import Making, quantize_lines
 
-    check_files([output, html], [model, calibration, recipe], force=force)
+    check_files([output, html], [model, calibration, recipe, labels], force=force)
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
     chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words)
@@ -128,6 +133,7 @@ def quantize_command(
     source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         samples = Calibration(source.model, calibration, scaling)
+        known = None if labels is None else read_labels(labels)
         result = quantize(
             source.model,
             samples,
@@ -137,6 +143,7 @@ def quantize_command(
             keep_best=keep_best,
             jobs=available() if jobs is None else jobs,
             requantize=requantize is not None,
+            labels=known,
         )
     output_facts = subject(result.save(output)).facts
     making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)

@@ -17,7 +17,6 @@ from tflq.cli.output import say, say_document
 if TYPE_CHECKING:
     from tflq.diagnosis.reduction import Check, Reduced, Sample
     from tflq.ir import Model
-    from tflq.profiles import Profile
 
 #: Endings of the files that are written.
 _WRITTEN = (".tflite", ".npz", ".expected.npz")
@@ -66,21 +65,27 @@ def reduce_command(
     tflq reduce model.tflite --dump device.npz -o small
     """
     from tflq.api.subject import subject
+    from tflq.diagnosis.session import reduce
     from tflq.errors import FileAccessError, OptionError
     from tflq.profiles import by_name
     from tflq.report.reduce.document import reduce_document
     from tflq.report.reduce.lines import reduce_lines
+    from tflq.runtimes.children import temporary_folder
 
     if not os.path.basename(output):
         raise FileAccessError(output, "is a folder; name a file")
     check_files([output + ending for ending in _WRITTEN], [model, dump, inputs], force=force)
     target = subject(model)
     if dump is not None and check is None:
-        reduced = _from_dump(target.model, by_name(profile), dump, sample, inputs)
+        reduced = reduce(target.model, dump, by_name(profile), inputs=inputs, sample=sample)
         line = f"tflq verify {quote(output + '.tflite')} --golden {quote(output + '.npz')}"
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"
     elif check is not None and dump is None:
-        reduced = _from_check(target.model, by_name(profile), check, sample, inputs, seed)
+        if "{model}" not in check:
+            raise OptionError(f"--check {check!r}: names no {{model}}, where the candidate's path goes")
+        with temporary_folder() as folder:
+            runs = _command(check, os.path.join(folder, "part"), target.model)
+            reduced = reduce(target.model, None, by_name(profile), check=runs, inputs=inputs, sample=sample, seed=seed)
         line = _filled(check, output)
     else:
         raise OptionError("give either --dump or --check")
@@ -90,38 +95,6 @@ def reduce_command(
     else:
         say(reduce_lines(reduced, output, line))
     return Exit.SAME
-
-
-def _from_dump(model: Model, profile: Profile, path: str, sample: int | None, inputs: str | None) -> Reduced:
-    """The first sample of the dump that shows a difference, reduced."""
-    from tflq.diagnosis.dump import load_dumps
-    from tflq.diagnosis.reduction import reduce_dump
-    from tflq.errors import InputError
-
-    dumps = load_dumps(model, path, sample, inputs)
-    for dump in dumps[:-1]:
-        try:
-            return reduce_dump(model, profile, dump)
-        except InputError:
-            continue
-    return reduce_dump(model, profile, dumps[-1])
-
-
-def _from_check(
-    model: Model, profile: Profile, check: str, sample: int | None, inputs: str | None, seed: int
-) -> Reduced:
-    from tflq.diagnosis.reduction import reduce_check
-    from tflq.errors import OptionError
-    from tflq.runtimes.children import temporary_folder
-    from tflq.verification.inputs import make_inputs
-
-    if "{model}" not in check:
-        raise OptionError(f"--check {check!r}: names no {{model}}, where the candidate's path goes")
-    choices = make_inputs(model, inputs, 1, seed).samples
-    if not 0 <= (sample or 0) < len(choices):
-        raise OptionError(f"sample {sample}: there are samples 0 to {len(choices) - 1}")
-    with temporary_folder() as folder:
-        return reduce_check(model, profile, choices[sample or 0], _command(check, os.path.join(folder, "part"), model))
 
 
 def _filled(command: str, name: str) -> str:

@@ -1,9 +1,10 @@
-"""`explain` and `fit`: from a model and a device's dump to what is found of it."""
+"""`explain`, `fit`, `reduce` and `discriminate`: from a model and a device's dump to what is found of it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
@@ -11,13 +12,16 @@ from numpy.typing import NDArray
 from tflq.api.files import Source
 from tflq.api.subject import subject
 from tflq.diagnosis import profile_fit as fitting
+from tflq.diagnosis.discrimination import Discrimination
+from tflq.diagnosis.discrimination import discriminate as _discriminate
 from tflq.diagnosis.dump import Dump, dump_of, load_dumps
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.profile_fit import Fit
-from tflq.errors import UnknownNameError
+from tflq.diagnosis.reduction import Check, Reduced, reduce_check, reduce_dump
+from tflq.errors import InputError, OptionError, UnknownNameError
 from tflq.ir import Model
 from tflq.profiles import Profile, by_name
-from tflq.verification.inputs import InputSource
+from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.results import Mode
 
 #: A path, arrays by tensor name or index, or a dump that was read.
@@ -87,6 +91,77 @@ def fit(
     """
     target = subject(model).model
     return fitting.fit(target, _samples(target, dump, inputs, sample), profile)
+
+
+def reduce(
+    model: Source | Model,
+    dump: DumpSource | None = None,
+    profile: str | Profile = "litert-ref",
+    *,
+    check: Check | None = None,
+    inputs: InputSource = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Reduced:
+    """Shrink a model to the operators, then the element, then the values that still show a difference.
+
+    Args:
+        model: A path, the bytes of a file, or a Model.
+        dump: A device's tensors, as for `explain`: the first operator that differs from the profile is kept.
+        profile: Whose arithmetic the difference is from.
+        check: Instead of a dump, `check(model, sample)` says whether a candidate still shows the difference.
+        inputs: With a dump what the device was fed; with a check where inputs come from. None: generated from `seed`.
+        sample: Which of several samples. None: with a dump the first that differs, with a check the first.
+        seed: Of generated inputs.
+
+    Raises:
+        InputError: There is no difference to begin with.
+        OptionError: Not exactly one of `dump` and `check` is given, or there is no such sample.
+    """
+    target, chosen = subject(model).model, by_name(profile)
+    if (dump is None) == (check is None):
+        raise OptionError("give either a dump or a check")
+    if check is not None:
+        made = make_inputs(target, inputs, 1, seed).samples
+        if not 0 <= (sample or 0) < len(made):
+            raise OptionError(f"sample {sample}: there are samples 0 to {len(made) - 1}")
+        return reduce_check(target, chosen, made[sample or 0], check)
+    assert dump is not None  # as there is no check
+    *others, last = _samples(target, dump, inputs, sample)
+    for one in others:
+        try:
+            return reduce_dump(target, chosen, one)
+        except InputError:
+            continue
+    return reduce_dump(target, chosen, last)
+
+
+def discriminate(
+    model: Source | Model,
+    dump: DumpSource,
+    profile: str | Profile = "litert-ref",
+    *,
+    op: int | None = None,
+    inputs: InputSource = None,
+    sample: int | None = None,
+) -> Discrimination | None:
+    """Search inputs that tell apart the causes that explain a dump's first difference equally well.
+
+    Arguments and errors are those of `explain`. What is found can be written as inputs of a device:
+    `numpy.savez(path, **found.arrays())`. None where no two causes fit.
+    """
+    target, chosen = subject(model).model, by_name(profile)
+    samples = _samples(target, dump, inputs, sample)
+    return discriminated(target, samples, investigate(target, samples, chosen, op=op), chosen).discrimination
+
+
+def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, profile: Profile) -> Findings:
+    """The findings, with inputs that tell their causes apart where several fit."""
+    exact = () if found.explanation is None else found.explanation.exact
+    if found.explanation is None or sum(1 + len(cause.also) for cause in exact) < 2:
+        return found
+    told = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
+    return replace(found, discrimination=told)
 
 
 def _samples(model: Model, dump: DumpSource, inputs: InputSource, sample: int | None) -> tuple[Dump, ...]:

@@ -25,7 +25,7 @@ from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
 from tflq.numerics.stages import OutputStage
-from tflq.profiles import Profile
+from tflq.profiles import PROFILES, Profile, by_name
 
 __all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
 
@@ -67,14 +67,29 @@ class Effects:
     operators: tuple[OperatorEffects, ...]
 
 
-def profile_effects(model: Source | Model, base: Profile, others: Sequence[Profile]) -> Effects:
-    """Prepare every operator under every profile, each by itself."""
+def profile_effects(
+    model: Source | Model, base: str | Profile = "litert-ref", others: Sequence[str | Profile] | None = None
+) -> Effects:
+    """Prepare every operator under every profile, each by itself: which can give other bits than under `base`?
+
+    Nothing is run. `others` are all profiles where none are named.
+
+    Raises:
+        UnknownNameError: There is no profile of that name.
+
+    Example:
+        >>> found = tflq.profile_effects("golden/models/digits_mobilenet_int8.tflite", "litert-ref", ["tflm"])
+        >>> [operator.index for operator in found.operators if operator.effects]
+        []
+    """
+    base = by_name(base)
+    chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]
     target = subject(model)
     graph = target.model.subgraphs[0]
     operators = []
     for index, operator in enumerate(graph.operators):
         reference = _bound(target.model, index, base)
-        effects = tuple(_effects(target.model, index, reference, others))
+        effects = tuple(_effects(target.model, index, reference, chosen))
         names = [
             " ".join(getattr(graph.tensors[t].type, "label", "?") if t >= 0 else "none" for t in tensors)
             for tensors in (operator.inputs, operator.outputs)
@@ -82,7 +97,7 @@ def profile_effects(model: Source | Model, base: Profile, others: Sequence[Profi
         code = target.model.operator_codes[operator.opcode_index]
         op = code.custom_code or code.name if code.name == "CUSTOM" else code.name
         operators.append(OperatorEffects(index, op, " -> ".join(names), effects))
-    return Effects(target.facts, base.name, tuple(p.name for p in others), tuple(operators))
+    return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 
 def _effects(model: Model, index: int, reference: Step | str, others: Sequence[Profile]) -> Iterator[Effect]:

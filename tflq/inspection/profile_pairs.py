@@ -19,7 +19,7 @@ from tflq.kernels.kernel import Kernel
 from tflq.kernels.signature import Signature, Slot
 from tflq.kernels.table import KernelTable, find
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.profiles import Profile
+from tflq.profiles import Profile, by_name
 
 #: Shown where a profile has no kernel.
 NONE = "none"
@@ -48,8 +48,19 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-def compare_profiles(first: Profile, second: Profile, ops: Collection[str] = ()) -> tuple[PairDifference, ...]:
-    """Every difference, by operator; of the operators `ops` only, where any are given."""
+def compare_profiles(
+    first: str | Profile, second: str | Profile, ops: Collection[str] = ()
+) -> tuple[PairDifference, ...]:
+    """Every difference, by operator; of the operators `ops` only, where any are given.
+
+    Raises:
+        UnknownNameError: There is no profile of that name.
+
+    Example:
+        >>> [found.op for found in tflq.compare_profiles("litert-ref", "litert-opt", ["SOFTMAX", "NEG"])]
+        ['SOFTMAX']
+    """
+    first, second = by_name(first), by_name(second)
     differences: list[PairDifference] = []
     for op in sorted(set(ops) or {*first.kernels, *second.kernels}):
         differences += _merged(_differences(first, second, op))

@@ -16,7 +16,8 @@ from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
-from tflq.quantization.calibration.quarters import Kept, parted
+from tflq.quantization.calibration.labelled import read_samples
+from tflq.quantization.calibration.quarters import labels_of, parted
 from tflq.quantization.judge.budget import Trial, within_budget
 from tflq.quantization.judge.check import Check, check
 from tflq.quantization.judge.comparison import Comparison, compare_models
@@ -97,6 +98,9 @@ def quantize(
     keep_best: bool = False,
     jobs: int = 1,
     requantize: bool = False,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    labels: Iterable[int] | None = None,
 ) -> Result:
     """Quantize a float model.
 
@@ -112,7 +116,11 @@ def quantize(
     profile and `constant_names` count. The report compares with its float function: the numbers its codes stand for,
     and no rounding between.
 
+    Where `mean` or `std` is given, one number or one a channel, float inputs are (what is stored - mean) / std. With
+    `labels`, the right class of each sample, the report's comparison also holds the accuracy of both models.
+
     Raises:
+        InputError: Labels are not as many as samples.
         ModelError: The model is integer already; with `requantize`, it is not, or not in a way that keeps its codes.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
@@ -127,7 +135,7 @@ def quantize(
         source = floats.model
     _refuse_integers(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
-    samples = Kept(Calibration(source, calibration))
+    samples, known = read_samples(source, calibration, mean, std, labels)
     outlying_samples = _outlying(source, samples)
     task = _task(floats or prepared(source), source, samples, recipe, progress, jobs)
     leader = Leader()
@@ -139,7 +147,7 @@ def quantize(
     except KeyboardInterrupt:
         if not keep_best or recipe.budget is not None or leader.ranked is None:
             raise
-        return _interrupted(source, task, replace(leader.ranked, left=""), leader.built, outlying_samples)
+        return _interrupted(source, task, replace(leader.ranked, left=""), leader.built, outlying_samples, known)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -152,7 +160,7 @@ def quantize(
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one
     result = finished(built.integer.model, recipe)
-    comparison = _compared(source, built, result, judging, progress)
+    comparison = _compared(source, built, result, judging, labels_of(judging, known), progress)
     floats = task.floats
     report = Report(
         recipe,
@@ -190,12 +198,17 @@ def _refuse_integers(source: Model) -> None:
 
 
 def _interrupted(
-    source: Model, task: Task, leading: Ranked, built: Built | None, outlying_samples: tuple[int, ...]
+    source: Model,
+    task: Task,
+    leading: Ranked,
+    built: Built | None,
+    outlying_samples: tuple[int, ...],
+    labels: Sequence[int] | None,
 ) -> Result:
     """Return what was best when the search was interrupted, compared on samples that were held back."""
     assert built is not None  # it leads
     result, judging = finished(built.integer.model, task.recipe), parted(task.samples)[1]
-    comparison = _compared(source, built, result, judging, None)
+    comparison = _compared(source, built, result, judging, labels_of(judging, labels), None)
     report = Report(
         task.recipe,
         (leading,),
@@ -251,7 +264,12 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
 
 
 def _compared(
-    source: Model, built: Built, result: Model, samples: Iterable[Sample], progress: Progress | None
+    source: Model,
+    built: Built,
+    result: Model,
+    samples: Iterable[Sample],
+    labels: Sequence[int] | None,
+    progress: Progress | None,
 ) -> Comparison:
     """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized.
 
@@ -259,12 +277,12 @@ def _compared(
     """
     floats = built.assignment.scheme.model
     if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
-        return compare_models(source, result, samples, progress=progress)
-    inside = compare_models(floats.model, result, samples, progress=progress)
+        return compare_models(source, result, samples, labels, progress)
+    inside = compare_models(floats.model, result, samples, labels, progress)
     tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
     if not floats.ranges:
         return replace(inside, tensors=tensors)
-    return replace(compare_models(source, result, samples), tensors=tensors, unmatched=inside.unmatched)
+    return replace(compare_models(source, result, samples, labels), tensors=tensors, unmatched=inside.unmatched)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tflq.conformance.judging import Verdicts
 from tflq.escaping import shown
-from tflq.lint import Lint
+from tflq.linting import Lint
 from tflq.verification.results import Report, Status
 
 

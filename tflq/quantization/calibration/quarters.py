@@ -97,6 +97,11 @@ def parted(samples: Sequence[Sample], turn: int = 0) -> tuple[Sequence[Sample], 
     return Part(samples, tuple(q for q in range(TURNS) if q != turn)), Part(samples, (turn,))
 
 
+def labels_of(samples: Sequence[Sample], labels: Sequence[int] | None) -> Sequence[int] | None:
+    """Of labels for all samples, those of a part; None where there are none."""
+    return [labels[k] for k in samples.numbers] if labels is not None and isinstance(samples, Part) else labels
+
+
 def parts_of(samples: Sequence[Sample]) -> tuple[Part, ...]:
     """Return the quarters that samples consist of, one a part; few samples are one part."""
     every = whole(samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tflq.lint import Lint
+from tflq.linting import Lint
 
 SCHEMA = "tflq/lint/1"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from tflq.escaping import shown
-from tflq.lint import Finding, Level, Lint
+from tflq.linting import Finding, Level, Lint
 from tflq.report.layout import Line, table
 
 COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))

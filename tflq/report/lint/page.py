@@ -7,7 +7,7 @@ from shlex import quote
 
 from markupsafe import Markup
 
-from tflq.lint import Finding, Level, Lint
+from tflq.linting import Finding, Level, Lint
 from tflq.report.graph.colouring import states
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html.page import page

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.ir import TensorType
-from tflq.lint.findings import Breach, Level, Rule
-from tflq.lint.site import Site
+from tflq.linting.findings import Breach, Level, Rule
+from tflq.linting.site import Site
 from tflq.quantization.scheme.versions import NEEDED
 
 #: Operators whose versions are looked at: those that converters themselves number rightly.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import TensorType
-from tflq.lint.findings import Breach, Level, Rule
-from tflq.lint.site import QUANTIZED, Site
+from tflq.linting.findings import Breach, Level, Rule
+from tflq.linting.site import QUANTIZED, Site
 
 #: Operator -> positions of data, weights and bias, and the weights' dimension of channels.
 WEIGHTED: dict[str, tuple[int, int, int, int]] = {

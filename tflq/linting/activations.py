@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.lint.findings import Breach, Level, Rule
-from tflq.lint.site import QUANTIZED, Site
+from tflq.linting.findings import Breach, Level, Rule
+from tflq.linting.site import QUANTIZED, Site
 from tflq.quantization.scheme.rules import FIXED, tied_inputs
 
 #: How far SOFTMAX's kernel lets its output scale be from the fixed one, as a part of it.

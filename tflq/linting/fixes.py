@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.ir import Model, OperatorCode, Quantization, Subgraph, TensorSpec
-from tflq.lint.findings import Finding
-from tflq.lint.site import Site
-from tflq.lint.versions import needed_version
-from tflq.lint.weights import accumulator_scale
+from tflq.linting.findings import Finding
+from tflq.linting.site import Site
+from tflq.linting.versions import needed_version
+from tflq.linting.weights import accumulator_scale
 
 
 def fixed(model: Model, findings: Sequence[Finding]) -> tuple[Model, tuple[Finding, ...]]:

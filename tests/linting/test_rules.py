@@ -14,10 +14,10 @@ from support import suites
 from tflq.api.files import load, save
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.ir.schema import enum
-from tflq.lint import lint
-from tflq.lint.fixes import fixed
-from tflq.lint.session import RULES
-from tflq.lint.targets import TARGETS, target_rules
+from tflq.linting import lint
+from tflq.linting.fixes import fixed
+from tflq.linting.session import RULES
+from tflq.linting.targets import TARGETS, target_rules
 from tflq.verification import load_golden
 
 I8, I16, I32, U8 = TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.UINT8

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import suites
-from tflq.lint import lint
+from tflq.linting import lint
 
 #: (rule, why it is right to find it) -> cases
 JUSTIFIED = {

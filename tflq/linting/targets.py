@@ -11,8 +11,8 @@ from functools import partial
 from tflq.errors import TflqError, UnknownNameError
 from tflq.inspection.operators import prepare_alone
 from tflq.ir import TensorType
-from tflq.lint.findings import Breach, Level, Rule
-from tflq.lint.site import Site
+from tflq.linting.findings import Breach, Level, Rule
+from tflq.linting.site import Site
 from tflq.profiles import Profile, by_name
 
 #: Operators that CMSIS-NN's kernels take in the place of tflite-micro's own, none of them for uint8.

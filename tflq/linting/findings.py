@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from tflq.lint.site import Site
+from tflq.linting.site import Site
 
 
 class Level(str, Enum):

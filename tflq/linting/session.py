@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.ir import Model
-from tflq.lint import activations, versions, weights
-from tflq.lint.findings import Breach, Finding, Rule
-from tflq.lint.site import Site
-from tflq.lint.targets import target_rules
+from tflq.linting import activations, versions, weights
+from tflq.linting.findings import Breach, Finding, Rule
+from tflq.linting.site import Site
+from tflq.linting.targets import target_rules
 
 #: The rules that hold for every target.
 RULES: tuple[Rule, ...] = (*activations.RULES, *weights.RULES, *versions.RULES)

@@ -1,0 +1,36 @@
+"""Calibration data as Python users hand it in: samples, how to scale them, and their right classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from tflq.errors import InputError
+from tflq.ir import Model
+from tflq.quantization.calibration.quarters import Kept
+from tflq.quantization.calibration.samples import Calibration, CalibrationSource
+from tflq.verification.scaling import Scaling
+
+Numbers: TypeAlias = "float | Sequence[float] | None"
+
+
+def read_samples(
+    model: Model,
+    source: CalibrationSource | Calibration,
+    mean: Numbers = None,
+    std: Numbers = None,
+    labels: Iterable[int] | None = None,
+) -> tuple[Kept, list[int] | None]:
+    """The samples for a model, float inputs scaled where `mean` or `std` is given, and the labels of all of them.
+
+    Raises:
+        InputError: Labels are not as many as samples.
+    """
+    scaling = None
+    if mean is not None or std is not None:
+        scaling = Scaling.of(0.0 if mean is None else mean, 1.0 if std is None else std)
+    samples = Kept(Calibration(model, source, scaling))
+    known = None if labels is None else [int(label) for label in labels]
+    if known is not None and len(known) != len(samples):
+        raise InputError("number of labels", expected=len(samples), got=len(known))
+    return samples, known
