@@ -57,8 +57,8 @@ def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     sums[..., 0] = _packed(weights) * rows.zero_point.astype(np.float32)[:, None]
     for block in range(length // weights.size):
         inputs = slice(block * weights.size, (block + 1) * weights.size)
-        given, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
-        exact = (given @ factors.transpose(0, 2, 1)).transpose(1, 2, 0)  # below 2**24 up to 2**14 inputs a lane
+        codes, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
+        exact = (codes @ factors.transpose(0, 2, 1)).transpose(1, 2, 0)  # below 2**24 up to 2**14 inputs a lane
         sums = fused(exact, weights.scales[:, block][None, :, None], sums)
     total = (sums[..., 0] + sums[..., 1]) + (sums[..., 2] + sums[..., 3])
     return fused(total, rows.scale[:, None], bias[None, :])

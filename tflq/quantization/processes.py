@@ -55,19 +55,19 @@ def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | N
         yield from (work(item, progress) for item in items)
         return
     workers: dict[Connection, tuple[int, ForkProcess]] = {}
-    found: dict[int, tuple[R] | None] = {}
+    finished: dict[int, tuple[R] | None] = {}
     waiting = iter(enumerate(items))
     try:
         for number in range(len(items)):
-            while number not in found:
+            while number not in finished:
                 while len(workers) < jobs and (entry := next(waiting, None)) is not None:
                     connection, process = _begun(work, entry[1], quiet=progress is None)
                     workers[connection] = entry[0], process
                 ready = wait(list(workers))
                 for connection in [c for c in workers if c in ready]:
-                    _heard(connection, workers, found, progress)
-            made = found.pop(number)
-            yield work(items[number], progress) if made is None else made[0]
+                    _heard(connection, workers, finished, progress)
+            result = finished.pop(number)
+            yield work(items[number], progress) if result is None else result[0]
     finally:
         for connection, (_, process) in workers.items():
             process.kill()
@@ -107,7 +107,7 @@ def _work(work: Work[T, R], item: T, sender: Connection, quiet: bool) -> None:
 def _heard(
     connection: Connection,
     workers: dict[Connection, tuple[int, ForkProcess]],
-    found: dict[int, tuple[R] | None],
+    finished: dict[int, tuple[R] | None],
     progress: Progress | None,
 ) -> None:
     """Take one message of a process: what it tells, or its result, with which it ends."""
@@ -120,6 +120,6 @@ def _heard(
             progress(*message)
         return
     number, process = workers.pop(connection)
-    found[number] = message
+    finished[number] = message
     connection.close()
     process.join()

@@ -37,12 +37,12 @@ class Constant:
 class Assignment:
     """All that a rewritten model holds beyond the float model. Tensors that are not named stay as they are.
 
-    `made` are parameters of tensors as operators or callers make them, `read` as operands read them: where the two
+    `results` are parameters of tensors as operators or callers make them, `read` as operands read them: where the two
     differ, QUANTIZE or DEQUANTIZE comes between. `outputs` are the graph's outputs as callers get them.
     """
 
     scheme: Scheme
-    made: Mapping[int, Params]
+    results: Mapping[int, Params]
     read: Mapping[Slot, Params]
     outputs: Mapping[int, Params]
     constants: Mapping[Slot, Constant]
@@ -126,14 +126,14 @@ def assign(
         refined = None if codes is None else codes.get(slot)
         constants.update(_weights(scheme, m, activations, weights[slot], recipe, refined, biases or {}))
     graph = scheme.model.graph
-    made: dict[int, Params | None] = {t: activations[group] for t, group in scheme.made.items()}
-    outputs = {t: retyped(made[t], recipe.output_type) for t in graph.outputs if t in made}
-    made.update({t: retyped(made[t], recipe.input_type) for t in graph.inputs if t in made})
+    results: dict[int, Params | None] = {t: activations[group] for t, group in scheme.results.items()}
+    outputs = {t: retyped(results[t], recipe.output_type) for t in graph.outputs if t in results}
+    results.update({t: retyped(results[t], recipe.input_type) for t in graph.inputs if t in results})
     for t, group in scheme.edges.items():
         if t in graph.outputs and recipe.output_type is not None:
             outputs[t] = retyped(activations[group], recipe.output_type)
         if t in graph.inputs and recipe.input_type is not None:
-            made[t] = retyped(activations[group], recipe.input_type)
+            results[t] = retyped(activations[group], recipe.input_type)
     for group, index in scheme.states.items():
         bias, time = graph.operators[index].inputs[svdf.BIAS], constants[index, svdf.TIME].params
         if bias in scheme.model.constants and time is not None:
@@ -142,12 +142,12 @@ def assign(
     inside: dict[int, tuple[Params, ...]] = {}
     for index in scheme.cells:
         operator = scheme.model.graph.operators[index]
-        hidden = cells.hidden_params(operator.inputs, activations[scheme.made[operator.outputs[0]]])
+        hidden = cells.hidden_params(operator.inputs, activations[scheme.results[operator.outputs[0]]])
         inside[index] = cells.intermediates(hidden)
         constants.update(_cell_biases(scheme, index, constants, activations[scheme.read[index, 0]], hidden))
     return Assignment(
         scheme=scheme,
-        made={t: params for t, params in made.items() if params is not None},
+        results={t: params for t, params in results.items() if params is not None},
         read={slot: activations[group] for slot, group in scheme.read.items()},
         outputs={t: params for t, params in outputs.items() if params is not None},
         constants=constants,

@@ -128,7 +128,7 @@ class _Writing:
         """The form of a computed tensor as it is made, and its new tensor: what DEQUANTIZE reads where one makes it."""
         narrow = self._source.codes.get(tensor)
         if narrow is None:
-            return self._assignment.made.get(tensor), self._original(tensor)
+            return self._assignment.results.get(tensor), self._original(tensor)
         return self._source.params[tensor], self._original(narrow)
 
     def _convert(self, tensor: int, home: int, own: Params | None, form: Params | None) -> int:
@@ -204,7 +204,7 @@ class _Writing:
             return -1
         if tensor not in self._made:
             spec = self._source.graph.tensors[tensor]
-            params = self._assignment.made.get(tensor)
+            params = self._assignment.results.get(tensor)
             spec = spec if params is None else _in_type(spec, params, spec.name)
             buffer = self._draft.copied(spec.buffer) if tensor in self._source.constants else 0
             self._made[tensor] = self._draft.tensor(replace(spec, buffer=buffer))

@@ -159,9 +159,9 @@ class _Contest:
     def again(self, candidates: Sequence[Ranked], turn: int) -> list[Ranked]:
         """Return candidates, those that did not leave with their scores over one more turn."""
         running = {c.methods: c.score for c in candidates if not c.left and c.score is not None}
-        made = self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(tuple(running), turn))
+        scored = self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(tuple(running), turn))
         outcomes: dict[Methods, Ranked] = {}
-        for once_more, _ in made:
+        for once_more, _ in scored:
             before = running[once_more.methods]
             outcomes[once_more.methods] = (
                 once_more if once_more.score is None else replace(once_more, score=joined([before, once_more.score]))

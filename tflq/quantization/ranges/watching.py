@@ -71,18 +71,18 @@ class Watching:
         """
         wishes = _wishes(begun)
         digest, parts = self._shared.constants(floats.constants), parts_of(samples)
-        seen = [self._seen.setdefault((digest, part.quarters), {}) for part in parts]
+        states_of_parts = [self._seen.setdefault((digest, part.quarters), {}) for part in parts]
         runs = [
             _Run(part, {w: o for w, o in {**self._expected.get(digest, {}), **wishes}.items() if w not in known})
-            for part, known in zip(parts, seen, strict=True)
+            for part, known in zip(parts, states_of_parts, strict=True)
             if not wishes.keys() <= known.keys()
         ]
         for run in runs:
             self._together(floats, run)  # known before processes begin, which all need it
-        made = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
-        for run, states in zip(runs, made, strict=True):
+        observed = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
+        for run, states in zip(runs, observed, strict=True):
             self._seen[digest, run.part.quarters].update(states)
-        merged = {wish: reduce(_merged, [known[wish] for known in seen]) for wish in wishes}
+        merged = {wish: reduce(_merged, [known[wish] for known in states_of_parts]) for wish in wishes}
         of = {t: tuple(merged[t, repr(observer)] for observer in observers) for t, observers in begun.of.items()}
         return Observations(of, len(samples))
 
@@ -96,16 +96,16 @@ class Watching:
                 raise
             raise CalibrationError(error.reason, sample=run.part.numbers[error.sample], name=error.name) from error
         return {
-            (t, repr(observer)): held
+            (t, repr(observer)): state
             for t, observers in begun.of.items()
-            for observer, held in zip(observers, after.of[t], strict=True)
+            for observer, state in zip(observers, after.of[t], strict=True)
         }
 
     def _together(self, floats: FloatModel, run: _Run) -> int:
         """Return how many of the samples may run together without changing a bit of what is observed."""
         observed = run.observations.of
-        wanted = (*observed, *(t for t in floats.graph.inputs if t not in observed))
-        return self._shared.once(("together", wanted), lambda: Runner(floats.model, wanted).together(whole(run.part)))
+        tensors = (*observed, *(t for t in floats.graph.inputs if t not in observed))
+        return self._shared.once(("together", tensors), lambda: Runner(floats.model, tensors).together(whole(run.part)))
 
 
 def _wishes(begun: Observations) -> dict[_Wish, Observer]:

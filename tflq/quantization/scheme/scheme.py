@@ -27,9 +27,9 @@ Form = tuple[int, TensorType]
 class Scheme:
     """Modes of operators (None: float) and the groups of tensors that share scale and zero point.
 
-    A group is named by one of its forms. `made` gives the group of each tensor that an integer operator makes, or that
-    the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group must
-    hold; `fixed` scale and zero point of groups that an operator decides; groups of `centred` have zero point 0.
+    A group is named by one of its forms. `results` gives the group of each tensor that an integer operator makes, or
+    that the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group
+    must hold; `fixed` scale and zero point of groups that an operator decides; groups of `centred` have zero point 0.
     `constants` are slots of constants that are read as activations: with their group, or None where their own range
     decides. `stored` are those that are weights, but searched for no better range, with the dimension of their
     channels. `cells` are LSTMs on integer activations; `states` those of SVDFs, with the operator. `edges` are float
@@ -38,7 +38,7 @@ class Scheme:
 
     model: FloatModel
     modes: tuple[Mode | None, ...]
-    made: Mapping[int, Form]
+    results: Mapping[int, Form]
     read: Mapping[Slot, Form]
     members: Mapping[Form, tuple[int, ...]]
     fixed: Mapping[Form, tuple[float, int]]
@@ -110,7 +110,7 @@ class _Grouping:
         return Scheme(
             model=self._model,
             modes=self._modes,
-            made={t: self._root(form) for t, form in self._made.items()},
+            results={t: self._root(form) for t, form in self._made.items()},
             read={slot: self._root(form) for slot, form in self._read.items()},
             members={root: tuple(sorted(tensors)) for root, tensors in members.items()},
             fixed=self._fixed,
