@@ -23,7 +23,7 @@ def evaluate(
     kernels that read it rely on both.
     """
     try:
-        if step.kernel.session:
+        if step.kernel.session and not prepared.alone:
             result = prepared.eval(prepared.data, session, *values)
         else:
             result = prepared.eval(prepared.data, *values)

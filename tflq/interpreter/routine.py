@@ -162,7 +162,10 @@ def routine(plan: Plan, threads: int = 1) -> Routine | None:
 
 
 def _is_bound_late(step: Step) -> bool:
-    return step.prepared is None or step.kernel.session or bool(step.prepared.updates) or None in step.prepared.shapes
+    prepared = step.prepared
+    if prepared is None or bool(prepared.updates) or None in prepared.shapes:
+        return True
+    return step.kernel.session and not prepared.alone
 
 
 def _places(plan: Plan) -> tuple[dict[int, Array], Array] | None:

@@ -187,6 +187,7 @@ class Prepared:
     input positions of variable tensors whose new values eval gives after the outputs. `scratch` are bytes that eval
     takes besides inputs and outputs; where only values tell, a function of what eval gets, which then includes outputs
     of unknown shape. `work` are passes of eval's innermost loop where the table in tflq/kernels/work.py cannot know.
+    `alone` says that eval takes no Session, although its row has `session`.
     """
 
     shapes: tuple[Shape | None, ...]
@@ -195,6 +196,7 @@ class Prepared:
     updates: tuple[int, ...] = ()
     scratch: int | Callable[..., int] = 0
     work: int | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
