@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph
+from support.processors import on_plain_avx2
 from tflq.flatbuf import read, write
 from tflq.interpreter.constants import numbers_from
 from tflq.ir import Model, TensorType
@@ -19,8 +18,6 @@ from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.runner import Runner
 from tflq.surgery.cut import extract
 from tflq.verification import Verdict
-
-CPU = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
 
 
 def dense() -> Model:
@@ -101,10 +98,9 @@ def test_a_part_keeps_the_scales_of_its_blocks(quantized: Result) -> None:
     np.testing.assert_array_equal(alone[cut.outputs[0]], whole[tensor])
 
 
+@on_plain_avx2
 def test_litert_computes_the_same_bits(quantized: Result) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    if "avx2" not in CPU or "avx512f" in CPU or "avx_vnni" in CPU:
-        pytest.skip("the profile stands for processors with AVX2 and nothing beyond")
     check = quantized.report.check
     assert check.report is not None, check.error
     assert check.report.verdict == Verdict.SAME

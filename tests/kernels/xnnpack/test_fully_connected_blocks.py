@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support import graphs as g
+from support.processors import on_plain_avx2
 from support.single_op import Array, T, litert
 from tflq.api.interpreter import Interpreter
 from tflq.errors import ModelError, TflqError
 from tflq.flatbuf import read, write
 from tflq.ir import Quantization, Record
-
-CPU = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-on_avx2 = pytest.mark.skipif(
-    "avx2" not in CPU or "avx512f" in CPU or "avx_vnni" in CPU,
-    reason="the profile stands for processors with AVX2 and nothing beyond",
-)
 
 
 def model(
@@ -61,7 +55,7 @@ def tflq(content: bytes, x: Array, profile: str) -> Array:
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
-@on_avx2
+@on_plain_avx2
 @pytest.mark.parametrize(
     ("rows", "length", "units", "block"),
     [(1, 32, 1, 32), (1, 64, 8, 32), (3, 96, 5, 32), (4, 128, 17, 64), (5, 256, 9, 128), (9, 512, 24, 256)],
@@ -76,7 +70,7 @@ def test_it_has_the_bits_of_the_runtime(rows: int, length: int, units: int, bloc
         np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
 
 
-@on_avx2
+@on_plain_avx2
 @pytest.mark.parametrize("scale", [2.0**-8, 2.0**-13])
 def test_scales_below_the_normal_numbers_of_float16_count(scale: float) -> None:
     rng = np.random.default_rng(5)
