@@ -14,7 +14,7 @@ import pytest
 import tflq
 from support import suites
 from support.single_op import T, build
-from tflq.errors import RuntimeMissing
+from tflq.errors import RuntimeFailed, RuntimeMissing, UnsupportedError
 from tflq.runtimes import by_name
 
 Array = np.ndarray[Any, Any]
@@ -205,3 +205,42 @@ def test_convolution(type_: str, bias_type: str) -> None:
         models.append(build("CONV_2D", [T(type_, (1, 6, 7, 3), si, zi), w, bias], [y], options))
         notes.append((channels, si, so))
     check(models, notes, [codes(rng, type_, (1, 6, 7, 3))])
+
+
+#: Operator and input type, refused when the operator runs; the types that it takes beside.
+REFUSED = (
+    ("REDUCE_MAX", "int16"),
+    ("REDUCE_MAX", "int32"),
+    ("REDUCE_MIN", "int16"),
+    ("MEAN", "int32"),
+    ("SUM", "int32"),
+    ("RESIZE_BILINEAR", "int16"),
+    ("MUL", "uint8"),
+)
+
+
+def form(op: str, kind: str) -> tuple[bytes, list[Array]]:
+    """A model of that operator and an input for it."""
+
+    def tensor(shape: tuple[int, ...]) -> T:
+        return T(kind, shape, 0.05, 0)
+
+    if op == "RESIZE_BILINEAR":
+        size = T("int32", (2,), value=np.array([4, 4]))
+        model = build(op, [tensor((1, 2, 2, 1)), size], [tensor((1, 4, 4, 1))], ("ResizeBilinearOptions", {}), 3)
+        return model, [np.ones((1, 2, 2, 1), kind)]
+    if op == "MUL":
+        return build(op, [tensor((4,))] * 2, [tensor((4,))], ("MulOptions", {}), 2), [np.ones(4, kind)] * 2
+    axes = T("int32", (1,), value=np.array([1]))
+    model = build(op, [tensor((2, 4)), axes], [tensor((2,))], ("ReducerOptions", {"keep_dims": False}), 2)
+    return model, [np.ones((2, 4), kind)]
+
+
+@pytest.mark.parametrize(("op", "kind"), REFUSED)
+def test_types_that_the_runtime_refuses_are_refused(op: str, kind: str) -> None:
+    model, inputs = form(op, kind)
+    with pytest.raises(UnsupportedError, match=op):
+        run(model, inputs)
+    run(*form(op, "int8"))
+    with pytest.raises(RuntimeFailed):
+        live([model], inputs)

@@ -5,8 +5,11 @@ Source: tflite-micro (October 2026), python_ops_resolver.cc; the type switches o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
+from tflq.kernels.signature import Signature
 from tflq.kernels.table import KernelTable
 
 _OPERATORS = (
@@ -29,6 +32,17 @@ _TAKES_UINT8 = (
 #: Operators that refuse float activations with integer weights.
 _NO_HYBRID = "BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED SVDF TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM"
 
+#: Types of the first operand that operators refuse when they run, beside uint8.
+_WHOLE = (TensorType.INT32, TensorType.INT64)
+_NOT_READ = {
+    "MEAN": _WHOLE,
+    "MUL": (TensorType.UINT8,),
+    "REDUCE_MAX": (TensorType.INT16, *_WHOLE),
+    "REDUCE_MIN": (TensorType.INT16, *_WHOLE),
+    "RESIZE_BILINEAR": (TensorType.INT16,),
+    "SUM": _WHOLE,
+}
+
 OPERATORS, TAKES_UINT8, NO_HYBRID = (frozenset(names.split()) for names in (_OPERATORS, _TAKES_UINT8, _NO_HYBRID))
 
 
@@ -45,7 +59,11 @@ def _narrowed(row: Kernel) -> Kernel | None:
     signature = row.signature
     if row.op in NO_HYBRID and signature.is_float and signature.reads(*_CODES):
         return None
-    if row.op in TAKES_UINT8:
-        return row
-    left = signature.without(TensorType.UINT8)
+    first = signature.inputs[0].without(_NOT_READ.get(row.op, ())) if signature.inputs else None
+    if signature.inputs and first is None:
+        return None
+    left: Signature | None = signature if first is None else replace(signature, inputs=(first, *signature.inputs[1:]))
+    quantizes = row.op == "QUANTIZE" and signature.reads(TensorType.FLOAT32)
+    if left is not None and (row.op not in TAKES_UINT8 or quantizes):
+        left = left.without(TensorType.UINT8)
     return None if left is None else row.taking(left)
