@@ -387,3 +387,15 @@ def test_signature_runner_refusals() -> None:
         interpreter.get_signature_runner("product")
     with pytest.raises(InputError):
         ready(TWICE).get_signature_runner()
+
+
+def test_strings_of_other_packages_are_refused_as_in_litert() -> None:
+    """A tensor of TensorFlow, say, which NumPy could make an array of."""
+
+    class Strings:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array(["a", "b"])
+
+    interpreter = copy_of(TensorType.STRING, (2,))
+    with pytest.raises(ValueError, match=r"^Passed in value type is not a numpy array, got type Strings"):
+        interpreter.set_tensor(0, Strings())

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
 from tflq.api.values import blank, store
 from tflq.errors import InputError, ModelError, ResizeError, ShapeError, StateError, TypeMismatchError, UnknownNameError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
@@ -18,6 +20,8 @@ from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile
 
+#: What strings are handed in as: besides LiteRT's arrays, Python's own.
+_TEXTS = (np.ndarray, np.generic, list, tuple, str, bytes)
 _NOT_ALLOCATED = "has no memory yet: call allocate_tensors() first"
 #: LiteRT's text where a tensor has no memory (interpreter_wrapper.cc CheckGetTensorArgs).
 _NULL = "Tensor data is null. Run allocate_tensors() first"
@@ -137,6 +141,9 @@ class Session:
     def set(self, tensor: int, value: object) -> None:
         """Copy `value` into an input or a variable; unless `strict`, into what the next run overwrites, too."""
         type_, name = self.type(tensor), self.name(tensor)
+        if type_ == TensorType.STRING and not isinstance(value, _TEXTS):
+            error = InputError("strings are handed in as a NumPy array or a list", name=name, got=type(value).__name__)
+            raise error.opening(f"Passed in value type is not a numpy array, got type {type(value).__name__}.")
         try:
             store(self._writable(tensor), type_, value, name)
         except TypeMismatchError as error:

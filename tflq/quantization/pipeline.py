@@ -18,9 +18,10 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import read_samples
 from tflq.quantization.calibration.quarters import labels_of, parted
+from tflq.quantization.judge.against_float import compared
 from tflq.quantization.judge.budget import Trial, within_budget
 from tflq.quantization.judge.check import Check, check
-from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.contest import Leader, chosen
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
@@ -32,7 +33,6 @@ from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.recipe.stamp import finished
-from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.scheme.widening import widened
@@ -160,7 +160,7 @@ def quantize(
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one
     result = finished(built.integer.model, recipe)
-    comparison = _compared(source, built, result, judging, labels_of(judging, known), progress)
+    comparison = compared(source, built, result, judging, labels_of(judging, known), progress)
     floats = task.floats
     report = Report(
         recipe,
@@ -208,7 +208,7 @@ def _interrupted(
     """Return what was best when the search was interrupted, compared on samples that were held back."""
     assert built is not None  # it leads
     result, judging = finished(built.integer.model, task.recipe), parted(task.samples)[1]
-    comparison = _compared(source, built, result, judging, labels_of(judging, labels), None)
+    comparison = compared(source, built, result, judging, labels_of(judging, labels), None)
     report = Report(
         task.recipe,
         (leading,),
@@ -261,28 +261,6 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
     model = load(converted(source, python) if is_of_tensorflow(source) else source)
     check_structure(model)
     return model
-
-
-def _compared(
-    source: Model,
-    built: Built,
-    result: Model,
-    samples: Iterable[Sample],
-    labels: Sequence[int] | None,
-    progress: Progress | None,
-) -> Comparison:
-    """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized.
-
-    Equalizing changes no bit of the outputs, so one run tells all unless operators of the float model were dissolved.
-    """
-    floats = built.assignment.scheme.model
-    if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
-        return compare_models(source, result, samples, labels, progress)
-    inside = compare_models(floats.model, result, samples, labels, progress)
-    tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
-    if not floats.ranges:
-        return replace(inside, tensors=tensors)
-    return replace(compare_models(source, result, samples, labels), tensors=tensors, unmatched=inside.unmatched)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

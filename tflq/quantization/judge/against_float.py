@@ -1,0 +1,35 @@
+"""A model that was built, compared with the float model that it was built from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tflq.ir import Model
+from tflq.quantization.build.build import Built
+from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.progress import Progress
+from tflq.quantization.refine.equalization import EQUALIZED
+from tflq.quantization.runner import Sample
+
+
+def compared(
+    source: Model,
+    built: Built,
+    result: Model,
+    samples: Iterable[Sample],
+    labels: Sequence[int] | None,
+    progress: Progress | None,
+) -> Comparison:
+    """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized.
+
+    Equalizing changes no bit of the outputs, so one run tells all unless operators of the float model were dissolved.
+    """
+    floats = built.assignment.scheme.model
+    if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
+        return compare_models(source, result, samples, labels, progress)
+    inside = compare_models(floats.model, result, samples, labels, progress)
+    tensors = tuple(replace(t, index=floats.origins[t.index]) for t in inside.tensors)
+    if not floats.ranges:
+        return replace(inside, tensors=tensors)
+    return replace(compare_models(source, result, samples, labels), tensors=tensors, unmatched=inside.unmatched)
