@@ -94,3 +94,20 @@ def test_what_is_proved_is_said() -> None:
 def test_one_name_alone_is_refused() -> None:
     result = CliRunner().invoke(cli, ["profiles", "tflm"])
     assert result.exit_code == 2
+
+
+def test_releases_that_agree_on_a_model_are_grouped() -> None:
+    found = document("--since", "2.13", "--model", str(MODELS / "fc_i8_0.tflite"))
+    groups = {tuple(a["releases"]): a["apart"] for a in found["agreements"] if a["resolver"] == "ref"}
+    rounds_twice = ("tflite-2.13", "tflite-2.14", "litert-1.0", "litert-1.2")
+    assert groups == {("litert-1.4", "litert-2.0", "litert-2.1", "litert-2.2", "litert-2.3"): [], rounds_twice: [0]}
+    text = run("--since", "tflite-2.13", "--model", str(MODELS / "fc_i8_0.tflite"))
+    assert "litert-1.4 to litert-2.3" in text
+    assert "FULLY_CONNECTED 0" in text
+
+
+@pytest.mark.parametrize(
+    "words", [("--since", "2.7"), ("--since", "2.6", "--model", "m.tflite"), ("tflm", "--since", "2.7", "--model", "m")]
+)
+def test_since_is_refused_without_a_model_or_a_known_release(words: tuple[str, ...]) -> None:
+    assert CliRunner().invoke(cli, ["profiles", *words]).exit_code == 2

@@ -147,6 +147,15 @@ def test_a_convolution(device: dict[str, Any], cause: str) -> None:
     [
         ({"bias": 0, "roll": 1}, {"bias missing", "scales of channels: each the previous one's"}),
         ({"zero": -1, "offset": (2, 5)}, {"zero point of input 0 with the wrong sign", "offset of +5 in channel 2"}),
+        ({"input": "NCHW", "bias": 0}, {"input 0 read as NCHW", "bias missing"}),
+        (
+            {"bits": 16, "roll": 1},
+            {
+                "accumulator of 16 bits that saturates after each tap, bias last",
+                "scales of channels: each the previous one's",
+            },
+        ),
+        ({"padding": 0, "step": 1}, {"padding stored as 0", "stride of 1 in place of its own"}),
     ],
 )
 def test_two_mistakes_at_once(device: dict[str, Any], causes: set[str]) -> None:

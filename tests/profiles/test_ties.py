@@ -83,6 +83,21 @@ def test_sums_of_16_bits_are_not_rescaled_up_to_2_13(profile: str) -> None:
         outputs_of(rescaled, profile)
 
 
+@pytest.mark.parametrize("op", ["NOT_EQUAL", "GREATER", "LESS_EQUAL"])
+@pytest.mark.parametrize(
+    ("profile", "takes"), [("litert-1.0-ref", False), ("litert-2.0-opt", False), ("litert-ref", True)]
+)
+def test_comparisons_of_16_bits_came_with_litert_2_1(op: str, profile: str, takes: bool) -> None:
+    operand, name = T("int16", (1,), 2.0**-5), "".join(word.title() for word in op.split("_"))
+    code = np.array([3], np.int16)
+    case = Case(op, (operand, operand), (T("bool", (1,)),), ((code, code),), (f"{name}Options", {}))
+    if takes:
+        assert outputs_of(case, profile)[0][0].tolist() == [op == "LESS_EQUAL"]
+    else:
+        with pytest.raises(TflqError, match=op):
+            outputs_of(case, profile)
+
+
 def outputs_of(case: Case, profile: str) -> list[list[Array]]:
     """The profile's outputs of every sample."""
     interpreter = tflq.Interpreter(model_content=case.model(), profile=profile)

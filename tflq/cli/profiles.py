@@ -19,11 +19,18 @@ from tflq.cli.output import say, say_document
     help="List which of this model's operators differ, and in which constant.",
 )
 @click.option("--prove", is_flag=True, help="With --model: leave out what is proved to change no bit for any input.")
+@click.option("--since", metavar="RELEASE", help="With --model: list which releases from this one on agree on it.")
 @html_option
 @force_option
 @json_option
 def profiles_command(
-    names: tuple[str, ...], model: str | None, prove: bool, html: str | None, force: bool, as_json: bool
+    names: tuple[str, ...],
+    model: str | None,
+    prove: bool,
+    since: str | None,
+    html: str | None,
+    force: bool,
+    as_json: bool,
 ) -> int:
     """List the profiles, or how two of them differ.
 
@@ -32,12 +39,16 @@ def profiles_command(
     With --model: which operators can give other bits than under the first PROFILE (default: litert-ref) under the
     others (default: all). Nothing is run; --prove also says which of these give the same bits for every input.
 
+    With --model and --since: which releases of tflite-runtime and LiteRT give the same bits for every operator of it,
+    by resolver, and where others can part from the newest.
+
     PROFILE+single-rounding is that profile with fixed-point multiplications that round once (TFLITE_SINGLE_ROUNDING).
 
     \b
     tflq profiles
     tflq profiles litert-ref tflm
     tflq profiles litert-ref tflm --model model.tflite
+    tflq profiles --since 2.7 --model model.tflite
     """
     from tflq.errors import OptionError
     from tflq.profiles import PROFILES, by_name
@@ -45,6 +56,11 @@ def profiles_command(
     from tflq.report.profiles.lines import effects_lines, list_lines, pair_lines
 
     check_files([html], [model], force=force)
+    if since is not None:
+        if names or prove or html is not None or model is None:
+            raise OptionError("--since RELEASE goes with --model MODEL, and with neither PROFILE, --prove nor --html")
+        _say_releases(model, since, as_json)
+        return Exit.SAME
     if model is not None:
         from tflq.inspection.profile_effects import profile_effects
 
@@ -92,3 +108,15 @@ def profiles_command(
     else:
         say(pair_lines(first.name, second.name, differences))
     return Exit.SAME
+
+
+def _say_releases(model: str, since: str, as_json: bool) -> None:
+    from tflq.inspection.releases import agreements
+    from tflq.report.profiles.document import agreements_document
+    from tflq.report.profiles.lines import agreement_lines
+
+    found = agreements(model, since)
+    if as_json:
+        say_document(agreements_document(found))
+    else:
+        say(agreement_lines(found))

@@ -55,6 +55,8 @@ class Certainty(str, Enum):
 
 #: How many elements have to differ for a single cause to be certain: what is more improbable needs more of them.
 _EVIDENCE = {Kind.PROFILE: 1, Kind.ARITHMETIC: 1, Kind.MISTAKE: 2, Kind.MISTAKES: 24}
+#: The same where the cause does not reproduce another operator of the same type.
+_DOUBTED = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,7 @@ class Cause:
     members: tuple[Hypothesis, ...]
     matching: int
     elements: int
+    not_at: tuple[int, ...] = ()  # other operators of the same type that it does not reproduce
 
     @property
     def kind(self) -> Kind:
@@ -101,11 +104,22 @@ class Explanation:
     elements: int
     causes: tuple[Cause, ...]
     places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
+    alike: tuple[int, ...] = ()  # other operators of the same type that exact causes were held against
+    seen_alike: int = 0  # how many elements of these differ, where a cause reproduces them all
 
     @property
     def exact(self) -> tuple[Cause, ...]:
-        """All causes that reproduce every bit: where there are several, this input does not tell them apart."""
-        return tuple(cause for cause in self.causes if cause.exact)
+        """All causes that reproduce every bit: where there are several, this input does not tell them apart.
+
+        Where one reproduces other operators of the same type as well, those that do not are left out.
+        """
+        fitting = [cause for cause in self.causes if cause.exact]
+        return tuple([cause for cause in fitting if not cause.not_at] or fitting)
+
+    @property
+    def only_here(self) -> tuple[Cause, ...]:
+        """Causes that reproduce every bit, but are left out as they do not reproduce operators of the same type."""
+        return tuple(cause for cause in self.causes if cause.exact and cause not in self.exact)
 
     @property
     def certainty(self) -> Certainty:
@@ -124,7 +138,8 @@ class Explanation:
         if len(self.exact) > 1:
             return CauseVerdict.AMBIGUOUS
         if self.exact:
-            enough = self.elements - self.matching >= _EVIDENCE[self.exact[0].kind]
+            needed = _DOUBTED if self.exact[0].not_at else _EVIDENCE[self.exact[0].kind]
+            enough = self.elements - self.matching + self.seen_alike >= needed
             return CauseVerdict.EXPLAINED if enough else CauseVerdict.LIKELY
         best = self.causes[0].matching if self.causes else 0
         halved = 2 * (self.elements - best) <= self.elements - self.matching

@@ -15,6 +15,7 @@ from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import Cause, Explanation, explain_operator
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
+from tflq.diagnosis.siblings import held_elsewhere
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
@@ -166,6 +167,8 @@ def _told(
     """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
     differences = findings.operators[index].differences
     explanation = explain_operator(model, dump, index, profile, others) if differences else None
+    if explanation is not None and found.mode == Mode.ISOLATED:
+        explanation = held_elsewhere(explanation, model, dump, profile, found.operators)
     alone = operator_alone(model, dump, index, profile)
     divergence = _divergence(model, alone, profile)
     worked = growth = None

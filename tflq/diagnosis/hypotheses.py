@@ -39,7 +39,8 @@ def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
     """Every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
         yield Hypothesis(kind, other.name, device_of(other))
-    for name, device in (*mistakes(alone, profile), *reorderings(alone, profile)):
+    turned = ((change.name, change.device) for change in reorderings(alone, profile))
+    for name, device in (*mistakes(alone, profile), *turned):
         yield Hypothesis(Kind.MISTAKE, name, device)
 
 

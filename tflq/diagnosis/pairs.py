@@ -1,30 +1,32 @@
 """Two mistakes at once: the second is searched under the first.
 
 Of the mistakes that others can be added to, those are taken that bring most elements right, or that bring the results
-nearest to the dump's; under each of them every other mistake is tried. The search goes over a thinner image where the
-operator has a large one; what reproduces that is then computed on the whole.
+nearest to the dump's; under each of them every other mistake is tried. Readings of taps and averages, to which nothing
+can be added, are tried the other way round: the best of them under every mistake that others can be added to, and with
+every other reading. The search goes over a thinner image where the operator has a large one; what reproduces that is
+then computed on the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.hypotheses import Hypothesis, Kind
-from tflq.diagnosis.mistakes import Device, mistakes
-from tflq.diagnosis.mistakes.changes import changes
-from tflq.diagnosis.mistakes.device import Change
+from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
+from tflq.diagnosis.mistakes import Device, changes, mistakes, readings, readings_together, reorderings
+from tflq.diagnosis.mistakes.device import Change, Mistaken
 from tflq.diagnosis.outcomes import Results, digest, results, score
-from tflq.diagnosis.subsampling import Thinner
+from tflq.diagnosis.subsampling import Thinner, thinned
 from tflq.errors import TflqError
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
 Array = NDArray[Any]
+T = TypeVar("T")
 
 #: How many first mistakes are taken by the elements that they bring right, and by how near they come.
 _FIRST = 4
@@ -37,64 +39,107 @@ class _View:
     part: Part
     thinner: Thinner | None
 
+    @classmethod
+    def through(cls, alone: Part, thinner: Thinner | None) -> _View:
+        """The operator on the thinner image, if there is one."""
+        return cls(alone if thinner is None else thinner.alone, thinner)
+
     def of(self, device: Device) -> Results:
         """What a device makes of what is compared."""
-        computed = results(device, self.part)
-        return computed if self.thinner is None else self.thinner.of(computed)
+        made = results(device, self.part)
+        return made if self.thinner is None else self.thinner.of(made)
+
+    def is_exact(self, device: Device) -> bool:
+        """Whether a device reproduces every bit of that."""
+        matching, elements = score(self.of(device), self.part.got)
+        return matching == elements
+
+    def best(self, found: Iterable[tuple[Device, T]], profile: Profile) -> list[list[T]]:
+        """Those that bring most elements right, or the results nearest to the dump's; equal ones together."""
+        base, got = self.of(device_of(profile)), self.part.got
+        own, near = score(base, got)[0], _distance(base, got)
+        alike: dict[bytes, tuple[int, float, list[T]]] = {}
+        for device, item in found:
+            made = self.of(device)
+            known = digest(made, self.part)
+            if known is not None and known != digest(base, self.part):
+                if known not in alike:
+                    alike[known] = (score(made, got)[0], _distance(made, got), [])
+                alike[known][2].append(item)
+        by_elements = sorted((r for r in alike.values() if r[0] > own), key=lambda r: -r[0])[:_FIRST]
+        by_distance = sorted((r for r in alike.values() if r[1] < near), key=lambda r: r[1])[:_FIRST]
+        return list({id(r): r[2] for r in (*by_elements, *by_distance)}.values())
 
 
 def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thinner | None) -> Iterator[Hypothesis]:
     """Two mistakes that together reproduce every bit of the dump; `base` is what the profile makes of the operator."""
-    view = _View(alone if thinner is None else thinner.alone, thinner)
-    for first in _firsts(
-        view, profile, base if thinner is None else view.of(lambda part: part.run(part.plan(profile)))
-    ):
-        names = [name for name, device in _seconds(first, view.part) if _is_exact(view.of(device), view.part)]
-        for name, device in _seconds(first, alone) if names else ():
+    view, whole = _View.through(alone, thinner), _View(alone, None)
+    for alike in view.best(((c.device, c) for c in changes(view.part, profile)), profile):
+        yield from _under(alike, alone, [n for n, d in _seconds(alike[0], view.part) if view.is_exact(d)])
+    for alike in whole.best(((c.device, c) for c in reorderings(alone, profile)), profile):
+        turned = alike[0].of(alone)
+        own = turned.run(turned.plan(profile))
+        inside = _View.through(turned, thinned(turned, profile, own))
+        yield from _under(alike, alone, [n for n, d in _mistakes(inside.part, profile) if inside.is_exact(d)])
+    yield from _with_readings(alone, profile, view)
+
+
+def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypothesis]:
+    """The best readings under every other mistake, and with every other reading."""
+    best = view.best(((device, name) for name, device in readings(view.part, profile)), profile)
+    leading = {name for alike in best for name in alike}
+    together = readings_together(view.part, profile, leading)
+    exact = {name for name, device in together if view.is_exact(device)}
+    for name, device in readings_together(alone, profile, leading) if exact else ():
+        if name in exact:
+            yield Hypothesis(Kind.MISTAKES, name, device)
+    fitting: dict[str, set[str]] = {}
+    for change in changes(view.part, profile) if leading else ():
+        for name, device in _readings(change.of(view.part), change.profile):
+            if name in leading and view.is_exact(change.under(device)):
+                fitting.setdefault(change.name, set()).add(name)
+    for change in changes(alone, profile) if fitting else ():
+        for name, device in _readings(change.of(alone), change.profile) if change.name in fitting else ():
+            if name in fitting[change.name]:
+                yield Hypothesis(Kind.MISTAKES, f"{change.name}; and {name}", change.under(device))
+
+
+def _under(alike: Iterable[Change], alone: Part, names: list[str]) -> Iterator[Hypothesis]:
+    """The mistakes of those names under first ones that the search did not tell apart."""
+    for first in alike if names else ():
+        for name, device in _seconds(first, alone):
             if name in names:
                 yield Hypothesis(Kind.MISTAKES, f"{first.name}; and {name}", device)
 
 
-def _firsts(view: _View, profile: Profile, base: Results) -> list[Change]:
-    own, near = score(base, view.part.got)[0], _distance(base, view.part.got)
-    tried: set[bytes | None] = {digest(base, view.part), None}
-    ranked: list[tuple[int, float, Change]] = []
-    for change in changes(view.part, profile):
-        computed = view.of(change.device)
-        known = digest(computed, view.part)
-        if known not in tried:
-            tried.add(known)
-            ranked.append((score(computed, view.part.got)[0], _distance(computed, view.part.got), change))
-    by_elements = [r for r in sorted(ranked, key=lambda r: -r[0]) if r[0] > own][:_FIRST]
-    by_distance = [r for r in sorted(ranked, key=lambda r: r[1]) if r[1] < near][:_FIRST]
-    return list(dict.fromkeys(change for _, _, change in (*by_elements, *by_distance)))
-
-
-def _seconds(first: Change, part: Part) -> Iterator[tuple[str, Device]]:
+def _seconds(first: Change, part: Part) -> Iterator[Mistaken]:
     """Every mistake under the first one."""
+    for name, device in _mistakes(first.of(part), first.profile):
+        yield name, first.under(device)
+
+
+def _mistakes(part: Part, profile: Profile) -> list[Mistaken]:
+    """Every mistake; none where the profile, which may have a mistake already, cannot be bound."""
     try:
-        under = list(mistakes(first.of(part), first.profile))
+        return list(mistakes(part, profile))
     except TflqError:
-        return
-    for name, device in under:
-        yield name, _under(first, device)
+        return []
 
 
-def _under(first: Change, second: Device) -> Device:
-    return lambda part: second(first.of(part))
+def _readings(part: Part, profile: Profile) -> list[Mistaken]:
+    """The same of readings only."""
+    try:
+        return list(readings(part, profile))
+    except TflqError:
+        return []
 
 
-def _is_exact(computed: Results, part: Part) -> bool:
-    matching, elements = score(computed, part.got)
-    return matching == elements
-
-
-def _distance(computed: Results, got: Results) -> float:
+def _distance(made: Results, got: Results) -> float:
     """The sum of absolute differences; infinite where there is nothing to compare."""
     total = 0.0
-    for tensor, dumped in got.items():
-        value = computed.get(tensor)
-        if value is None or value.shape != dumped.shape or value.dtype.kind not in "iuf":
+    for tensor, seen in got.items():
+        value = made.get(tensor)
+        if value is None or value.shape != seen.shape or value.dtype.kind not in "iuf":
             return float("inf")
-        total += float(np.nansum(np.abs(value.astype(np.float64) - dumped.astype(np.float64))))
+        total += float(np.nansum(np.abs(value.astype(np.float64) - seen.astype(np.float64))))
     return total

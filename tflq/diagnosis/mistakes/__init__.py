@@ -15,11 +15,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
 from tflq.diagnosis.mistakes.averages import mistaken_averages
+from tflq.diagnosis.mistakes.changes import changes
 from tflq.diagnosis.mistakes.channels import mistaken_channels, models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
 from tflq.diagnosis.mistakes.device import Device, Mistaken
@@ -27,7 +28,7 @@ from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
 from tflq.diagnosis.mistakes.orders import mistaken_orders
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles, mistaken_stages, stages_made
-from tflq.diagnosis.mistakes.taps import mistaken_taps
+from tflq.diagnosis.mistakes.taps import mistaken_taps, taps_together
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.errors import TflqError
@@ -35,7 +36,7 @@ from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
-__all__ = ["Device", "mistakes", "reorderings"]
+__all__ = ["Device", "changes", "mistakes", "readings", "readings_together", "reorderings"]
 
 
 def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -55,12 +56,22 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         if stages_made(alone, profile) > 1:
             for name, changed in mistaken_stages(prepared.data):
                 yield name, _of_data(profile, changed)
-    yield from mistaken_taps(alone, profile)
-    yield from mistaken_averages(alone, profile)
+    yield from readings(alone, profile)
     yield from mistaken_floats(alone, profile)
     yield from mistaken_orders(alone, profile)
     yield from mistaken_channels(alone, profile)
     yield from mistaken_layouts(alone, unchecked(profile))
+
+
+def readings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Mistakes in taps and averages."""
+    yield from mistaken_taps(alone, profile)
+    yield from mistaken_averages(alone, profile)
+
+
+def readings_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
+    """Two of them at once, one of which is of the `leading` names."""
+    yield from taps_together(alone, profile, leading)
 
 
 def _of_profile(profile: Profile) -> Device:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
 from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
 from tflq.interpreter.constants import constant_of
@@ -24,7 +24,7 @@ from tflq.surgery.edit import with_option, with_tensor
 from tflq.surgery.part import Part
 
 Array = NDArray[Any]
-Values = Mapping[int, Array]
+_Reorder = Callable[[Array, tuple[int, ...]], Array]
 
 #: Operators whose results hang on elements of many places.
 _CONTRACTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL")
@@ -39,20 +39,24 @@ def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     yield from _stored_paddings(alone, profile)
 
 
-def reorderings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
     """Images whose channels come first, and images that lie on their side: results hang on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
     for name, order in axes.items():
-        for verb, change in (("read", _read_as), ("stored", _stored_as)):
+        read, stored = _turn(_read_as, _stored_as, order), _turn(_stored_as, _read_as, order)
+        for verb, turn in (("read", read), ("stored", stored)):
             for position in positions:
-                yield f"input {position} {verb} as {name}", _given(profile, {position: _bound(change, order)})
-            yield f"results {verb} as {name}", _made(profile, _bound(change, order))
-        both = _given(profile, {p: _bound(_read_as, order) for p in positions})
-        yield f"everything in {name}", _then(both, _bound(_stored_as, order))
+                yield Change(f"input {position} {verb} as {name}", alone.model, profile, {position: turn})
+            yield Change(f"results {verb} as {name}", alone.model, profile, {}, turn)
+        yield Change(f"everything in {name}", alone.model, profile, dict.fromkeys(positions, read), stored)
 
 
-def _bound(change: Callable[[Array, tuple[int, ...]], Array], order: tuple[int, ...]) -> Callable[[Array], Array]:
+def _turn(there: _Reorder, back: _Reorder, order: tuple[int, ...]) -> Turn:
+    return Turn(_bound(there, order), _bound(back, order))
+
+
+def _bound(change: _Reorder, order: tuple[int, ...]) -> Callable[[Array], Array]:
     return lambda x: change(x, order) if x.ndim == 4 else x
 
 

@@ -180,6 +180,10 @@ def _maker(stage: OutputStage) -> StageOf:
     """What makes stages like this one."""
     if isinstance(stage, BlockTail):
         return BlockTail.of(_maker(stage.whole), _maker(stage.tail), stage.size)
+    if isinstance(stage, NarrowAccumulator):
+        return _accumulator(stage.bits, wraps=stage.wraps)(_maker(stage.inner))
+    if isinstance(stage, (FixedRounding, RealRounding)):
+        return stage.again
     if isinstance(stage, FloatRounding) and not stage.wraps:
         return FloatRounding.of_wide
     maker: StageOf = type(stage).of  # type: ignore[attr-defined]  # of every stage that scales

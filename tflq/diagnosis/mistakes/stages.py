@@ -6,7 +6,7 @@ They are plain NumPy: slower than those of tflq/numerics, and free to be wrong i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,10 @@ class RealRounding(_Plain):
     round: Callable[[Array], Array]
     dtype: type[np.floating[Any]] = np.float64
 
+    def again(self, real: ArrayLike) -> RealRounding:
+        """The same way to round, for other multipliers."""
+        return replace(self, real=np.atleast_1d(np.asarray(real, np.float64)))
+
     def scaled(self, total: Ints) -> Ints:
         """Multiply in floating point and round; results beyond int32 saturate."""
         product = total.astype(self.dtype) * _per_channel(self.real, total.shape[-1]).astype(self.dtype)
@@ -74,9 +78,12 @@ class FixedRounding(_Plain):
     bits: int
     first: Divide | None
     last: Divide
+    cut: bool = False  # the mantissa's lowest bits were dropped without rounding
 
     @classmethod
-    def of(cls, first: Divide | None, last: Divide, bits: int = 31, *, cut: bool = False) -> Callable[[Any], Any]:
+    def of(
+        cls, first: Divide | None, last: Divide, bits: int = 31, *, cut: bool = False
+    ) -> Callable[[ArrayLike], FixedRounding]:
         """What makes such a stage for real multipliers. `cut` drops the mantissa's lowest bits without rounding."""
 
         def make(real: ArrayLike) -> FixedRounding:
@@ -84,9 +91,13 @@ class FixedRounding(_Plain):
             mantissas, shifts = (values.astype(np.int64) for values in quantize_multipliers(reals))
             dropped = np.int64(31 - bits)
             half = np.int64(0) if cut else (np.int64(1) << dropped) >> 1
-            return cls(reals, (mantissas + half) >> dropped, shifts, bits, first, last)
+            return cls(reals, (mantissas + half) >> dropped, shifts, bits, first, last, cut)
 
         return make
+
+    def again(self, real: ArrayLike) -> FixedRounding:
+        """The same way to round, for other multipliers."""
+        return FixedRounding.of(self.first, self.last, self.bits, cut=self.cut)(real)
 
     def scaled(self, total: Ints) -> Ints:
         """Multiply by mantissa and shift, rounding once or twice as the mistake says."""

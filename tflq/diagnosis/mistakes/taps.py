@@ -6,8 +6,9 @@ with codes, zero points and accumulators that may be wrong. Bias and scaling are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,11 @@ class Reading:
     bits: int = _UNLIMITED  # of the accumulator, held after each tap
     bias_first: bool = False
 
+    def joined(self, other: Reading) -> Reading | None:
+        """Both at once; None where they are about the same thing."""
+        mine, theirs = ({f.name: v for f in fields(r) if (v := getattr(r, f.name)) != f.default} for r in (self, other))
+        return None if set(mine) & set(theirs) else Reading(**{**mine, **theirs})
+
 
 def other_sign(x: Array) -> Array:
     """Read bytes as the type of the other signedness; other types stay as they are."""
@@ -141,26 +147,42 @@ _READINGS: dict[str, Reading] = {
 
 def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Every mistake in the taps of a contraction."""
+    contraction = _right_contraction(alone, profile)
+    if contraction is not None:
+        for name, reading in _readings(contraction, alone):
+            yield name, _device(contraction, reading)
+
+
+def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
+    """Two mistakes in the taps of a contraction at once, one of them of the `leading` names."""
+    contraction = _right_contraction(alone, profile)
+    known = [] if contraction is None else list(_readings(contraction, alone))
+    for (first, one), (second, other) in combinations(known, 2):
+        both = one.joined(other) if first in leading or second in leading else None
+        if contraction is not None and both is not None:
+            yield f"{first}; and {second}", _device(contraction, both)
+
+
+def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
+    """The operator in that form, where that computes what the profile does."""
     prepared = alone.plan(profile).steps[0].prepared
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
-        return
+        return None
     contraction = _contraction(alone, prepared, name)
-    if contraction is not None and _is_right(contraction, alone, profile):
-        yield from _readings(contraction, alone)
+    return contraction if contraction is not None and _is_right(contraction, alone, profile) else None
 
 
-def _readings(contraction: Contraction, alone: Part) -> Iterator[Mistaken]:
-    for name, reading in _READINGS.items():
-        yield name, _device(contraction, reading)
+def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Reading]]:
+    yield from _READINGS.items()
     for name, window in wrong_windows(contraction.window).items():
-        yield name, _device(contraction, Reading(window=window))
+        yield name, Reading(window=window)
     x = _input(alone)
     for bits in (16, 24, 32):
         if contraction.reach(x) >= 1 << bits - 1:
             for first in (False, True):
                 name = f"accumulator of {bits} bits that saturates after each tap, bias {'first' if first else 'last'}"
-                yield name, _device(contraction, Reading(bits=bits, bias_first=first))
+                yield name, Reading(bits=bits, bias_first=first)
 
 
 def wrong_windows(window: Window) -> dict[str, Window]:
@@ -177,8 +199,8 @@ def wrong_windows(window: Window) -> dict[str, Window]:
         **{f"stride of {n} in place of its own": {"stride_h": n, "stride_w": n} for n in (1, 2, 3)},
     }
     wrong: dict[str, Window] = {}
-    for name, fields in changes.items():
-        changed = window._replace(**fields)
+    for name, differing in changes.items():
+        changed = window._replace(**differing)
         if changed != window and changed not in wrong.values() and max(window.out_h, window.out_w) > 0:
             wrong[name] = changed
     return wrong

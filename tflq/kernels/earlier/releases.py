@@ -115,6 +115,13 @@ _FLOATS = close("floats of this release were not modelled")
 _OTHERWISE = ("ADD", "DIV", "MUL", "REDUCE_MAX", "REDUCE_MIN", "RELU6", "SIGN", "SQRT", "SUB")
 
 
+#: Types that an operator takes from LiteRT 2.1 on; versions say nothing of them.
+_AFTER_2_0 = {
+    "EMBEDDING_LOOKUP": (TensorType.FLOAT16, TensorType.INT4),
+    "GREATER": (TensorType.INT16,),
+    "LESS_EQUAL": (TensorType.INT16,),
+    "NOT_EQUAL": (TensorType.INT16,),
+}
 #: Comparisons whose later version is that of 16 bits, which every version of 2.14's rows takes.
 _NO_INT16_IN_2_12 = ("EQUAL", "GREATER_EQUAL", "LESS")
 
@@ -130,7 +137,7 @@ def _known_in_2_12(row: Kernel) -> Kernel | None:
 
 def _known_in_litert(row: Kernel) -> Kernel | None:
     """The row without what came after LiteRT 2.0, or was read wrongly in 1.0: rows of an odd number of int4."""
-    if row.op != "EMBEDDING_LOOKUP":
+    if row.op not in _AFTER_2_0:
         return row
-    signature = row.signature.without(TensorType.FLOAT16, TensorType.INT4)
+    signature = row.signature.without(*_AFTER_2_0[row.op])
     return None if signature is None else row.taking(signature)

@@ -51,6 +51,8 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "matching": e.matching,
         "elements": e.elements,
         "exact": [_cause(h) for h in e.exact],
+        "alike": list(e.alike),
+        "only_here": [_cause(h) for h in e.only_here],
         "partial": [_cause(h) for h in e.causes if not h.exact][:PARTIAL],
     }
 
@@ -67,4 +69,11 @@ def discrimination_document(discrimination: Discrimination) -> dict[str, Any]:
 
 
 def _cause(h: Cause) -> dict[str, Any]:
-    return {"kind": h.kind.value, "name": h.name, "matching": h.matching, "elements": h.elements, "also": list(h.also)}
+    return {
+        "kind": h.kind.value,
+        "name": h.name,
+        "matching": h.matching,
+        "elements": h.elements,
+        "also": list(h.also),
+        "not_at": list(h.not_at),
+    }

@@ -130,6 +130,15 @@ def cause_text(e: Explanation) -> str:
     }[e.verdict]
 
 
+def alike_texts(e: Explanation) -> Iterator[str]:
+    """What other operators of the same type say of the causes."""
+    held = [index for index in e.alike if all(index not in cause.not_at for cause in e.exact)]
+    if held:
+        yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
+    for h in (*e.only_here, *(h for h in e.exact if h.not_at)):
+        yield f"reproduces every bit here, but not operator {', '.join(map(str, h.not_at))}: {h.name}"
+
+
 def partial_ones(e: Explanation) -> list[Cause]:
     """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
     return [] if e.exact else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
@@ -156,6 +165,7 @@ def _cause_lines(e: Explanation) -> Iterator[Line]:
     yield Line(f"Cause. {cause_text(e)}", "strong" if e.exact else "warning")
     for h in e.exact:
         yield Line(f"  {hypothesis_text(h)}")
+    yield from (Line(f"  {text}", "faint") for text in alike_texts(e))
     partial = partial_ones(e)
     if partial:
         yield Line(f"  best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):")

@@ -22,6 +22,7 @@ from tflq.report.explain.growth_lines import (
 from tflq.report.explain.lines import (
     NAMES,
     STYLES,
+    alike_texts,
     cause_text,
     discrimination_texts,
     evidence_text,
@@ -125,6 +126,7 @@ def _cause(findings: Findings) -> Markup:
         "Cause",
         parts.paragraph(cause_text(e)),
         _hypotheses(e.exact),
+        *map(parts.paragraph, alike_texts(e)),
         _partial(e),
         *map(parts.paragraph, () if findings.discrimination is None else discrimination_texts(findings.discrimination)),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from tflq.inspection.profile_effects import Effects
 from tflq.inspection.profile_pairs import PairDifference
+from tflq.inspection.releases import Agreements
 from tflq.profiles import Profile
 
 SCHEMA = "tflq/profiles/1"
@@ -48,5 +49,18 @@ def effects_document(effects: Effects) -> dict[str, Any]:
                 "proved": list(o.proved),
             }
             for o in effects.operators
+        ],
+    }
+
+
+def agreements_document(found: Agreements) -> dict[str, Any]:
+    """Return which releases agree on a model as a document."""
+    return {
+        "schema": SCHEMA,
+        "model": asdict(found.model),
+        "since": found.since,
+        "operators": list(found.operators),
+        "agreements": [
+            {"resolver": a.resolver, "releases": list(a.releases), "apart": list(a.apart)} for a in found.agreements
         ],
     }

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from tflq.inspection.profile_effects import Effects, OperatorEffects
 from tflq.inspection.profile_pairs import PairDifference
+from tflq.inspection.releases import Agreement, Agreements
 from tflq.profiles import Profile
+from tflq.profiles.history import RELEASES
 from tflq.report.layout import Line, table
 
 #: Operand types beyond this many are left out of tables.
@@ -107,3 +109,34 @@ def _brief(base: str, there: str) -> tuple[str, str]:
         return array, "other values"
     first, second = base.split(" ")[0], there.split(" ")[0]
     return (first, second) if first != second and first.isidentifier() and second.isidentifier() else (base, there)
+
+
+AGREEMENT_COLUMNS = (("resolver", "<"), ("the same bits under", "<"), ("other than the newest at", "<"))
+
+
+def agreement_lines(found: Agreements) -> Iterator[Line]:
+    """One line for releases that agree on every operator."""
+    yield Line(f"{found.model.path or 'model'}: releases since {found.since}, by resolver", "strong")
+    yield from table(AGREEMENT_COLUMNS, (agreement_row(found, agreement) for agreement in found.agreements))
+
+
+def agreement_row(found: Agreements, agreement: Agreement) -> tuple[str, str, str]:
+    """Resolver, releases, and the operators for which the newest release can give other bits, by type."""
+    by_type: dict[str, list[str]] = {}
+    for index in agreement.apart:
+        by_type.setdefault(found.operators[index], []).append(str(index))
+    apart = "\n".join(f"{op} {', '.join(indices)}" for op, indices in by_type.items())
+    return agreement.resolver, "\n".join(_spans(agreement.releases)), apart
+
+
+def _spans(releases: Sequence[str]) -> Iterator[str]:
+    """Neighbouring releases of one package as `first to last`."""
+    spans: list[list[str]] = []
+    for release in releases:
+        before = spans[-1][-1] if spans else ""
+        follows = before and RELEASES.index(before) + 1 == RELEASES.index(release)
+        if follows and before.partition("-")[0] == release.partition("-")[0]:
+            spans[-1].append(release)
+        else:
+            spans.append([release])
+    return (span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)

@@ -1,0 +1,120 @@
+"""Which releases agree on a model: every operator prepared under every release's profile. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tflq.api.files import Source
+from tflq.api.subject import ModelFacts, subject
+from tflq.errors import TflqError, UnknownNameError
+from tflq.inspection.equality import same, same_operator
+from tflq.inspection.operators import prepare_alone
+from tflq.interpreter.plan import Step
+from tflq.ir import Model
+from tflq.profiles import Profile, by_name
+from tflq.profiles.history import RELEASES, RESOLVERS
+from tflq.surgery.results import operator_name
+
+__all__ = ["Agreement", "Agreements", "agreements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Releases that give the same bits for every operator, the oldest first.
+
+    `apart` are the operators for which the newest release can give others; those that only one of the two takes are
+    among them.
+    """
+
+    resolver: str
+    releases: tuple[str, ...]
+    apart: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreements:
+    """A model's first subgraph under every release from `since` on; of each resolver the newest releases come first.
+
+    `operators` are names by index.
+    """
+
+    model: ModelFacts
+    since: str
+    operators: tuple[str, ...]
+    agreements: tuple[Agreement, ...]
+
+
+def agreements(model: Source | Model, since: str) -> Agreements:
+    """Group the releases from `since` on, such as `tflite-2.7` or `2.7`, by what they make of a model's operators.
+
+    Raises:
+        UnknownNameError: No profile stands for that release.
+    """
+    target = subject(model)
+    chosen = RELEASES[RELEASES.index(_release(since)) :]
+    count = len(target.model.subgraphs[0].operators)
+    names = tuple(operator_name(target.model, index) for index in range(count))
+    found = (group for resolver in RESOLVERS for group in _groups(target.model, chosen, resolver))
+    return Agreements(target.facts, chosen[0], names, tuple(found))
+
+
+def _release(name: str) -> str:
+    """The release of that name, or of that version."""
+    for release in RELEASES:
+        if name in (release, release.partition("-")[2]):
+            return release
+    raise UnknownNameError("release", name, RELEASES)
+
+
+def _groups(model: Model, releases: tuple[str, ...], resolver: str) -> Iterator[Agreement]:
+    """Releases whose operators are all prepared alike, the newest first."""
+    profiles = {release: profile for release in releases if (profile := _profile(release, resolver)) is not None}
+    known = {p.name: _of_every_operator(model, p) for p in dict.fromkeys(profiles.values())}
+    groups: list[tuple[tuple[Step | None, ...], list[str]]] = []
+    for release in reversed(profiles):
+        mine = known[profiles[release].name]
+        group = next((members for theirs, members in groups if not _apart(theirs, mine)), None)
+        if group is None:
+            groups.append((mine, [release]))
+        else:
+            group.append(release)
+    for theirs, members in groups:
+        yield Agreement(resolver, tuple(reversed(members)), _apart(groups[0][0], theirs))
+
+
+def _apart(some: tuple[Step | None, ...], others: tuple[Step | None, ...]) -> tuple[int, ...]:
+    """The operators that are not prepared alike."""
+    return tuple(i for i, (one, two) in enumerate(zip(some, others, strict=True)) if not _alike(one, two))
+
+
+def _alike(one: Step | None, two: Step | None) -> bool:
+    """Whether an operator has the same kernel and constants, or is refused both times.
+
+    Of one that is bound when the model runs all that is known is its kernel.
+    """
+    if one is None or two is None:
+        return one is two
+    if one.prepared is None or two.prepared is None:
+        return one.prepared is two.prepared and same(one.kernel.prepare, two.kernel.prepare)
+    return same_operator(one.prepared, two.prepared)
+
+
+def _profile(release: str, resolver: str) -> Profile | None:
+    """None where a release's resolver has no profile of its own."""
+    try:
+        return by_name(f"{release}-{resolver}")
+    except UnknownNameError:
+        return None
+
+
+def _of_every_operator(model: Model, profile: Profile) -> tuple[Step | None, ...]:
+    """Every operator as the profile prepares it; None where it refuses it."""
+    return tuple(_prepared(model, index, profile) for index in range(len(model.subgraphs[0].operators)))
+
+
+def _prepared(model: Model, index: int, profile: Profile) -> Step | None:
+    try:
+        return prepare_alone(model, index, profile)
+    except TflqError:
+        return None
