@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from support.running import run
 from support.single_op import T, build
 from tflq.diagnosis.dump import load_dumps
@@ -80,3 +81,18 @@ def test_16_bits_with_a_bias_of_32_bits_are_refused() -> None:
     model = build("CONV_2D", [T("int16", (1, 2, 2, 2), 0.5), w, bias], [T("int16", (1, 2, 2, 1), 0.5)], options)
     with pytest.raises(UndefinedResultError, match="scratch buffer"):
         run(model, [np.zeros((1, 2, 2, 2), np.int16)], "tflm-cmsis-nn")
+
+
+@pytest.mark.parametrize(
+    ("built", "own", "other"),
+    [("double", "tflm-cmsis-nn", "tflm-cmsis-nn-single"), ("single", "tflm-cmsis-nn-single", "tflm-cmsis-nn")],
+)
+def test_what_the_library_itself_computes(built: str, own: str, other: str) -> None:
+    """Dumps of tools/make_cmsis_dump.py: 16 operators of CMSIS-NN 99f736a, compiled with each rounding."""
+    golden = suites.ROOT / "golden"
+    model = tflq.load(golden / "models" / "digits_mobilenet_int8.tflite")
+    dumps = load_dumps(model, golden / "dumps" / f"digits_mobilenet_int8.cmsis_{built}.npz")
+    found = localize_samples(model, dumps, by_name(own))[0]
+    assert sum(bool(o.differences) for o in found) == 16
+    assert not any(o.differs for o in found)
+    assert sum(o.differs for o in localize_samples(model, dumps, by_name(other))[0]) > 8
