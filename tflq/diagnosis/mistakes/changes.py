@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.channels import models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
-from tflq.diagnosis.mistakes.device import Change
+from tflq.diagnosis.mistakes.device import Change, Turn
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
@@ -19,11 +23,15 @@ from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
+#: Operators that devices take from a table of 256 codes.
+_TABLED = ("LOGISTIC", "TANH")
+
 
 def changes(alone: Part, profile: Profile) -> Iterator[Change]:
     """Misread tensors and options, mistakes in every stage, and mistakes in prepared constants."""
     for name, model in (*mistaken_models(alone.model), *models_of_channels(alone, profile)):
         yield Change(name, model, unchecked(profile))
+    yield from _tables_off_by_one(alone, profile)  # before the same of prepared tables, to which less can be added
     for name, wrong in mistaken_profiles(profile, alone.model):
         yield Change(name, alone.model, wrong)
     step = alone.plan(profile).steps[0]
@@ -31,6 +39,24 @@ def changes(alone: Part, profile: Profile) -> Iterator[Change]:
     if step.prepared is not None and row is not None and not row.session:
         for name, _ in mistaken_constants(step.prepared.data, step.node):
             yield Change(name, alone.model, _with_row(profile, row, name))
+
+
+def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
+    """Codes that go in or come out one off, which is what a table off by one makes of any way to compute it."""
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    codes = [*alone.inputs.values(), *alone.got.values()]
+    if name not in _TABLED or any(x.dtype.kind not in "iu" or x.dtype.itemsize > 1 for x in codes):
+        return
+    for step, way in ((1, "up"), (-1, "down")):
+        turn = Turn(partial(_stepped, step), partial(_stepped, -step))
+        yield Change(f"table index off by one {way}", alone.model, profile, dict.fromkeys(alone.inputs, turn))
+        yield Change(f"table value off by one {way}", alone.model, profile, {}, turn)
+
+
+def _stepped(step: int, codes: NDArray[Any]) -> NDArray[Any]:
+    """Codes moved by a step, held at the ends of their type."""
+    limits = np.iinfo(codes.dtype)
+    return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)
 
 
 def _with_row(profile: Profile, row: Kernel, mistake: str) -> Profile:
