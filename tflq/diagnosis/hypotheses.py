@@ -49,17 +49,19 @@ def device_of(profile: Profile) -> Device:
     return lambda alone: alone.run(alone.plan(profile))
 
 
-def nearness(base: Profile, other: Profile) -> tuple[int, int, int, int]:
+def nearness(base: Profile, other: Profile) -> tuple[int, int, int, int, int]:
     """By what profiles are ordered that differ from `base`: the less, the nearer.
 
-    Whether no runtime computes it (`spec`), whether it has other kernels, how many fields of the arithmetic are others,
-    and how many facts of the runtime.
+    Whether no runtime computes it (`spec`), whether it has other kernels, whether it is another release, how many
+    fields of the arithmetic are others, and how many facts of the runtime.
     """
     has_other_kernels = base.kernels is not other.kernels
     is_nobodys = other.source.package == "none"
+    released, also_released = ((p.source.package, p.source.version) for p in (base, other))
     return (
         int(is_nobodys),
         int(has_other_kernels),
+        int(released != also_released),
         _changed(base.arithmetic, other.arithmetic),
         _changed(base.source, other.source),
     )
