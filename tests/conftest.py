@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def shared() -> Path:
 def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports are as wide as in a pipe, whatever the program that runs the tests says of its terminal."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    os.unsetenv("COLUMNS")  # GNU readline sets it for child processes without os.environ knowing
 
 
 @pytest.fixture
