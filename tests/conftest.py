@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from support import suites
 from tflq.numerics import pieces
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Ctrl-C reach the commands that tests start, in the background too, where shells have it ignored."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
