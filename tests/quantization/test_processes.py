@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
@@ -71,11 +72,12 @@ def sleeping(number: int, tell: Progress | None) -> int:
 
 
 def test_processes_end_with_who_waits_for_them() -> None:
-    made = each(sleeping, [0, 1, 1], 3, None)
-    assert next(made) == 0
-    made.close()  # type: ignore[attr-defined]
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    before = set(multiprocessing.active_children())
+    results = each(sleeping, [0, 1, 1], 3, None)
+    assert next(results) == 0
+    assert set(multiprocessing.active_children()) > before
+    results.close()  # type: ignore[attr-defined]
+    assert set(multiprocessing.active_children()) == before
 
 
 @pytest.mark.parametrize(("jobs", "supported"), [(0, True), (2, False)])
