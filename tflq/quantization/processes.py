@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, ForkProcess
-from typing import TypeAlias, TypeVar
+from multiprocessing.reduction import ForkingPickler
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
 
 from tflq.errors import OptionError
 from tflq.quantization.progress import Progress
@@ -25,6 +27,18 @@ Work: TypeAlias = "Callable[[T, Progress | None], R]"
 
 #: Seconds between two tidings of one process.
 _INTERVAL = 0.5
+
+
+def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+def _reduced(proxy: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
+    """Return how a read-only mapping travels between processes: pickle alone knows no way."""
+    return _read_only, (dict(proxy),)
+
+
+ForkingPickler.register(MappingProxyType, _reduced)
 
 
 def check_jobs(jobs: int) -> None:

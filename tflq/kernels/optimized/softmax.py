@@ -26,6 +26,9 @@ from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.numerics.stages import type_range
 
+#: Elements that are worked on together, and bytes that each takes: floats, their integers, and what rounds them.
+_BLOCK, _ELEMENT_BYTES = 1 << 16, 40
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
@@ -55,7 +58,8 @@ def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
         dtype=dtype,
         round=half_added if is_unsigned else nearest_half_away,
     )
-    return Prepared((x.shape,), data, eval_8bit)
+    scratch = _ELEMENT_BYTES * max(_BLOCK, x.shape[-1])
+    return Prepared((x.shape,), data, eval_8bit, scratch=scratch)
 
 
 def half_added(x: Array) -> Array:
@@ -65,10 +69,16 @@ def half_added(x: Array) -> Array:
 
 def eval_8bit(data: OpData, x: Array) -> Array:
     """Source: Softmax. Rounding: float32 throughout, then `round`. Overflow: none."""
-    real = np.empty(x.shape, np.float32)
-    _scaled_rows(as_rows(x), data.exps, data.scale, as_rows(real))
-    codes = floats_to_int32(data.round(real)) + np.int32(data.zero_point)
-    return np.asarray(np.clip(codes, *type_range(data.dtype)).astype(data.dtype))
+    out = np.empty(x.shape, data.dtype)
+    rows, codes = as_rows(x), as_rows(out)
+    step = max(1, _BLOCK // max(1, rows.shape[-1]))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        real = np.empty(rows[block].shape, np.float32)
+        _scaled_rows(rows[block], data.exps, data.scale, real)
+        whole = floats_to_int32(data.round(real)) + np.int32(data.zero_point)
+        codes[block] = np.clip(whole, *type_range(data.dtype))
+    return out
 
 
 @in_pieces(4, x="r", out="r")
