@@ -24,7 +24,7 @@ def sample(function, size):
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
 @pytest.mark.parametrize("size", [0, 1, 700, 20_000])
 def test_bits_are_the_librarys(function, size):
-    native = getattr(libm.library(), function.name)
+    native = getattr(libm.c_library(), function.name)
     native.restype, native.argtypes = ctypes.c_float, [ctypes.c_float] * function.arguments
     operands = sample(function, size)
     expected = np.array([native(*row) for row in operands.T.tolist()], np.float32)

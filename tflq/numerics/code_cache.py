@@ -141,9 +141,10 @@ class CodeCache:
 
         if (heard := listener()) is not None:
             heard.end()
-        # As numba.core.caching.CompileResultCacheImpl.check_cachable.
-        if result.library.has_dynamic_globals or any(not loop.can_cache for loop in result.lifted):
-            return
+        match result:  # as numba.core.caching.CompileResultCacheImpl.check_cachable
+            case object(library=machine_code, lifted=loops):
+                if machine_code.has_dynamic_globals or any(not loop.can_cache for loop in loops):
+                    return
         self._folder.write(self._entry(signature, result.codegen), dumps(result._reduce()))
 
     def _entry(self, signature: Any, codegen: Any) -> str:

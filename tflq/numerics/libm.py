@@ -33,7 +33,7 @@ _LIBRARIES = {"win32": ("ucrtbase", "msvcrt"), "darwin": ("libSystem.dylib", "/u
 
 
 @cache
-def library() -> ctypes.CDLL | None:
+def c_library() -> ctypes.CDLL | None:
     """The C library that holds the mathematical functions, or None."""
     for name in _LIBRARIES.get(sys.platform, ("libm.so.6", "libm.so", None)):
         try:
@@ -92,7 +92,7 @@ class FloatFunction:
 
     @cached_property
     def _native(self) -> Any:
-        function = getattr(library(), self.name, None)
+        function = getattr(c_library(), self.name, None)
         if function is not None:
             function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * self.arguments
         return function
