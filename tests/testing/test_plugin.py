@@ -29,7 +29,7 @@ def test_each(tflq_operator):
 """
 
 
-def run(folder: Path, golden: Path, *words: str, profile: str = "litert-ref") -> subprocess.CompletedProcess[str]:
+def run(folder: Path, golden: Path | str, *words: str, profile: str = "litert-ref") -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(TESTS.format(model=str(MODEL), golden=str(golden), profile=profile))
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *_plugin(), *words, "test_it.py"],
@@ -71,12 +71,15 @@ def test_a_missing_golden_says_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_golden_is_renewed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["made.npz", "made.zip", "made/"])
+def test_a_golden_is_renewed(name: str, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    made = tmp_path / "made.npz"
-    done = run(tmp_path, made, "--tflq-update")
+    made = f"{tmp_path / name}{'/' * name.endswith('/')}"
+    for _ in range(2):  # recorded, then recorded again in its place
+        done = run(tmp_path, made, "--tflq-update")
+        assert "2 passed" in done.stdout, done.stdout
+    done = run(tmp_path, made)
     assert "2 passed" in done.stdout, done.stdout
-    assert made.is_file()
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tflq.numerics.stages import DoubleRounding, WideRounding
 from tflq.profiles.litert_ref import LITERT_REF
 from tflq.profiles.profile import Source
 
-_WITH_OURS = LITERT_REF.derive(
+_SHARED = LITERT_REF.derive(
     name="tflm",
     source=Source(package="tflite-micro", version="0.dev20261023", resolver="reference kernels", cpu="any"),
     arithmetic=replace(
@@ -20,6 +20,6 @@ _WITH_OURS = LITERT_REF.derive(
         requantize_dense=DoubleRounding.of,
         requantize_dense_wide=WideRounding.of,
     ),
-    kernels=MICRO,
-)
-TFLM = replace(_WITH_OURS, kernels=accepted(_WITH_OURS.kernels))
+    without=("QUANTIZE",),  # of other types, all of them among its own
+).within(accepted)
+TFLM = _SHARED.derive(name="tflm", kernels=MICRO)

@@ -17,7 +17,7 @@ from tflq.verification.results import OperatorResult, Report, Status, Verdict
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A model, its golden file, and the profile that has to give the golden's bits."""
+    """A model, its golden (an `.npz` file or a bundle), and the profile that has to give the golden's bits."""
 
     model: str
     golden: str
@@ -32,7 +32,7 @@ class Recorded:
     @cached_property
     def report(self) -> Report:
         """The comparison, made once."""
-        if not os.path.isfile(self.golden):
+        if "://" not in self.golden and not os.path.exists(self.golden):
             raise AssertionError(f"{self.golden}: no golden file; pytest --tflq-update records it")
         return verify(self.model, self.golden, profile=self.profile)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,13 @@ import numpy as np
 from tflq.conformance.draft import CODES, Array, Draft, Sample, zero_point
 from tflq.conformance.grids.elementwise import codes
 from tflq.conformance.one_operator import T
+from tflq.numerics.multiplier import quantize_multiplier, round_twice, rounding_twice
 
 TYPES = ("int8", "uint8", "int16")
 #: Draws after which a search ends with what it has.
 _DRAWS = 20_000
+#: Cases of ADD and SUB for multipliers in float32.
+_SUMS = 4
 _TIES = "ties: scales that are powers of two"
 #: Halves of codes from an edge to the other, where an output changes.
 _EDGES = np.arange(-100, 101) + 0.5
@@ -42,6 +46,14 @@ PRECISIONS: Mapping[str, Callable[[float], float]] = {
 }
 
 
+def rescaled(values: Array, real: float) -> Array:
+    """Integers times a multiplier as the reference kernels compute it: 31 bits of it, two roundings."""
+    mantissa, shift = quantize_multiplier(real)
+    stages = rounding_twice(np.asarray(max(-shift, 0), np.int64))
+    rounded: Array = round_twice((values.astype(np.int64) << max(shift, 0)) * mantissa, *stages)
+    return rounded
+
+
 def parting_sum(real: float, other: float) -> int | None:
     """A sum of which two multipliers make different codes; of several, one far inside the widest gap."""
     ends = np.ceil(_EDGES / real), np.ceil(_EDGES / other)
@@ -67,15 +79,14 @@ def _one_operand(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
             x, y = T(kind, fed.shape, 2.0**-4, _zero(rng, kind)), T(made, fed.shape, 2.0**-4 / ratio, _zero(rng, made))
             yield _unary("QUANTIZE", f"all codes; {_TIES}", x, y, fed)
         for aim, precision in PRECISIONS.items():
-            x, y = _parting(rng, kind, made, fed, precision)
-            yield _unary("QUANTIZE", f"all codes; {aim}", x, y, fed)
+            yield _unary("QUANTIZE", f"all codes; {aim}", *_parting(rng, kind, made, fed, precision))
     if kind == "int16":
         return
-    x, y = _parting(rng, kind, kind, fed, of_bits(15), positive=True)
     options = ("LeakyReluOptions", {"alpha": 0.5})
-    yield _unary("LEAKY_RELU", "all codes; multiplier of 15 bits", x, y, fed, options)
+    parting = _parting(rng, kind, kind, fed, of_bits(15), positive=True)
+    yield _unary("LEAKY_RELU", "all codes; multiplier of 15 bits", *parting, options)
     if kind == "uint8":  # one sum a row: every code is shown as it is, beside the zero point
-        x, y = _parting(rng, kind, kind, fed, of_bits(15))
+        x, y, _ = _parting(rng, kind, kind, fed, of_bits(15))
         rows = np.stack([fed, np.full(fed.shape, x.zero_point, kind)], axis=1)
         inputs = T(kind, rows.shape, x.scale, x.zero_point), T("int32", (1,), value=np.array([1]))
         reduced = ("ReducerOptions", {"keep_dims": False})
@@ -94,22 +105,27 @@ def _parting(
     precision: Callable[[float], float],
     *,
     positive: bool = False,
-) -> tuple[T, T]:
-    """Operands of which some code, of the positive ones where asked for, is rounded otherwise by that multiplier."""
+) -> tuple[T, T, Array]:
+    """Operands, and codes of which one, a positive one where asked for, is rounded otherwise by that multiplier."""
     x = y = T(kind, fed.shape, 1.0)
+    low, high = CODES[kind]
+    every = np.arange(low, high + 1, dtype=np.int64)
     wide = 256.0 if kind == made == "int16" or (kind, made) == ("int8", "int16") else 1.0
     for _ in range(_DRAWS):
         x = T(kind, fed.shape, _scale(rng, -8, -3), _zero(rng, kind))
-        ratio = 2.0 ** rng.uniform(-0.9, 0.9) * CODES[made][1] / CODES[kind][1] * min(1.0, wide)
+        values = every - int(x.zero_point)
+        near = 2.0 ** rng.uniform(-0.9, 0.9) * CODES[made][1] / CODES[kind][1] * min(1.0, wide)
+        tie = int(rng.choice(values[values > 0]))  # comes to lie beside a half
+        ratio = (math.floor(tie * near) + 0.5) / tie
         y = T(made, fed.shape, float(np.float32(float(x.scale) / ratio)), _zero(rng, made))
-        values = fed.astype(np.int64) - int(x.zero_point)
-        values = values[values > 0] if positive else values
         real = float(x.scale) / float(y.scale)
-        exact, other = (np.floor(values * r + 0.5) + int(y.zero_point) for r in (real, precision(real)))
-        low, high = CODES[made]
-        if np.any((exact != other) & (np.minimum(exact, other) >= low) & (np.maximum(exact, other) <= high)):
+        exact, other = (rescaled(values, r) + int(y.zero_point) for r in (real, precision(real)))
+        parts = (exact != other) & (np.minimum(exact, other) >= CODES[made][0])
+        parts &= (np.maximum(exact, other) <= CODES[made][1]) & ((values > 0) | (not positive))
+        if np.any(parts):
+            fed = fed if kind != "int16" else np.append(fed, every[parts][:8].astype(kind))
             break
-    return x, y
+    return replace(x, shape=fed.shape), replace(y, shape=fed.shape), fed
 
 
 def _two_operands(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
@@ -121,10 +137,33 @@ def _two_operands(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
         a, b = (T(kind, shape, 2.0**-4, _zero(rng, kind)) for _ in range(2))
         yield _binary(op, f"all pairs; {_TIES}", a, b, T(kind, shape, scale, _zero(rng, kind)), grid)
     for op in ("ADD", "SUB") if kind != "int16" else ():
-        for _ in range(10):
-            a, b = (T(kind, shape, _scale(rng, -6, -4), _zero(rng, kind)) for _ in range(2))
-            y = T(kind, shape, _scale(rng, -5, -4), _zero(rng, kind))
-            yield _binary(op, "all pairs; multiplier in float32", a, b, y, grid)
+        for _ in range(_SUMS):
+            yield _binary(op, "all pairs; multiplier in float32", *_parting_sums(rng, kind, op, every), grid)
+
+
+def _parting_sums(rng: np.random.Generator, kind: str, op: str, every: Array) -> tuple[T, T, T]:
+    """Two operands and a result, of which some pair of codes is rounded otherwise by multipliers in float32."""
+    low, high = CODES[kind]
+    shape = (every.size, every.size)
+    while True:
+        a, b = (T(kind, shape, _scale(rng, -6, -4), _zero(rng, kind)) for _ in range(2))
+        y = T(kind, shape, _scale(rng, -5, -4), _zero(rng, kind))
+        exact, other = (_sums(op, every.astype(np.int64), (a, b, y), width) for width in (np.float64, np.float32))
+        if np.any((exact != other) & (np.minimum(exact, other) >= low) & (np.maximum(exact, other) <= high)):
+            return a, b, y
+
+
+def _sums(op: str, every: Array, operands: tuple[T, T, T], width: type[np.floating[Any]]) -> Array:
+    """All sums or differences of 8-bit codes, with the three multipliers of ADD and SUB computed in that float type."""
+    a, b, y = operands
+    first, second = np.float32(a.scale), np.float32(b.scale)
+    twice = width(np.float32(2) * max(first, second))
+    p, q = (
+        rescaled((every - int(t.zero_point)) << 20, float(width(scale) / twice))
+        for t, scale in ((a, first), (b, second))
+    )
+    total = p[:, None] + (q if op == "ADD" else -q)
+    return rescaled(total, float(twice / width(np.float32(1 << 20) * np.float32(y.scale)))) + int(y.zero_point)
 
 
 def _binary(op: str, aim: str, a: T, b: T, y: T, grid: Sample) -> Draft:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from tflq.conformance.draft import CODES, Array, Draft, Sample, samples_of, zero_point
-from tflq.conformance.grids.directed import in_float32, of_bits, parting_sum
+from tflq.conformance.grids.directed import of_bits, parting_sum
 from tflq.conformance.one_operator import T
 
 TYPES = ("int8", "uint8", "int16")
 _VALID = 1
-#: What a bias, with nothing added to it, is chosen to tell from the right multiplier; and draws of scales for that.
-_OTHERS = (in_float32, of_bits(14), of_bits(31))
-_DRAWS = 4000
+#: Draws of scales until a bias, with nothing added to it, tells the right multiplier from less precise ones.
+_DRAWS = 40_000
 _LONG, _BIASED = "sums beyond 24 bits: many taps", "sums beyond 24 bits: bias"
 #: By operator: shapes of activations, weights and output; options; the weights' axis of channels.
 _WINDOW = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
@@ -68,16 +67,19 @@ def _contraction(
         product = float(np.float32(float(x.scale) * weight))
         made_scale = float(np.float32(product * reach / (output * (codes[1] - codes[0]))))
         real = float(x.scale) * weight / made_scale
-        others = [_multiplier(precision(real), kind) for precision in _OTHERS]
-        found = [parting_sum(_multiplier(real, kind), other) for other in others]
-        if aim == _LONG or None not in found[: 2 if kind == "int16" else 3]:
-            break
+        reals = (float(np.float32(product) / np.float32(made_scale)), of_bits(14)(real), of_bits(31)(real))
+        right, *others = (_multiplier(r, kind) for r in (real, *reals[: 2 if kind == "int16" else 3]))
+        if aim == _LONG or right not in others:
+            parting = [parting_sum(right, other) for other in others]
+            if aim == _LONG or None not in parting:
+                break
     w = T("uint8" if kind == "uint8" else "int8", filters, weight, 128 * (kind == "uint8"), value=value)
     y = T(kind, made, made_scale, zero_point(rng, kind))
     largest = 2**25 if aim == _BIASED else 2**10
     offsets = rng.integers(-largest, largest, filters[axis])
     if aim == _BIASED:
-        offsets[:3] = [offset if sum_ is None else sum_ for sum_, offset in zip(found, offsets, strict=False)]
+        chosen = [offset if total is None else total for total, offset in zip(parting, offsets, strict=False)]
+        offsets[: len(chosen)] = chosen
     bias = T("int64" if kind == "int16" else "int32", offsets.shape, product, 0, value=offsets)
     inputs = (x, w, bias)
     flat = np.full(image, x.zero_point, kind)  # the sums are the biases
@@ -90,10 +92,10 @@ def _multiplier(real: float, kind: str) -> float:
 
 
 def _average(rng: np.random.Generator, kind: str) -> Draft:
-    """A window whose sum of codes is beyond 16 bits."""
-    x = T(kind, (1, 16, 16, 3), _scale(rng, -7, -4), zero_point(rng, kind))
+    """A window whose sum of codes is beyond 16 bits: 256 times -128 is not yet."""
+    x = T(kind, (1, 17, 17, 3), _scale(rng, -7, -4), zero_point(rng, kind))
     y = T(kind, (1, 1, 1, 3), x.scale, x.zero_point)
-    options = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "filter_height": 16, "filter_width": 16}
+    options = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "filter_height": 17, "filter_width": 17}
     samples = (*samples_of(rng, (x,)), *_full(kind, tuple(x.shape)))
     return Draft("AVERAGE_POOL_2D", "sums beyond 16 bits", (x,), (y,), samples, ("Pool2DOptions", options), 3)
 

@@ -26,7 +26,7 @@ _OPERATORS = (
 )
 #: Operators that take uint8: they move bytes, or convert them.
 _TAKES_UINT8 = (
-    "ASSIGN_VARIABLE BROADCAST_TO CALL_ONCE DEQUANTIZE IF MUL QUANTIZE READ_VARIABLE RESHAPE REVERSE_V2 SHAPE SQUEEZE "
+    "ASSIGN_VARIABLE BROADCAST_TO CALL_ONCE DEQUANTIZE IF MUL READ_VARIABLE RESHAPE REVERSE_V2 SHAPE SQUEEZE "
     "VAR_HANDLE WHILE"
 )
 #: Operators that refuse float activations with integer weights.
@@ -63,7 +63,6 @@ def _narrowed(row: Kernel) -> Kernel | None:
     if signature.inputs and first is None:
         return None
     left: Signature | None = signature if first is None else replace(signature, inputs=(first, *signature.inputs[1:]))
-    quantizes = row.op == "QUANTIZE" and signature.reads(TensorType.FLOAT32)
-    if left is not None and (row.op not in TAKES_UINT8 or quantizes):
+    if left is not None and row.op not in TAKES_UINT8:
         left = left.without(TensorType.UINT8)
     return None if left is None else row.taking(left)

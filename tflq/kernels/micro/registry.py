@@ -14,6 +14,7 @@ MICRO = catalogue(
         "LOGISTIC": "sigmoids",
         "MUL": "mul",
         "PRELU": "prelu",
+        "QUANTIZE": "quantize",
         "RELU6": "relu6",
         "RSQRT": "rsqrt",
         "SQUARED_DIFFERENCE": "squared_difference",
