@@ -9,6 +9,36 @@ import pytest
 from support import suites
 from tflq.numerics import pieces
 
+_PASSED: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """So that a second run, of more tests or with more material, need not repeat the first."""
+    parser.addoption("--record-passed", metavar="FILE", help="Write the names of the tests that passed.")
+    parser.addoption("--without-passed", metavar="FILE", help="Leave out the tests that FILE names.")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep what passed; under xdist, the process that collects reports does."""
+    if report.when == "call" and report.passed:
+        _PASSED.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write what passed."""
+    file = session.config.getoption("--record-passed")
+    if file is not None and not hasattr(session.config, "workerinput"):
+        Path(file).write_text("".join(f"{name}\n" for name in _PASSED), encoding="utf-8")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what passed in another run."""
+    file = config.getoption("--without-passed")
+    if file is not None:
+        passed = frozenset(Path(file).read_text(encoding="utf-8").splitlines())
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+        items[:] = [item for item in items if item.nodeid not in passed]
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C reach the commands that tests start, in the background too, where shells have it ignored."""

@@ -32,6 +32,7 @@ def test_arrays_a_path_and_a_model_in_memory_are_taken(values: dict[int, np.ndar
     assert tflq.explain(MODEL, entries, mode="cumulative").verdict == "same"
 
 
+@pytest.mark.slow
 def test_a_wrong_element_is_found(values: dict[int, np.ndarray]) -> None:
     tensor = tflq.load(MODEL).subgraphs[0].operators[4].outputs[0]
     wrong = {**values, tensor: values[tensor] ^ np.int8(1)}

@@ -154,6 +154,7 @@ def test_one_table_in_many_places_is_read_once() -> None:
     assert all(subgraph is subgraphs[0] for subgraph in subgraphs)
 
 
+@pytest.mark.slow
 def test_many_subgraphs_over_one_list_of_many_tensors() -> None:
     # 5,000 subgraphs share a list of 50,000 tensors: 250 million places, were each of them looked at.
     def fields(builder: Builder) -> Iterator[tuple[int, int]]:
@@ -204,7 +205,7 @@ def test_many_tables_with_a_wide_description_of_unknown_fields() -> None:
     assert "too much for a file of" in _peak(_file(fields))
 
 
-@pytest.mark.parametrize("count", [1_000, 20_000, 100_000])
+@pytest.mark.parametrize("count", [1_000, 20_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_dense_files_keep_within_the_bound(count: int) -> None:
     def fields(builder: Builder) -> Iterator[tuple[int, int]]:
         entries = []

@@ -13,6 +13,7 @@ from tflq.inspection.profile_pairs import compare_profiles
 PAGE = (suites.ROOT / "docs" / "how-to" / "add-a-profile.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_block_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(suites.ROOT)
     names: dict[str, Any] = {}

@@ -87,6 +87,7 @@ def test_they_are_rounded_by_gptq_and_come_near_the_float_model(quantized: Resul
     assert quantized.report.comparison.sqnr > 12
 
 
+@pytest.mark.slow
 def test_a_bound_on_bytes_gives_the_most_sensitive_operators_eight_bits(quantized: Result, tmp_path: Path) -> None:
     small = len(quantized.save(tmp_path / "four.tflite"))
     large = len(tflq.quantize(FLOAT, digits(32), Recipe(candidates=(Methods(),))).save(tmp_path / "eight.tflite"))

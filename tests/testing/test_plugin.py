@@ -56,6 +56,7 @@ def test_a_golden_that_holds_passes(tmp_path: Path) -> None:
     assert "2 passed" in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_a_changed_bit_is_told_with_operator_element_and_cause(tmp_path: Path) -> None:
     done = run(tmp_path, all_tensors(tmp_path), profile="litert-opt")
     assert "2 failed" in done.stdout, done.stdout

@@ -48,6 +48,7 @@ def _fault(made: Variant, data: bytes) -> str:
     return "ran"
 
 
+@pytest.mark.slow
 def test_every_fault_is_seen_and_the_rest_goes_on() -> None:
     variants = [Variant(number, str(TOOL), (), ()) for number in range(5)]
     ends = [end for _, end in watch(_fault, variants, seconds=10, most_bytes=32 << 20)]

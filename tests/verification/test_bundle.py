@@ -214,6 +214,7 @@ def test_a_verb_records_shows_merges_and_prunes(golden: Golden, tmp_path: Path, 
     assert "another model" in tflq_("merge", bundle, tmp_path / "other.zip", "-o", tmp_path / "y.zip").output
 
 
+@pytest.mark.slow
 def test_recordings_that_differ_name_the_operator(golden: Golden, bundle: Path, tmp_path: Path) -> None:
     graph = tflq.load(MODEL).subgraphs[0]
     index = len(graph.operators) // 2

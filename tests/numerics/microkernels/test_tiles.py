@@ -178,6 +178,7 @@ print([EmittedTile(kernel_of(form, *form.tiles[0], stage, "int8")).digest() for 
 """
 
 
+@pytest.mark.slow
 def test_machine_code_is_found_again_by_other_processes() -> None:
     """What names it is the same whatever the addresses of functions and the order of sets are."""
     folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])

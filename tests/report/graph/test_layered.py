@@ -67,6 +67,7 @@ def test_nothing_and_loose_boxes_have_places() -> None:
     assert {layer for _, layer in place(3, []).boxes} == {0}
 
 
+@pytest.mark.slow
 def test_bends_are_limited() -> None:
     count = 400
     dense = [(a, b) for a in range(0, count, 2) for b in range(a + 2, count, 2)]
