@@ -16,6 +16,7 @@ from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.activation import code_range
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import Range, centred_range
 from tflq.numerics.stages import OutputPipeline, OutputStage, Reals, repeated, type_range
 
@@ -127,6 +128,18 @@ def require_codes(node: Node, *operands: Operand) -> None:
         low, high = type_range(CARRIER[operand.type])
         inside = low <= operand.zero_point <= high
         node.check(inside, "zero point", operand, expected=f"{low} to {high}", got=int(operand.zero_point))
+
+
+def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
+    """What is taken off each code of a filter: its zero point beside uint8 activations; other types ignore it.
+
+    Zero points of `x` and, where it counts, of `w` have to be codes.
+    """
+    if x.type != TensorType.UINT8:
+        require_codes(node, x)
+        return ZeroPoint(0)
+    require_codes(node, x, w)
+    return w.zero_point
 
 
 def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:

@@ -25,9 +25,9 @@ from tflq.kernels.families.contraction import (
     Output,
     accumulator_16x8,
     centred,
+    filter_zero_point,
     multipliers,
     output,
-    require_codes,
     require_symmetric,
     stage_of,
     weights_read_as_int8,
@@ -95,7 +95,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     at, shape, groups = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     accumulator = np.dtype(np.int32)
-    require_codes(node, x, *([w] if x.type == TensorType.UINT8 else []))  # other types ignore the weights'
+    weight_zero_point = filter_zero_point(node, x, w)
     require_symmetric(node, bias)
     if x.type != TensorType.UINT8:
         require_symmetric(node, w)
@@ -109,7 +109,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         shape=shape,
         group_count=groups,
         input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
+        weight_zero_point=weight_zero_point,
         output=target,
         codes=CARRIER[x.type],
         weights=w.value if bias.value is not None else None,

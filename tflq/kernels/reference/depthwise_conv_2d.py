@@ -29,9 +29,9 @@ from tflq.kernels.families.contraction import (
     Output,
     centred,
     code_span,
+    filter_zero_point,
     multipliers,
     output,
-    require_codes,
     require_symmetric,
     stage_of,
     weights_read_as_int8,
@@ -102,7 +102,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     wide = x.type == TensorType.INT16
-    require_codes(node, x, *([w] if x.type == TensorType.UINT8 else []))  # other types ignore the weights'
+    weight_zero_point = filter_zero_point(node, x, w)
     require_symmetric(node, bias)
     if wide:
         require_symmetric(node, x, y)
@@ -116,7 +116,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         shape=shape,
         times=times,
         input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
+        weight_zero_point=weight_zero_point,
         codes=CARRIER[x.type],
         accumulator=_narrowest(at, max(map(abs, code_span(x))), accumulator),
         weights=np.zeros((0, 0), np.int16),

@@ -30,9 +30,9 @@ from tflq.kernels.families.contraction import (
     bias_of,
     centred,
     code_span,
+    filter_zero_point,
     multipliers,
     output,
-    require_codes,
     require_symmetric,
     stage_of,
 )
@@ -109,7 +109,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
     at, shape = geometry(node)
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     accumulator = np.dtype(np.int32)
-    require_codes(node, x, *([w] if x.type == TensorType.UINT8 else []))  # other types ignore the weights'
+    weight_zero_point = filter_zero_point(node, x, w)
     if x.type != TensorType.UINT8:
         require_symmetric(node, bias)
     if x.type == TensorType.INT16:
@@ -120,7 +120,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
         window=at,
         shape=shape,
         input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point if x.type == TensorType.UINT8 else ZeroPoint(0),
+        weight_zero_point=weight_zero_point,
         span=code_span(x),
         output=output(node, stage, y, None if bias is None else bias.value, shape[3], accumulator),
         spread=None,

@@ -18,11 +18,12 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "profile": verdicts.profile,
         "level": verdicts.level,
         "counts": {result.value: verdicts.count(result) for result in Result},
-        "cases": [_case(judged) for judged in verdicts.cases],
+        "cases": [case_document(judged) for judged in verdicts.cases],
     }
 
 
-def _case(judged: Judged) -> dict[str, Any]:
+def case_document(judged: Judged) -> dict[str, Any]:
+    """Return a case with its result, and how the outputs differ that were compared."""
     case, difference = judged.case, judged.difference
     return {
         "id": case.id,

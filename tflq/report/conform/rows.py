@@ -9,6 +9,7 @@ from typing import Any
 
 from tflq.conformance.judging import Judged
 from tflq.errors import OptionError
+from tflq.report.conform.document import case_document
 from tflq.storage.output import written
 
 #: Rows of a group of a Parquet file.
@@ -17,23 +18,9 @@ _GROUP = 10_000
 
 def row(judged: Judged) -> dict[str, Any]:
     """A case with plain values only; counts and distances are None where no elements were compared."""
-    case, found = judged.case, judged.difference
-    return {
-        "id": case.id,
-        "op": case.op,
-        "types": case.types,
-        "level": case.level,
-        "aim": case.aim,
-        "tells": list(case.tells),
-        "result": judged.result.value,
-        "reason": judged.reason,
-        "sample": judged.sample,
-        "elements": None if found is None else found.elements,
-        "differing": None if found is None else found.differing,
-        "largest": None if found is None else found.largest,
-        "unit": None if found is None else found.unit,
-        "causes": list(judged.causes),
-    }
+    flat = case_document(judged)
+    difference = flat.pop("difference") or {}
+    return flat | {name: difference.get(name) for name in ("elements", "differing", "largest", "unit")}
 
 
 def write_rows(path: str, cases: Iterable[Judged]) -> None:
