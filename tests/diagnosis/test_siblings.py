@@ -62,14 +62,27 @@ def explained(*layers: tuple[Array, Any]) -> Findings:
 
 def names(found: Findings) -> list[str]:
     assert found.explanation is not None
-    return [name for cause in found.explanation.exact for name in (cause.name, *cause.also)]
+    return [name for cause in found.explanation.fitting for name in (cause.name, *cause.also)]
 
 
 def test_one_half_way_case_alone_leaves_several_causes() -> None:
     found = explained((ONE_TIE, half_up)).explanation
     assert found is not None
-    assert found.verdict == "ambiguous"
+    assert len(found.fitting) > 1
     assert found.alike == ()
+
+
+def test_where_a_profile_and_mistakes_fit_the_profile_is_likely_and_never_certain() -> None:
+    found = explained((ONE_TIE, half_up))
+    explanation = found.explanation
+    assert explanation is not None
+    assert [cause.is_a_profile for cause in explanation.exact] == [True]
+    assert explanation.exact[0].name == "litert-ref+single-rounding"
+    assert explanation.less_likely
+    assert not any(cause.is_a_profile for cause in explanation.less_likely)
+    assert explanation.certainty == "likely"
+    said = [line.text for line in explain_lines("m", "d", found)]
+    assert any(text.startswith("  less likely: mistake: ") for text in said)
 
 
 @pytest.mark.parametrize(

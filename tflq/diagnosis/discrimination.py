@@ -65,7 +65,7 @@ class Discrimination:
 def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Profile) -> Discrimination:
     """Search inputs on which exact causes part, under all of their names: of the model, else of the operator alone."""
     alone = operator_alone(model, dump, explanation.index, profile)
-    devices = {h.name: h.device for cause in explanation.exact for h in cause.members}
+    devices = {h.name: h.device for cause in explanation.fitting for h in cause.members}
     causes = tuple(devices)
     best, of_model = tell_apart(_of_model(model, alone, profile), list(devices.values())), True
     if len(best.groups) < len(causes):

@@ -39,7 +39,7 @@ class CauseVerdict(str, Enum):
 
     SAME = "same"
     EXPLAINED = "explained"  # by one cause
-    LIKELY = "likely"  # by one cause, but too few elements differ to exclude others that were not tried
+    LIKELY = "likely"  # by one cause, but too few elements differ to exclude others, or by one profile and by mistakes
     AMBIGUOUS = "ambiguous"  # several causes reproduce every bit
     PARTIAL = "partial"  # the best one leaves at most half of the elements unexplained that the profile does
     UNDETERMINED = "undetermined"
@@ -86,6 +86,11 @@ class Cause:
         return tuple(h.name for h in self.members[1:])
 
     @property
+    def is_a_profile(self) -> bool:
+        """Whether a profile is among the members."""
+        return any(member.kind == Kind.PROFILE for member in self.members)
+
+    @property
     def exact(self) -> bool:
         """Whether it reproduces every bit."""
         return self.matching == self.elements
@@ -108,7 +113,7 @@ class Explanation:
     seen_alike: int = 0  # how many elements of these differ, where a cause reproduces them all
 
     @property
-    def exact(self) -> tuple[Cause, ...]:
+    def fitting(self) -> tuple[Cause, ...]:
         """All causes that reproduce every bit: where there are several, this input does not tell them apart.
 
         Where one reproduces other operators of the same type as well, those that do not are left out.
@@ -117,9 +122,22 @@ class Explanation:
         return tuple([cause for cause in fitting if not cause.not_at] or fitting)
 
     @property
+    def exact(self) -> tuple[Cause, ...]:
+        """The likeliest of those that fit: profiles, if there are any.
+
+        What a runtime is known to compute is likelier than a mistake that none is known to make.
+        """
+        return tuple([cause for cause in self.fitting if cause.is_a_profile] or self.fitting)
+
+    @property
+    def less_likely(self) -> tuple[Cause, ...]:
+        """Mistakes that reproduce every bit where a profile does, too."""
+        return tuple(cause for cause in self.fitting if cause not in self.exact)
+
+    @property
     def only_here(self) -> tuple[Cause, ...]:
         """Causes that reproduce every bit, but are left out as they do not reproduce operators of the same type."""
-        return tuple(cause for cause in self.causes if cause.exact and cause not in self.exact)
+        return tuple(cause for cause in self.causes if cause.exact and cause not in self.fitting)
 
     @property
     def certainty(self) -> Certainty:
@@ -140,7 +158,8 @@ class Explanation:
         if self.exact:
             needed = _DOUBTED if self.exact[0].not_at else _EVIDENCE[self.exact[0].kind]
             enough = self.elements - self.matching + self.seen_alike >= needed
-            return CauseVerdict.EXPLAINED if enough else CauseVerdict.LIKELY
+            alone = enough and not self.less_likely
+            return CauseVerdict.EXPLAINED if alone else CauseVerdict.LIKELY
         best = self.causes[0].matching if self.causes else 0
         halved = 2 * (self.elements - best) <= self.elements - self.matching
         return CauseVerdict.PARTIAL if halved else CauseVerdict.UNDETERMINED

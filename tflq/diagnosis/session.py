@@ -157,8 +157,8 @@ def discriminate(
 
 def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, profile: Profile) -> Findings:
     """The findings, with inputs that tell their causes apart where several fit."""
-    exact = () if found.explanation is None else found.explanation.exact
-    if found.explanation is None or sum(1 + len(cause.also) for cause in exact) < 2:
+    fitting = () if found.explanation is None else found.explanation.fitting
+    if found.explanation is None or sum(1 + len(cause.also) for cause in fitting) < 2:
         return found
     told = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
     return replace(found, discrimination=told)

@@ -32,7 +32,7 @@ def held_elsewhere(
 ) -> Explanation:
     """The explanation with its causes held against other divergent operators of the same type, where that may help."""
     differing = explanation.elements - explanation.matching
-    if not explanation.exact or (len(explanation.exact) == 1 and differing >= _ENOUGH):
+    if not explanation.fitting or (len(explanation.fitting) == 1 and differing >= _ENOUGH):
         return explanation
     parts = dict(_siblings(model, dump, profile, operators, explanation.index))
     if not any(apart for _, apart in parts.values()):

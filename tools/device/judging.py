@@ -91,7 +91,7 @@ def judged(case: Case) -> Judged:
         dumps = load_dumps(chosen.model, path)
     first = next((o.index for o in findings.operators if o.differs), None)
     found = findings.explanation
-    exact = () if found is None else tuple((h.name, *h.also) for h in found.exact)
+    exact = () if found is None else tuple((h.name, *h.also) for h in found.fitting)
     left = exact
     if found is not None and len(exact) > 1 and case.kind in ("listed", "profile", "pair"):
         left = left_over(case, chosen, dumps[findings.sample or 0], found)

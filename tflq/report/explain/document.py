@@ -52,6 +52,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "elements": e.elements,
         "exact": [_cause(h) for h in e.exact],
         "alike": list(e.alike),
+        "less_likely": [_cause(h) for h in e.less_likely],
         "only_here": [_cause(h) for h in e.only_here],
         "partial": [_cause(h) for h in e.causes if not h.exact][:PARTIAL],
     }

@@ -81,7 +81,7 @@ def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = N
         yield f"{command} --profile {quote(cause.name)}"
     else:
         yield f"tflq inspect {quote(model)} --op {e.index}"
-    if (len(e.exact) > 1 or any(h.also for h in e.exact)) and findings.discrimination is None:
+    if (len(e.fitting) > 1 or any(h.also for h in e.fitting)) and findings.discrimination is None:
         yield f"{command} --op {e.index} --discriminate apart.npz"
 
 
@@ -120,22 +120,31 @@ def how_far(d: Difference) -> str:
 
 def cause_text(e: Explanation) -> str:
     """Return one line: the causes that reproduce all bits, or that none does."""
+    likely = "nothing else that was tried reproduces every bit, but few elements differ"
+    if e.less_likely:
+        likely = "no other profile reproduces every bit, but mistakes do, too"
     return {
         CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
         CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
-        CauseVerdict.LIKELY: "Likely: nothing else that was tried reproduces every bit, but few elements differ:",
+        CauseVerdict.LIKELY: f"Likely: {likely}:",
         CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
         CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
         CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
     }[e.verdict]
 
 
+def less_likely_texts(e: Explanation) -> Iterator[str]:
+    """The mistakes that reproduce every bit where a profile does."""
+    for h in e.less_likely:
+        yield f"less likely: {hypothesis_text(h)}"
+
+
 def alike_texts(e: Explanation) -> Iterator[str]:
     """What other operators of the same type say of the causes."""
-    held = [index for index in e.alike if all(index not in cause.not_at for cause in e.exact)]
+    held = [index for index in e.alike if all(index not in cause.not_at for cause in e.fitting)]
     if held:
         yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
-    for h in (*e.only_here, *(h for h in e.exact if h.not_at)):
+    for h in (*e.only_here, *(h for h in e.fitting if h.not_at)):
         yield f"reproduces every bit here, but not operator {', '.join(map(str, h.not_at))}: {h.name}"
 
 
@@ -165,7 +174,7 @@ def _cause_lines(e: Explanation) -> Iterator[Line]:
     yield Line(f"Cause. {cause_text(e)}", "strong" if e.exact else "warning")
     for h in e.exact:
         yield Line(f"  {hypothesis_text(h)}")
-    yield from (Line(f"  {text}", "faint") for text in alike_texts(e))
+    yield from (Line(f"  {text}", "faint") for text in (*less_likely_texts(e), *alike_texts(e)))
     partial = partial_ones(e)
     if partial:
         yield Line(f"  best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):")

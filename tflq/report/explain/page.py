@@ -28,6 +28,7 @@ from tflq.report.explain.lines import (
     evidence_text,
     first_text,
     how_far,
+    less_likely_texts,
     listed,
     next_steps,
     operator_row,
@@ -126,7 +127,7 @@ def _cause(findings: Findings) -> Markup:
         "Cause",
         parts.paragraph(cause_text(e)),
         _hypotheses(e.exact),
-        *map(parts.paragraph, alike_texts(e)),
+        *map(parts.paragraph, (*less_likely_texts(e), *alike_texts(e))),
         _partial(e),
         *map(parts.paragraph, () if findings.discrimination is None else discrimination_texts(findings.discrimination)),
     )
