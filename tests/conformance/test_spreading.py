@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from measure_cluster import cluster, push
 
-from support import suites
 from tflq.cli.main import cli
 from tflq.conformance.session import Order, make_suite, run_suite
-from tflq.conformance.spreading import Part, on_cluster, parts_of, spread
+from tflq.conformance.spreading import Part, parts_of, spread
 from tflq.conformance.targets import target_of
 from tflq.errors import FileAccessError, InputError, RuntimeFailed, RuntimeMissing, TflqError
 
@@ -57,56 +52,24 @@ def test_processes_give_what_one_gives(path: str) -> None:
     ]
 
 
-@contextmanager
-def started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", *words]
-    environment = {**os.environ, "PYTHONPATH": str(suites.ROOT)}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-@contextmanager
-def cluster(place: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler's address, and two workers with one thread each."""
-    distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
-    file = place / "scheduler.json"
-    with ExitStack() as stack:
-        scheduler = ("distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-        stack.enter_context(started(*scheduler))
-        worker = ("distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny")
-        workers = [
-            stack.enter_context(started(*worker, "--no-dashboard", "--local-directory", str(place / name)))
-            for name in ("one", "other")
-        ]
-        with distributed.Client(scheduler_file=str(file), set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=120)
-            address = client.scheduler.address
-        yield address, workers
-
-
 @pytest.mark.slow
 def test_a_killed_worker_loses_no_case_and_counts_none_twice(path: str, tmp_path: Path) -> None:
     repeats = 12
     parts = [replace(p, groups=0) for p in parts_of(Part(path, TARGET), size=3)] * repeats
     expected = Counter({judged.case.id: repeats for judged in run_suite(path, target_of(TARGET)).cases})
-    counted: Counter[str] = Counter()
-    with cluster(tmp_path) as (address, workers):
-        for number, judged in enumerate(on_cluster(parts, address)):
-            counted.update(one.case.id for one in judged)
-            if number == len(parts) // 4:
-                workers[0].kill()
-        assert workers[0].wait(60) != 0
+    pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    with cluster(tmp_path) as running:
+        counted, _ = push(parts, running)
+        assert running.workers[0].wait(60) != 0
     assert counted == expected
 
 
 @pytest.mark.slow
 def test_the_verb_spreads_and_writes_rows(path: str, tmp_path: Path) -> None:
     lines, table = tmp_path / "rows.jsonl", tmp_path / "rows.parquet"
-    with cluster(tmp_path) as (address, _):
-        result = tflq("run", path, "--target", TARGET, "--scheduler", address, "--results", lines, "--json")
+    pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    with cluster(tmp_path) as running:
+        result = tflq("run", path, "--target", TARGET, "--scheduler", running.address, "--results", lines, "--json")
     cases = json.loads(result.stdout)["cases"]
     rows = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [(r["id"], r["result"]) for r in rows] == [(c["id"], c["result"]) for c in cases]
