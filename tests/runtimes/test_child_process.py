@@ -12,6 +12,7 @@ import pytest
 from support.pythons import fake_python
 from tflq.errors import RuntimeFailed, RuntimeMissing, UnknownNameError
 from tflq.runtimes import RUNTIMES, by_name
+from tflq.runtimes.child import cpu_model
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 
@@ -70,3 +71,10 @@ def test_garbage_is_refused_by_the_runtime_and_told() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     with pytest.raises(RuntimeFailed, match="loading of model 0, sample 0"):
         by_name("litert-ref").run([b"garbage" * 9], [(np.zeros(1, np.float32),)])
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="only Linux has the file")
+def test_the_processor_is_named_as_the_system_names_it() -> None:
+    names = {line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()}
+    said = cpu_model()
+    assert said and all(word in " ".join(names) for word in said.split())

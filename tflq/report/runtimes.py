@@ -18,4 +18,5 @@ def runtime_text(runtime: Any) -> str:
     )
     if fact("delegate", ""):
         text += f", {fact('delegate', '')} in {counted(sum(fact('delegated', ())), 'partition')}"
-    return f"{text}, {fact('platform', '')}"
+    cpu = f" on {fact('cpu', '')}" if fact("cpu", "") else ""
+    return f"{text}, {fact('platform', '')}{cpu}"

@@ -148,9 +148,22 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": cpu_model(),
         "delegated": delegated,
         "counts": counts,
     }
+
+
+def cpu_model() -> str:
+    """The processor as the system names it; empty where it does not. Runtimes choose kernels by it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            pairs = [line.partition(":") for line in file]
+    except OSError:
+        return platform.processor()
+    facts = {key.strip(): value.strip() for key, _, value in pairs}
+    part = " ".join(facts[key] for key in ("CPU implementer", "CPU part") if key in facts)  # all that Arm tells
+    return facts.get("model name", part)
 
 
 def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006

@@ -124,6 +124,7 @@ class ProcessRuntime:
             python=result["python"],
             numpy=result["numpy"],
             platform=result["platform"],
+            cpu=result["cpu"],
             delegate=self.delegate,
             delegated=tuple(result["delegated"]),
         )

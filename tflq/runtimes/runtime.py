@@ -27,6 +27,7 @@ class Description:
     platform: str
     delegate: str = ""
     delegated: tuple[int, ...] = ()
+    cpu: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

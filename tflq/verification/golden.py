@@ -42,7 +42,7 @@ _FACTS: Mapping[str, type | tuple[type]] = {
     "notes": (str,),
 }
 RUNTIME: Mapping[str, type | tuple[type]] = {
-    **dict.fromkeys(("name", "package", "version", "resolver", "python", "numpy", "platform", "delegate"), str),
+    **dict.fromkeys(("name", "package", "version", "resolver", "python", "numpy", "platform", "cpu", "delegate"), str),
     "threads": int,
     "delegated": (int,),
 }

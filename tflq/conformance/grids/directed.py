@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,6 @@ from tflq.numerics.multiplier import quantize_multiplier, round_twice, rounding_
 TYPES = ("int8", "uint8", "int16")
 #: Draws after which a search ends with what it has.
 _DRAWS = 20_000
-#: Cases of ADD and SUB for multipliers in float32.
-_SUMS = 4
 _TIES = "ties: scales that are powers of two"
 #: Halves of codes from an edge to the other, where an output changes.
 _EDGES = np.arange(-100, 101) + 0.5
@@ -51,6 +51,14 @@ def rescaled(values: Array, real: float) -> Array:
     mantissa, shift = quantize_multiplier(real)
     stages = rounding_twice(np.asarray(max(-shift, 0), np.int64))
     rounded: Array = round_twice((values.astype(np.int64) << max(shift, 0)) * mantissa, *stages)
+    return rounded
+
+
+def rescaled_once(values: Array, real: float) -> Array:
+    """The same rounded once, half away from zero."""
+    mantissa, shift = quantize_multiplier(real)
+    products = values.astype(np.int64) * mantissa
+    rounded: Array = np.sign(products) * ((np.abs(products) + (1 << (30 - shift))) >> (31 - shift))
     return rounded
 
 
@@ -136,34 +144,48 @@ def _two_operands(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
         scale = ratio * 2.0**-4 if op != "MUL" else 2.0**-8 / ratio
         a, b = (T(kind, shape, 2.0**-4, _zero(rng, kind)) for _ in range(2))
         yield _binary(op, f"all pairs; {_TIES}", a, b, T(kind, shape, scale, _zero(rng, kind)), grid)
-    for op in ("ADD", "SUB") if kind != "int16" else ():
-        for _ in range(_SUMS):
-            yield _binary(op, "all pairs; multiplier in float32", *_parting_sums(rng, kind, op, every), grid)
+    for op, aim in product(("ADD", "SUB"), _SUMS) if kind != "int16" else ():
+        for _ in range(2):
+            yield _binary(op, f"all pairs; {aim}", *_parting_sums(rng, kind, op, every, _SUMS[aim]), grid)
 
 
-def _parting_sums(rng: np.random.Generator, kind: str, op: str, every: Array) -> tuple[T, T, T]:
-    """Two operands and a result, of which some pair of codes is rounded otherwise by multipliers in float32."""
+def _parting_sums(
+    rng: np.random.Generator, kind: str, op: str, every: Array, otherwise: Callable[..., Array]
+) -> tuple[T, T, T]:
+    """Two operands and a result, of which some pair of codes becomes another one when it is computed otherwise."""
     low, high = CODES[kind]
-    shape = (every.size, every.size)
+    shape, values = (every.size, every.size), every.astype(np.int64)
     while True:
         a, b = (T(kind, shape, _scale(rng, -6, -4), _zero(rng, kind)) for _ in range(2))
         y = T(kind, shape, _scale(rng, -5, -4), _zero(rng, kind))
-        exact, other = (_sums(op, every.astype(np.int64), (a, b, y), width) for width in (np.float64, np.float32))
+        exact, other = (sums(op, values, (a, b, y)) for sums in (_sums, otherwise))
         if np.any((exact != other) & (np.minimum(exact, other) >= low) & (np.maximum(exact, other) <= high)):
             return a, b, y
 
 
-def _sums(op: str, every: Array, operands: tuple[T, T, T], width: type[np.floating[Any]]) -> Array:
-    """All sums or differences of 8-bit codes, with the three multipliers of ADD and SUB computed in that float type."""
+def _sums(
+    op: str,
+    every: Array,
+    operands: tuple[T, T, T],
+    width: type[np.floating[Any]] = np.float64,
+    scaled: Callable[[Array, float], Array] = rescaled,
+) -> Array:
+    """All sums or differences of 8-bit codes; `width` is the type in which multipliers are computed."""
     a, b, y = operands
     first, second = np.float32(a.scale), np.float32(b.scale)
     twice = width(np.float32(2) * max(first, second))
     p, q = (
-        rescaled((every - int(t.zero_point)) << 20, float(width(scale) / twice))
-        for t, scale in ((a, first), (b, second))
+        scaled((every - int(t.zero_point)) << 20, float(width(scale) / twice)) for t, scale in ((a, first), (b, second))
     )
     total = p[:, None] + (q if op == "ADD" else -q)
-    return rescaled(total, float(twice / width(np.float32(1 << 20) * np.float32(y.scale)))) + int(y.zero_point)
+    return scaled(total, float(twice / width(np.float32(1 << 20) * np.float32(y.scale)))) + int(y.zero_point)
+
+
+#: How devices add otherwise.
+_SUMS: Mapping[str, Callable[..., Array]] = {
+    "multiplier in float32": partial(_sums, width=np.float32),
+    "one rounding, half away from zero": partial(_sums, scaled=rescaled_once),
+}
 
 
 def _binary(op: str, aim: str, a: T, b: T, y: T, grid: Sample) -> Draft:
