@@ -39,6 +39,8 @@ _HOMES = {
     "tflite-2.9-opt": "tflite_2_9_opt",
     "tflite-2.7-ref": "tflite_2_7_ref",
     "tflite-2.7-opt": "tflite_2_7_opt",
+    "tf-2.5-ref": "tf_2_5_ref",
+    "tf-2.5-opt": "tf_2_5_opt",
     "tf-1.15-ref": "tf_1_15_ref",
     "tf-1.15-opt": "tf_1_15_opt",
     "tflm": "tflm",

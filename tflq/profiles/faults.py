@@ -36,7 +36,8 @@ _2_14 = ("tflite-2.14-ref", "tflite-2.14-opt", "tflite-2.14-ref-arm64", "tflite-
 _CMSIS_NN = ("tflm-cmsis-nn", "tflm-cmsis-nn-single")
 _MICRO = ("tflm", *_CMSIS_NN, "tflm-esp-nn")
 _TF1 = ("tf-1.15-ref", "tf-1.15-opt")
-_UP_TO_2_9 = ("tflite-2.7-ref", "tflite-2.7-opt", "tflite-2.9-ref", "tflite-2.9-opt")
+_2_5 = ("tf-2.5-ref", "tf-2.5-opt")
+_UP_TO_2_9 = (*_2_5, "tflite-2.7-ref", "tflite-2.7-opt", "tflite-2.9-ref", "tflite-2.9-opt")
 _UP_TO_2_11 = (*_UP_TO_2_9, "tflite-2.11-ref", "tflite-2.11-opt")
 _UP_TO_2_12 = (*_UP_TO_2_11, "tflite-2.12-ref", "tflite-2.12-opt", "tflite-2.12-xnnpack")
 _13_TO_2_0 = tuple(f"{name}-{resolver}" for name in ("tflite-2.13", "litert-2.0") for resolver in ("ref", "opt"))
@@ -213,7 +214,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "FULLY_CONNECTED",
         ("int8 int8 int32? -> int8",),
-        "2.7 to 2.9",
+        "2.5 to 2.9",
         "a scale for each channel reads as 0: the output is its zero point, whatever goes in, without an error",
         "core/subgraph.cc GetLegacyQuantization; fully_connected.cc PrepareImpl",
         _UP_TO_2_9,
@@ -221,15 +222,31 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "TRANSPOSE_CONV",
         ("int32 int8 int8 int32? -> int8", "int32 uint8 uint8 int32? -> uint8"),
-        "2.7 to 2.11",
+        "2.5 to 2.11",
         "the fused activation is ignored",
         "transpose_conv.cc Eval",
         _UP_TO_2_11,
     ),
     Fault(
+        "LOG_SOFTMAX",
+        ("uint8 -> uint8", "int8 -> int8"),
+        "2.5, reference kernels",
+        "constants are never prepared: every result is the lowest code",
+        "activations.cc LogSoftmaxPrepare",
+        ("tf-2.5-ref",),
+    ),
+    Fault(
+        "LOG_SOFTMAX",
+        ("int8 -> int8",),
+        "2.5, optimized kernels",
+        "codes more than 127 below their row's largest are looked up beside the table of exps: refused",
+        "optimized_ops.h LogSoftmax",
+        ("tf-2.5-opt",),
+    ),
+    Fault(
         "SUM",
         ("int8 int32 -> int8", "uint8 int32 -> uint8"),
-        "2.7 to 2.12",
+        "2.5 to 2.12",
         "sums are not clamped: they wrap in 8 bits",
         "reduce.cc EvalSum; reference/reduce.h QuantizedMeanOrSum",
         _UP_TO_2_12,

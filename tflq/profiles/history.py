@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 #: Releases that profiles stand for, oldest first. A profile's name is release, dash, resolver.
 RELEASES = (
+    "tf-2.5",
     *(f"tflite-2.{minor}" for minor in range(7, 15)),
     *(f"litert-{version}" for version in ("1.0", "1.2", "1.4", "2.0", "2.1", "2.2", "2.3")),
 )
@@ -36,18 +37,77 @@ class Change:
 
 
 _ALL, _BOTH, _REF, _OPT, _XNN = RESOLVERS, ("ref", "opt"), ("ref",), ("opt",), ("xnnpack",)
+_PACKAGES = ("tf-2.5", "tflite-2.7")
 _VECTORS_ON, _VECTORS_OFF = ("tflite-2.11", "tflite-2.12"), ("tflite-2.12", "tflite-2.13")
 _VECTORS_AGAIN = ("tflite-2.14", "litert-1.0")
 
 
 def _built(op: str, types: str, resolvers: tuple[str, ...], plain: str, vectors: str, source: str) -> list[Change]:
-    """What the flag for vector code switched on in 2.12, off in 2.13 and on again in LiteRT 1.0."""
-    forms = (plain, vectors), (vectors, plain), (plain, vectors)
-    steps = _VECTORS_ON, _VECTORS_OFF, _VECTORS_AGAIN
+    """What the flag for vector code, on in TensorFlow's own packages, switched off in tflite-runtime's, on in 2.12, off
+    in 2.13 and on again in LiteRT 1.0.
+    """
+    forms = (vectors, plain), (plain, vectors), (vectors, plain), (plain, vectors)
+    steps = _PACKAGES, _VECTORS_ON, _VECTORS_OFF, _VECTORS_AGAIN
     return [Change(op, types, resolvers, *step, *form, source, True) for step, form in zip(steps, forms, strict=True)]
 
 
 HISTORY: tuple[Change, ...] = (
+    Change(
+        "LOG_SOFTMAX",
+        "uint8, int8",
+        _REF,
+        *_PACKAGES,
+        "the lowest code, whatever goes in: constants are never prepared",
+        "gemmlowp's fixed point",
+        "activations.cc LogSoftmaxPrepare",
+    ),
+    Change(
+        "LOG_SOFTMAX",
+        "int8",
+        _OPT,
+        *_PACKAGES,
+        "codes more than 127 below their row's largest are looked up beside the table of exps",
+        "every code has its exp",
+        "activations.cc LogSoftmaxEval",
+    ),
+    Change(
+        "SOFTMAX",
+        "uint8, int8, also to int16",
+        _REF,
+        *_PACKAGES,
+        "as the optimized resolver: a float32 table of exps",
+        "gemmlowp's fixed point",
+        "register_ref.cc; activations.cc SoftmaxEval",
+    ),
+    Change(
+        "MEAN",
+        "uint8, int8; axes 1 and 2 of images",
+        _OPT,
+        *_PACKAGES,
+        "DR(S; k/N) + zo - zi*k, that product cut off towards zero",
+        "int8: DR(S - N*zi; k) / N, half away, + zo; uint8: DR(S; k/N) + zo - away(zi*k)",
+        "optimized/integer_ops/mean.h Mean; optimized_ops.h Mean",
+    ),
+    Change(
+        "CONV_2D",
+        "int8",
+        _OPT,
+        *_PACKAGES,
+        "one column by the vector kernel: DRU; else SR",
+        "SR",
+        "cpu_backend_gemm.h Gemm",
+        build=True,
+    ),
+    Change(
+        "FULLY_CONNECTED",
+        "uint8, int8",
+        _OPT,
+        *_PACKAGES,
+        "one row by the vector kernel: DRU; else int8 SR, uint8 DR",
+        "int8 SR, uint8 DR",
+        "cpu_backend_gemm.h Gemm",
+        build=True,
+    ),
     Change(
         "TRANSPOSE_CONV",
         "int16",

@@ -11,6 +11,9 @@ from tflq.kernels.earlier.registry import UP_TO_2_7, UP_TO_2_8
 from tflq.kernels.earlier.releases import in_reference
 from tflq.profiles.tflite_2_9_ref import TFLITE_2_9
 
-TFLITE_2_7_REF = TFLITE_2_9.derive(
+#: What the resolvers of 2.7 share, whatever they register of it.
+TFLITE_2_7 = TFLITE_2_9.derive(
     name="tflite-2.7-ref", source=replace(TFLITE_2_9.source, version="2.7.0"), kernels=UP_TO_2_8.overlaid(UP_TO_2_7)
-).within(in_reference("2.7"))
+)
+
+TFLITE_2_7_REF = TFLITE_2_7.within(in_reference("2.7"))

@@ -9,12 +9,18 @@ from pathlib import Path
 
 from tflq.profiles import PROFILES
 
-MODULES = {"tflite-runtime": "tflite_runtime.interpreter", "ai-edge-litert": "ai_edge_litert.interpreter"}
+MODULES = {
+    "tensorflow-cpu": "tensorflow.lite.python.interpreter",
+    "tflite-runtime": "tflite_runtime.interpreter",
+    "ai-edge-litert": "ai_edge_litert.interpreter",
+}
+#: The resolver of releases whose interpreter has one and no argument that chooses it.
+ONLY_RESOLVER = "BuiltinOpResolver"
 
 
 @dataclass(frozen=True)
 class Release:
-    """A profile and the Python that has its runtime."""
+    """A profile and the Python that has its runtime; `resolver` is empty where there is no choice."""
 
     profile: str
     python: Path
@@ -31,4 +37,5 @@ def releases(folder: Path) -> Iterator[Release]:
         if source.package in MODULES and source.cpu.startswith("x86-64"):
             here = source.package == "ai-edge-litert" and source.version == "2.3.0"
             python = Path(sys.executable) if here else folder / f"{source.package}-{source.version}" / "bin" / "python"
-            yield Release(name, python, MODULES[source.package], source.resolver)
+            resolver = "" if source.resolver == ONLY_RESOLVER else source.resolver
+            yield Release(name, python, MODULES[source.package], resolver)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from opfuzz.case import Array, Case
@@ -16,11 +18,13 @@ WORKER = Path(__file__).with_name("remote_worker.py")
 class Remote:
     """A runtime that `command`, a Python's command line, has installed as `module`.
 
-    `resolver` is the name in its OpResolverType; empty for releases that have none.
+    `resolver` is the name in its OpResolverType; empty for releases that have none. `seconds`: what a request may take
+    before the process is ended (0: no limit).
     """
 
-    def __init__(self, command: Sequence[str], module: str, resolver: str = "") -> None:
+    def __init__(self, command: Sequence[str], module: str, resolver: str = "", seconds: float = 0) -> None:
         self._command = [*command, str(WORKER), module, *([resolver] if resolver else [])]
+        self._seconds = seconds
         self._start()
 
     def _start(self) -> None:
@@ -43,15 +47,31 @@ class Remote:
         return self._process.stdout
 
     def run(self, case: Case) -> list[list[Array]] | str | None:
-        """Outputs of every sample; why, where the runtime refuses; None where it ends."""
+        """As `outputs`, of a drawn case."""
+        return self.outputs(case.model(), case.samples)
+
+    def outputs(self, model: bytes, samples: Sequence[Sequence[Array]]) -> list[list[Array]] | str | None:
+        """Outputs of every sample, all in one interpreter; why, where the runtime refuses; None where it ends."""
         try:
-            send(self._input, (case.model(), [[packed(value) for value in s] for s in case.samples]))
-            samples = receive(self._output)
+            with self._limited():
+                send(self._input, (model, [[packed(value) for value in sample] for sample in samples]))
+                answered = receive(self._output)
         except (EOFError, BrokenPipeError):
             self.close()
             self._start()
             return None
-        return samples if isinstance(samples, str) else [[unpacked(parts) for parts in sample] for sample in samples]
+        return answered if isinstance(answered, str) else [[unpacked(parts) for parts in made] for made in answered]
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """End the process where a request takes too long."""
+        timer = Timer(self._seconds, self._process.kill)
+        if self._seconds:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """End the process."""

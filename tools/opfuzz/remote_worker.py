@@ -58,10 +58,18 @@ def answer(runtime: Any, resolver: str, model: bytes, samples: Any) -> Any:
         options["experimental_op_resolver_type"] = getattr(runtime.OpResolverType, resolver)
     try:
         interpreter = runtime.Interpreter(model_content=model, **options)
+        resize(interpreter, samples[0])
         interpreter.allocate_tensors()
         return [run(interpreter, sample) for sample in samples]
     except (ValueError, RuntimeError) as error:
         return str(error)
+
+
+def resize(interpreter: Any, sample: Any) -> None:
+    """Give inputs whose shapes are not the model's those of the first sample."""
+    for detail, (_, shape, _) in zip(interpreter.get_input_details(), sample):
+        if tuple(detail["shape"]) != tuple(shape):
+            interpreter.resize_tensor_input(detail["index"], shape)
 
 
 def run(interpreter: Any, sample: Any) -> List[Any]:

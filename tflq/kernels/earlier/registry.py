@@ -58,5 +58,14 @@ UP_TO_2_7 = catalogue(
     _PACKAGE, {"FULLY_CONNECTED": "fully_connected_2_7", "RANDOM_STANDARD_NORMAL": "random_standard_normal_2_7"}
 )
 
+#: Releases up to 2.5, both resolvers.
+UP_TO_2_5 = catalogue(_PACKAGE, {"CONV_2D": "conv_2d_hybrid_2_5"})
+
+#: 2.5, the reference resolver.
+REFERENCE_2_5 = catalogue(_PACKAGE, {"LOG_SOFTMAX": "log_softmax_2_5"})
+
+#: The same: SOFTMAX has one kernel for both resolvers.
+SHARED_2_5 = catalogue("tflq.kernels.optimized", {"SOFTMAX": "softmax softmax_float"})
+
 #: 2.12 and releases up to 2.5 on x86-64, whose packages have the NEON code by way of SSE: the reference resolver.
 VECTORS_2_12 = catalogue("tflq.kernels.tf1", {"LSTM": "lstm"})

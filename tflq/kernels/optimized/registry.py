@@ -57,6 +57,20 @@ OPTIMIZED_2_12_VECTORS = catalogue(
     },
 )
 
+#: Releases up to 2.5 on x86-64, over that.
+OPTIMIZED_2_5_VECTORS = catalogue(
+    _PACKAGE,
+    {
+        "ADD": "add_2_5",
+        "FULLY_CONNECTED": "matrix_vector_2_5",
+        "MEAN": "mean_2_5",
+        "TRANSPOSE_CONV": "transpose_conv_2_5",
+    },
+)
+
+#: 2.5.
+OPTIMIZED_2_5 = catalogue(_PACKAGE, {"LOG_SOFTMAX": "log_softmax_2_5"})
+
 #: LiteRT up to 2.0.
 OPTIMIZED_2_0 = catalogue(_PACKAGE, {"REDUCE_PROD": "reduce_prod_2_14"})
 

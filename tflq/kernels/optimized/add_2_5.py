@@ -1,0 +1,11 @@
+"""ADD of 16-bit codes up to 2.5: the reference kernel; 8-bit codes have vector code.
+
+Source: TensorFlow 2.5 lite/kernels/add.cc EvalAddQuantized.
+"""
+
+from __future__ import annotations
+
+from tflq.ir import TensorType
+from tflq.kernels.reference import add
+
+KERNELS = tuple(row for row in add.KERNELS if row.signature.starts_with(TensorType.INT16))
