@@ -59,7 +59,7 @@ UP_TO_2_7 = catalogue(
 )
 
 #: Releases up to 2.5, both resolvers.
-UP_TO_2_5 = catalogue(_PACKAGE, {"CONV_2D": "conv_2d_hybrid_2_5"})
+UP_TO_2_5 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul_2_5", "CONV_2D": "conv_2d_hybrid_2_5"})
 
 #: 2.5, the reference resolver.
 REFERENCE_2_5 = catalogue(_PACKAGE, {"LOG_SOFTMAX": "log_softmax_2_5"})
