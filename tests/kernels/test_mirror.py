@@ -28,6 +28,20 @@ TESTS = suites.ROOT / "tests"
 TOGETHER = {
     **dict.fromkeys(
         (
+            "earlier.batch_matmul_2_5",
+            "earlier.conv_2d_hybrid_2_5",
+            "earlier.log_softmax_2_5",
+            "earlier.mean_2_5",
+            "optimized.add_2_5",
+            "optimized.log_softmax_2_5",
+            "optimized.matrix_vector_2_5",
+            "optimized.mean_2_5",
+            "optimized.transpose_conv_2_5",
+        ),
+        "profiles/test_tf_2.py",
+    ),
+    **dict.fromkeys(
+        (
             "earlier.fully_connected_2_7",
             "earlier.fully_connected_2_9",
             "earlier.mean_2_12",

@@ -89,6 +89,15 @@ HISTORY: tuple[Change, ...] = (
         "optimized/integer_ops/mean.h Mean; optimized_ops.h Mean",
     ),
     Change(
+        "MEAN",
+        "uint8; axes 1 and 2 of images",
+        _REF,
+        *_PACKAGES,
+        "DR(S; k/N) + zo - zi*k, that product cut off towards zero",
+        "DR(S; k/N) + zo - away(zi*k)",
+        "optimized_ops.h Mean",
+    ),
+    Change(
         "CONV_2D",
         "int8",
         _OPT,

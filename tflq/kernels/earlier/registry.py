@@ -62,7 +62,7 @@ UP_TO_2_7 = catalogue(
 UP_TO_2_5 = catalogue(_PACKAGE, {"BATCH_MATMUL": "batch_matmul_2_5", "CONV_2D": "conv_2d_hybrid_2_5"})
 
 #: 2.5, the reference resolver.
-REFERENCE_2_5 = catalogue(_PACKAGE, {"LOG_SOFTMAX": "log_softmax_2_5"})
+REFERENCE_2_5 = catalogue(_PACKAGE, {"LOG_SOFTMAX": "log_softmax_2_5", "MEAN": "mean_2_5"})
 
 #: The same: SOFTMAX has one kernel for both resolvers.
 SHARED_2_5 = catalogue("tflq.kernels.optimized", {"SOFTMAX": "softmax softmax_float"})
