@@ -21,6 +21,24 @@ report = tflq.verify("model.tflite", against="litert-ref", tolerances={"CONV_2D"
 text: str = report.verdict.value
 operators: int = len(tflq.inspect("model.tflite").operators)
 changes: int = len(tflq.diff("model.tflite", "other.tflite").changes)
+rules: list[str] = [finding.rule for finding in tflq.lint("model.tflite", "tflm").findings]
+dump = {"logits": np.zeros((1, 10), np.int8)}
+first = tflq.explain("model.tflite", dump).first
+index: int = -1 if first is None else first.index
+profile: str = tflq.fit("model.tflite", dump).best
+element = tflq.reduce("model.tflite", dump).expected[0].item()
+apart = tflq.discriminate("model.tflite", dump)
+causes: tuple[str, ...] = () if apart is None else apart.causes
+word: str = tflq.prove("model.tflite", ["litert-ref", "tflm"]).word.value
+touched: list[str] = [d.op for d in tflq.compare_profiles("litert-ref", "tflm")]
+changed: list[int] = [o.index for o in tflq.profile_effects("model.tflite").operators if o.effects]
+golden = tflq.record("model.tflite", all_tensors=True)
+samples: int = len(golden.observations)
+made = tflq.quantize("float.tflite", np.zeros((8, 4), np.float32), tflq.Recipe(mode="int8"), std=2.0)
+made.save("int8.tflite")
+decibels: float = tflq.compare("float.tflite", made.model, np.zeros((8, 4), np.float32)).sqnr
+outputs = tflq.run_many(made.model, [np.zeros((1, 4), np.float32)], threads=2)
+print(outputs[0][0].shape, tflq.save(tflq.load("model.tflite"))[:4])
 """
 
 

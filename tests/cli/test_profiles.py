@@ -37,7 +37,7 @@ def test_every_profile_is_listed() -> None:
 
 
 def test_a_profile_does_not_differ_from_itself() -> None:
-    assert compare_profiles(PROFILES["tflm"], PROFILES["tflm"]) == ()
+    assert compare_profiles(PROFILES["tflm"], PROFILES["tflm"]).differences == ()
     assert "no difference" in run("tflm", "tflm")
 
 

@@ -24,6 +24,12 @@ def load(source: Source | Model) -> Model:
     Raises:
         FileAccessError: The path cannot be read.
         FormatError: The bytes are no valid `.tflite` file.
+
+    Example:
+        >>> tflq.load("golden/models/digits_lstm_int8.tflite")
+        Model: 117 operators (23 LOGISTIC, 23 MUL, 21 ADD, 16 FULLY_CONNECTED, ...), 2.94 KiB of constants
+        'serving_default_args_0:0' int8 [1, 8, 8, 1] -> 'StatefulPartitionedCall_1:0' int8 [1, 10]
+        Next: tflq.inspect(model), tflq.Interpreter(model_content=model), tflq.save(model, path)
     """
     if isinstance(source, Model):
         return source
@@ -70,6 +76,11 @@ def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
 
     Raises:
         FileAccessError: The path cannot be written.
+
+    Example:
+        >>> model = tflq.load("golden/models/digits_lstm_int8.tflite")
+        >>> tflq.save(model, "copy.tflite") == tflq.save(model)
+        True
     """
     from tflq.flatbuf import write
 

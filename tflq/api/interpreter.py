@@ -24,8 +24,10 @@ from tflq.ir.structure import check_structure
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
+from tflq.telling import told
 
 
+@told("inspect")
 class Interpreter:
     """Runs a `.tflite` model with the arithmetic of `profile`, bit by bit.
 
@@ -42,6 +44,15 @@ class Interpreter:
 
     Every error is a `tflq.TflqError`, and a ValueError, RuntimeError or NotImplementedError besides, where LiteRT
     raises those.
+
+    Example:
+        >>> interpreter = tflq.Interpreter("golden/models/digits_mobilenet_int8.tflite", profile="litert-xnnpack")
+        >>> interpreter.allocate_tensors()
+        >>> (details,) = interpreter.get_input_details()
+        >>> interpreter.set_tensor(details["index"], np.zeros(details["shape"], details["dtype"]))
+        >>> interpreter.invoke()
+        >>> interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).shape
+        (1, 10)
     """
 
     def __init__(
@@ -117,6 +128,11 @@ class Interpreter:
     def profile(self) -> Profile:
         """Whose arithmetic is reproduced."""
         return self._profile
+
+    @property
+    def model(self) -> Model:
+        """The model, as its file says it."""
+        return self._model
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:

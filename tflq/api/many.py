@@ -44,6 +44,12 @@ def run_many(
     Raises:
         InputError: A sample does not have an array for every input, or one that does not fit.
         UnsupportedError, ModelError, LimitError: As Interpreter.allocate_tensors and invoke.
+
+    Example:
+        >>> samples = np.zeros((3, 1, 8, 8, 1), np.int8)
+        >>> results = tflq.run_many("golden/models/digits_mobilenet_int8.tflite", samples)
+        >>> len(results), results[0][0].shape
+        (3, (1, 10))
     """
     if threads < 1:
         raise OptionError("is too small", name="threads", expected="1 or more", got=threads)

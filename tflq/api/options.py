@@ -12,7 +12,13 @@ from tflq.profiles import Profile, by_name
 
 @unique
 class OpResolverType(Enum):
-    """LiteRT's names for its op resolvers. AUTO means BUILTIN, as it does in LiteRT."""
+    """LiteRT's names for its op resolvers. AUTO means BUILTIN, as it does in LiteRT.
+
+    Example:
+        >>> model = "golden/models/digits_lstm_int8.tflite"
+        >>> tflq.Interpreter(model, experimental_op_resolver_type=tflq.OpResolverType.BUILTIN).profile.name
+        'litert-xnnpack'
+    """
 
     AUTO = 0
     BUILTIN = 1

@@ -98,7 +98,7 @@ def profiles_command(
     from tflq.inspection.profile_pairs import compare_profiles
 
     first, second = map(by_name, names)
-    differences = compare_profiles(first, second)
+    differences = compare_profiles(first, second).differences
     if html is not None:
         from tflq.report.profiles.page import pair_page
 

@@ -22,6 +22,7 @@ from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER, Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
+from tflq.telling import told
 from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
@@ -38,6 +39,7 @@ class Trial:
     expected: tuple[Results, ...]
 
 
+@told("explain")
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrimination:
     """What was found for the causes of operator `index`, or of a whole model, where that is None.

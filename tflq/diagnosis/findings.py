@@ -23,6 +23,7 @@ from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 from tflq.surgery.results import last_makers, results_of
+from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
@@ -63,6 +64,7 @@ class Divergence:
         return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
 
 
+@told("explain")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
     """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""

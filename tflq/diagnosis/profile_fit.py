@@ -18,6 +18,7 @@ from tflq.diagnosis.rows import computation
 from tflq.ir import Model
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.surgery.results import operator_name
+from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, Shared, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
@@ -37,6 +38,7 @@ class FitVerdict(str, Enum):
     NOTHING = "nothing"  # nothing was compared
 
 
+@told("fit")
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A dump held against all profiles. `matrix` has a column of cells for each, the nearest to `base` first.

@@ -18,6 +18,7 @@ from tflq.profiles import Profile
 from tflq.surgery.crop import narrowings
 from tflq.surgery.cut import compacted, cut
 from tflq.surgery.part import Part
+from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located
 
@@ -27,6 +28,7 @@ Sample: TypeAlias = "tuple[Array, ...]"
 Check: TypeAlias = "Callable[[Model, Sample], bool]"
 
 
+@told("reduce")
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
     """What is left. `operators` are indices of the original; `expected` what the profile gives for `sample`, by output.

@@ -57,6 +57,18 @@ def explain(
         InputError: The dump does not fit the model.
         OptionError: There is no such operator, element or sample.
         UnknownNameError: No mode or profile has that name.
+
+    Example:
+        >>> model = "golden/models/digits_mobilenet_int8.tflite"
+        >>> device = tflq.Interpreter(model, profile="litert-opt", experimental_preserve_all_tensors=True)
+        >>> device.allocate_tensors()
+        >>> device.set_tensor(0, np.full((1, 8, 8, 1), 100, np.int8))
+        >>> device.invoke()
+        >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+        >>> tflq.explain(model, dump)
+        DIFFERS in 2 of 20 operators compared (20 in the model)
+        First divergent operator: 11 CONV_2D: 1 of 1,536 elements differ, by up to 1 LSB: 1 above, 0 below, ...
+        Cause. Certain: nothing else that was tried reproduces every bit: litert-opt
     """
     if mode not in _MODES:
         raise UnknownNameError("mode", mode, _MODES)
@@ -88,6 +100,15 @@ def fit(
     Raises:
         InputError: The dump does not fit the model.
         UnknownNameError: No profile has that name.
+
+    Example:
+        >>> model = "golden/models/digits_autoencoder_int8.tflite"
+        >>> device = tflq.Interpreter(model, profile="tflm", experimental_preserve_all_tensors=True)
+        >>> device.allocate_tensors()
+        >>> device.invoke()
+        >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+        >>> "tflm" in tflq.fit(model, dump).fitting
+        True
     """
     target = subject(model).model
     return fitting.fit(target, _samples(target, dump, inputs, sample), profile)
@@ -117,6 +138,17 @@ def reduce(
     Raises:
         InputError: There is no difference to begin with.
         OptionError: Not exactly one of `dump` and `check` is given, or there is no such sample.
+
+    Example:
+        >>> model = "golden/models/digits_mobilenet_int8.tflite"
+        >>> device = tflq.Interpreter(model, experimental_preserve_all_tensors=True)
+        >>> device.allocate_tensors()
+        >>> device.invoke()
+        >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+        >>> dump[tflq.load(model).subgraphs[0].operators[1].outputs[0]][0, 4, 4, 3] ^= 1
+        >>> reduced = tflq.reduce(model, dump)
+        >>> reduced.operators, reduced.expected[0].shape
+        ((1,), (1, 1, 1, 1))
     """
     target, chosen = subject(model).model, by_name(profile)
     if (dump is None) == (check is None):
@@ -149,6 +181,17 @@ def discriminate(
 
     Arguments and errors are those of `explain`. What is found can be written as inputs of a device:
     `numpy.savez(path, **found.arrays())`. None where no two causes fit.
+
+    Example:
+        >>> model = "golden/models/digits_mobilenet_int8.tflite"
+        >>> device = tflq.Interpreter(model, profile="litert-opt", experimental_preserve_all_tensors=True)
+        >>> device.allocate_tensors()
+        >>> device.set_tensor(0, np.full((1, 8, 8, 1), 100, np.int8))
+        >>> device.invoke()
+        >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+        >>> found = tflq.discriminate(model, dump)
+        >>> "litert-opt" in found.causes
+        True
     """
     target, chosen = subject(model).model, by_name(profile)
     samples = _samples(target, dump, inputs, sample)

@@ -19,6 +19,7 @@ from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator, TensorSpec
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
+from tflq.telling import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Change:
     after: str
 
 
+@told("diff")
 @dataclass(frozen=True, slots=True)
 class ModelDiff:
     """Both models, and what differs between their first subgraphs, in order."""
@@ -51,6 +53,17 @@ def diff(first: Source | Model, second: Source | Model, profile: str | Profile =
     """What differs between the first subgraphs; operators are matched by type, in order.
 
     Derived constants are those that `profile` prepares both operators with.
+
+    Raises:
+        FileAccessError, FormatError, ModelError: As `load`.
+        UnknownNameError: There is no profile of that name.
+
+    Example:
+        >>> model = tflq.load("golden/models/digits_lstm_int8.tflite")
+        >>> tflq.diff(model, model)
+        first and second: no difference
+        same operators, options, tensors and constants
+        Next: .first, .second
     """
     a, b, chosen = subject(first), subject(second), profile_by_name(profile)
     changes: list[Change] = []

@@ -17,6 +17,7 @@ from tflq.kernels.work import Sizes, multiply_accumulates
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.surgery.tap import single_operator
+from tflq.telling import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class OperatorFacts:
     reason: str = ""
 
 
+@told("inspect")
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """A model's first subgraph under a profile."""
@@ -76,7 +78,23 @@ class Inspection:
 
 
 def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Inspection:
-    """Read the model and prepare each operator by itself, so that one that is refused does not hide the others."""
+    """Read the model and prepare each operator by itself, so that one that is refused does not hide the others.
+
+    Args:
+        model: A path, the bytes of a file, or a Model. Its first subgraph is looked at, and nothing is run.
+        profile: Whose arithmetic the constants are for: a name or a Profile.
+
+    Raises:
+        FileAccessError, FormatError, ModelError: As `load`.
+        UnknownNameError: There is no profile of that name.
+
+    Example:
+        >>> found = tflq.inspect("golden/models/digits_mobilenet_int8.tflite")
+        >>> found.operators[4].op, f"{found.macs:,}"
+        ('CONV_2D', '1,292,544')
+        >>> found.operators[4].constants.stages[0].shift[:3]
+        (-9, -9, -9)
+    """
     chosen = profile_by_name(profile)
     target = subject(model)
     graph = target.model.subgraphs[0] if target.model.subgraphs else Subgraph((), (), (), ())

@@ -26,6 +26,7 @@ from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
 from tflq.numerics.stages import OutputStage
 from tflq.profiles import PROFILES, Profile, by_name
+from tflq.telling import told
 
 __all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
 
@@ -57,6 +58,7 @@ class OperatorEffects:
     proved: tuple[str, ...] = ()
 
 
+@told("profiles")
 @dataclass(frozen=True, slots=True)
 class Effects:
     """A model's first subgraph under several profiles."""
@@ -80,7 +82,7 @@ def profile_effects(
     Example:
         >>> found = tflq.profile_effects("golden/models/digits_mobilenet_int8.tflite", "litert-ref", ["tflm"])
         >>> [operator.index for operator in found.operators if operator.effects]
-        []
+        [18]
     """
     base = by_name(base)
     chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]

@@ -20,6 +20,7 @@ from tflq.kernels.signature import Signature, Slot
 from tflq.kernels.table import KernelTable, find
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile, by_name
+from tflq.telling import told
 
 #: Shown where a profile has no kernel.
 NONE = "none"
@@ -48,23 +49,37 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-def compare_profiles(
-    first: str | Profile, second: str | Profile, ops: Collection[str] = ()
-) -> tuple[PairDifference, ...]:
+@told("profiles")
+@dataclass(frozen=True, slots=True)
+class ProfileComparison:
+    """Two profiles by name, and where they can give other bits, by operator."""
+
+    first: str
+    second: str
+    differences: tuple[PairDifference, ...]
+
+    def __iter__(self) -> Iterator[PairDifference]:
+        return iter(self.differences)
+
+    def __len__(self) -> int:
+        return len(self.differences)
+
+
+def compare_profiles(first: str | Profile, second: str | Profile, ops: Collection[str] = ()) -> ProfileComparison:
     """Every difference, by operator; of the operators `ops` only, where any are given.
 
     Raises:
         UnknownNameError: There is no profile of that name.
 
     Example:
-        >>> [found.op for found in tflq.compare_profiles("litert-ref", "litert-opt", ["SOFTMAX", "NEG"])]
+        >>> sorted({found.op for found in tflq.compare_profiles("litert-ref", "litert-opt", ["SOFTMAX", "NEG"])})
         ['SOFTMAX']
     """
     first, second = by_name(first), by_name(second)
     differences: list[PairDifference] = []
     for op in sorted(set(ops) or {*first.kernels, *second.kernels}):
         differences += _merged(_differences(first, second, op))
-    return tuple(differences)
+    return ProfileComparison(first.name, second.name, tuple(differences))
 
 
 def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDifference]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir.types import TensorType
+from tflq.telling import told
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -172,6 +173,7 @@ class SignatureDef:
     unknown: tuple[UnknownField, ...] = ()
 
 
+@told("inspect")
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A whole `.tflite` file. `metadata` holds pairs of (name, buffer index)."""

@@ -12,11 +12,13 @@ from tflq.linting import activations, versions, weights
 from tflq.linting.findings import Breach, Finding, Rule
 from tflq.linting.site import Site
 from tflq.linting.targets import target_rules
+from tflq.telling import told
 
 #: The rules that hold for every target.
 RULES: tuple[Rule, ...] = (*activations.RULES, *weights.RULES, *versions.RULES)
 
 
+@told("lint")
 @dataclass(frozen=True, slots=True, eq=False)
 class Lint:
     """A model and what was found in it, by operator, then rule. `target` is "" where none was named."""
@@ -28,7 +30,17 @@ class Lint:
 
 
 def lint(model: Source | Model, target: str = "") -> Lint:
-    """Hold the model against the rules, and against what `target` ("litert", "tflm", "cmsis-nn") takes."""
+    """Hold the model against the rules, and against what `target` ("litert", "tflm", "cmsis-nn") takes.
+
+    Raises:
+        FileAccessError, FormatError, ModelError: As `load`.
+        UnknownNameError: There is no target of that name.
+
+    Example:
+        >>> found = tflq.lint("golden/singleop/models/add_u8_0.tflite", "tflm")
+        >>> [(finding.rule, finding.op) for finding in found.findings]
+        [('refused', 'ADD')]
+    """
     read = subject(model)
     rules = (*RULES, *(target_rules(target) if target else ()))
     return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules)))

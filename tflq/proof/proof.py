@@ -20,8 +20,10 @@ from tflq.proof import codes, products
 from tflq.proof.operator import Bound, Refusal, bind
 from tflq.proof.trials import search
 from tflq.proof.verdicts import OperatorProof, Verdict, Word
+from tflq.telling import told
 
 
+@told("prove")
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
     """A model's first subgraph under every pair of `profiles`."""
@@ -51,6 +53,11 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
 
     Raises:
         UnknownNameError: No profile has that name.
+
+    Example:
+        >>> proof = tflq.prove("golden/models/digits_lstm_int8.tflite", ["litert-ref", "tflite-2.14-ref"])
+        >>> proof.word.value
+        'differs'
     """
     target = subject(model)
     chosen = [by_name(p) if isinstance(p, str) else p for p in profiles]

@@ -38,6 +38,7 @@ from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.scheme.widening import widened
 from tflq.runtimes.conversion import converted, is_of_tensorflow
 from tflq.surgery.cut import operators_named
+from tflq.telling import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Remark:
     text: str
 
 
+@told("quantize")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """How a model was made, and how good it is.
@@ -75,6 +77,7 @@ class Report:
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
 
 
+@told("quantize")
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """A quantized model and the report of its making."""
@@ -125,6 +128,12 @@ def quantize(
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
         OptionError: The recipe's budget cannot be kept; there cannot be so many processes.
+
+    Example:
+        >>> rows = np.load("golden/models/digits_test.npz")["images"][:32]
+        >>> made = tflq.quantize("golden/models/digits_autoencoder_float.tflite", rows, "fast", std=16)
+        >>> made.report.recipe.mode.value, made.save("int8.tflite")[4:8]
+        ('int8', b'TFL3')
     """
     check_jobs(jobs)
     source = float_model(model, python)

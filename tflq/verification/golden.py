@@ -26,6 +26,7 @@ from tflq.ir import Model
 from tflq.runtimes import Description
 from tflq.runtimes.transport import pack, unpack
 from tflq.storage.archive import Archive, opened, write_arrays
+from tflq.telling import told
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
@@ -107,6 +108,7 @@ class Tolerance:
     expires: str
 
 
+@told("record")
 @dataclass(frozen=True, slots=True, eq=False)
 class Golden:
     """What a runtime made of a model. `tensors` says whether observations hold all of the operators' results.

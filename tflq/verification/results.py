@@ -11,6 +11,7 @@ from tflq.inspection.constants import Constants
 from tflq.inspection.difference import Difference, merged
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.runtimes import Description
+from tflq.telling import told
 
 
 class Mode(str, Enum):
@@ -203,6 +204,7 @@ class InputFacts:
     samples: int
 
 
+@told("verify")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """The outcome of one verification.

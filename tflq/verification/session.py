@@ -145,6 +145,11 @@ def record(
 
     Raises:
         FileAccessError: `path` cannot be written, or is a file that is read; known before anything is run.
+
+    Example:
+        >>> golden = tflq.record("golden/models/digits_autoencoder_int8.tflite", all_tensors=True)
+        >>> tflq.verify("golden/models/digits_autoencoder_int8.tflite", golden).verdict.value
+        'same'
     """
     if path is not None:
         sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]

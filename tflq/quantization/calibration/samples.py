@@ -16,6 +16,7 @@ from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.quantization.calibration.files import opened
 from tflq.quantization.calibration.names import InputNames
 from tflq.quantization.calibration.spool import Spool
+from tflq.telling import told
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
@@ -29,6 +30,7 @@ CalibrationSource: TypeAlias = (
 )
 
 
+@told("quantize")
 class Calibration:
     """Samples for the first subgraph of a model: iterated as often as asked for, by tensor index, one after another.
 
@@ -38,6 +40,12 @@ class Calibration:
 
     Iterating raises CalibrationError, naming sample and tensor: number of inputs, names, shapes, types, NaN or infinite
     values, no samples at all.
+
+    Example:
+        >>> model = tflq.load("golden/models/digits_autoencoder_float.tflite")
+        >>> samples = tflq.Calibration(model, np.load("golden/models/digits_test.npz")["images"][:3].astype(np.float32))
+        >>> [sample[model.subgraphs[0].inputs[0]].shape for sample in samples]
+        [(1, 8, 8, 1), (1, 8, 8, 1), (1, 8, 8, 1)]
     """
 
     def __init__(self, model: Model, source: CalibrationSource | Calibration, scaling: Scaling | None = None) -> None:
@@ -48,6 +56,16 @@ class Calibration:
             self._samples, self._scaling = source._samples, scaling or source._scaling
         else:
             self._samples = self._opened(source)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs that samples are for, in order."""
+        return tuple(spec.name or f"input {i}" for i, spec in enumerate(self._names.specs))
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """What stored numbers of float inputs stand for; None where they are floats already."""
+        return self._scaling
 
     def __iter__(self) -> Iterator[dict[int, Array]]:
         number = -1

@@ -23,6 +23,7 @@ from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample, executor
+from tflq.telling import told
 
 Reals = NDArray[np.float64]
 
@@ -115,6 +116,7 @@ def kl(reference: Reals, other: Reals, floor: float = 2.0**-20) -> float:
     return float(np.sum(p / p.sum() * np.log((p / p.sum()) / (q / q.sum()))))
 
 
+@told("compare")
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two models over the same samples. `tensors` in the reference's order of execution; `outputs` in its own."""
@@ -156,6 +158,13 @@ def compare(
     Raises:
         InputError: The models' inputs or outputs do not correspond, labels are not as many as samples, or the data do
             not fit the model.
+
+    Example:
+        >>> rows = np.load("golden/models/digits_test.npz")["images"][:20]
+        >>> models = "golden/models/digits_autoencoder_float.tflite", "golden/models/digits_autoencoder_int8.tflite"
+        >>> found = tflq.compare(*models, np.float32(rows / 16))
+        >>> found.samples, found.sqnr > 20
+        (20, True)
     """
     model, quantized = load(reference), load(other)
     check_structure(model)

@@ -11,6 +11,7 @@ from tflq.profiles import by_name
 from tflq.quantization.recipe.bounds import check_number
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.refining import Refining
+from tflq.telling import told
 
 
 class Mode(Enum):
@@ -116,6 +117,7 @@ class Budget:
         return self.least_sqnr is not None or self.least_agreement is not None
 
 
+@told("quantize")
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A whole order. Modes and types may be given by their words.
@@ -127,6 +129,12 @@ class Recipe:
     that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a
     `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
     are refined and judged; where it does not take a model, `litert-ref` stands in.
+
+    Example:
+        >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
+        Recipe: int16x8, judged under litert-xnnpack in 1 turn; no budget
+        1 candidate: min-max; kept in float: SOFTMAX
+        Next: tflq.quantize(model, calibration, recipe); .candidates
     """
 
     mode: Mode = Mode.INT8

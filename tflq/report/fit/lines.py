@@ -15,7 +15,7 @@ from tflq.report.layout import Line, table
 #: Names, and rows of the table, that are shown.
 _NAMES, _ROWS = 8, 12
 
-_STYLES = {
+STYLES = {
     FitVerdict.FITS: "good",
     FitVerdict.MIX: "warning",
     FitVerdict.PARTLY: "warning",
@@ -26,7 +26,7 @@ _STYLES = {
 
 def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterator[Line]:
     """Yield the verdict, other profiles that fit as well, their runtimes, a mix if none fits, and all scores."""
-    yield Line(verdict_text(fit), _STYLES[fit.verdict])
+    yield Line(verdict_text(fit), STYLES[fit.verdict])
     yield from map(Line, failure_texts(fit))
     if fit.verdict == FitVerdict.NOTHING:
         return

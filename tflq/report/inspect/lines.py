@@ -32,12 +32,7 @@ def inspection_lines(inspection: Inspection) -> Iterator[Line]:
     """The model at a glance and one row per operator."""
     model = inspection.model
     yield Line(f"{model.path or 'model'}: {model.size:,} bytes, SHA-256 {model.sha256}", "strong")
-    constants = sum(t.bytes for t in inspection.tensors)
-    yield Line(
-        f"{counted(len(inspection.operators), 'operator')}, {counted(len(inspection.tensors), 'tensor')}, "
-        f"{constants:,} bytes of constants, {inspection.macs:,} MACs; profile {inspection.profile}"
-        + (f"; {inspection.subgraphs} subgraphs, the first is shown" if inspection.subgraphs > 1 else "")
-    )
+    yield Line(counts_text(inspection))
     for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs)):
         for index in indices:
             yield Line(f"{kind} {tensor_text(inspection, index)}")
@@ -46,6 +41,16 @@ def inspection_lines(inspection: Inspection) -> Iterator[Line]:
         yield Line(f"{len(inspection.unsupported)} not supported under {inspection.profile}:", "warning")
         for operator in inspection.unsupported:
             yield Line(f"  {operator.index} {operator.op}: {operator.reason}", "warning")
+
+
+def counts_text(inspection: Inspection) -> str:
+    """How many operators, tensors, bytes of constants and multiply-accumulates, and the profile."""
+    constants = sum(t.bytes for t in inspection.tensors)
+    return (
+        f"{counted(len(inspection.operators), 'operator')}, {counted(len(inspection.tensors), 'tensor')}, "
+        f"{constants:,} bytes of constants, {inspection.macs:,} MACs; profile {inspection.profile}"
+        + (f"; {inspection.subgraphs} subgraphs, the first is shown" if inspection.subgraphs > 1 else "")
+    )
 
 
 def operator_row(inspection: Inspection, operator: OperatorFacts) -> list[str]:

@@ -7,27 +7,33 @@ from shlex import quote
 
 from tflq.escaping import shown
 from tflq.linting import Finding, Level, Lint
-from tflq.report.layout import Line, table
+from tflq.report.layout import Line, counted, table
 
 COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))
 
 
 def lint_lines(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> Iterator[Line]:
     """The verdict, one row a finding, and the next command."""
-    path = result.facts.path or "model"
+    yield verdict_line(result)
     if not result.findings:
-        yield Line(f"{path}: nothing found", "good")
         return
-    errors = sum(f.level is Level.ERROR for f in result.findings)
-    warnings = len(result.findings) - errors
-    yield Line(f"{path}: {errors} error(s), {warnings} warning(s)", "bad" if errors else "warning")
     yield from table(COLUMNS, map(finding_row, result.findings))
     for rule, summary in dict.fromkeys((f.rule, f.summary) for f in result.findings):
         yield Line(f"{rule}: {summary}", "faint")
     if fixed_file is not None:
         yield Line(f"{fixed_file}: {corrected} of {len(result.findings)} corrected")
     elif any(f.fixable for f in result.findings):
-        yield Line(f"Next: tflq lint {quote(path)} --fix fixed.tflite", "strong")
+        yield Line(f"Next: tflq lint {quote(result.facts.path or 'MODEL')} --fix fixed.tflite", "strong")
+
+
+def verdict_line(result: Lint) -> Line:
+    """How many errors and warnings were found."""
+    path = result.facts.path or "model"
+    if not result.findings:
+        return Line(f"{path}: nothing found", "good")
+    errors = sum(f.level is Level.ERROR for f in result.findings)
+    warnings = counted(len(result.findings) - errors, "warning")
+    return Line(f"{path}: {counted(errors, 'error')}, {warnings}", "bad" if errors else "warning")
 
 
 def finding_row(f: Finding) -> tuple[str, ...]:

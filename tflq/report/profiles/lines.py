@@ -63,14 +63,10 @@ def effects_lines(effects: Effects) -> Iterator[Line]:
         for operator in effects.operators
         if operator.proved
     ]
-    against = ", ".join(effects.profiles)
-    count, path = len(effects.operators), effects.model.path or "model"
+    yield effects_verdict(effects)
     if not touched:
-        always = "the same bits for every input under" if proved else "the same bits under"
-        yield Line(f"{path}: {always} {effects.base}, {against}", "good")
         yield from (Line(f"same bits for every input, proved: {text}", "faint") for text in proved)
         return
-    yield Line(f"{path}: {len(touched)} of {count} operators can give other bits than under {effects.base}", "strong")
     columns = [
         ("#", "<"),
         ("operator", "<"),
@@ -85,6 +81,16 @@ def effects_lines(effects: Effects) -> Iterator[Line]:
     if same:
         yield Line(f"the same bits as {effects.base}: {', '.join(same)}", "good")
     yield from (Line(f"same bits for every input, proved: {text}", "good") for text in proved)
+
+
+def effects_verdict(effects: Effects) -> Line:
+    """How many operators can give other bits than under the base."""
+    touched = sum(bool(operator.effects) for operator in effects.operators)
+    count, path = len(effects.operators), effects.model.path or "model"
+    if touched:
+        return Line(f"{path}: {touched} of {count} operators can give other bits than under {effects.base}", "strong")
+    always = " for every input" if any(operator.proved for operator in effects.operators) else ""
+    return Line(f"{path}: the same bits{always} under {effects.base}, {', '.join(effects.profiles)}", "good")
 
 
 def _effect_rows(operators: Sequence[OperatorEffects]) -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from itertools import combinations
 from tflq.proof import OperatorProof, Proof, Verdict, Word
 from tflq.report.layout import Line, counted, table
 
-_STYLE = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
+STYLES = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
 _COLUMNS = [
     ("#", ">"),
     ("operator", "<"),
@@ -29,7 +29,7 @@ def proof_lines(proof: Proof) -> Iterator[Line]:
         total = counted(sum(counts.values()), "operator")
         worst = next((w for w in (Word.DIFFERS, Word.UNDECIDED) if counts[w]), Word.EQUAL)
         said = ", ".join(f"{counts[word]:,} {word.value}" for word in Word if counts[word])
-        yield Line(f"{first} and {second}: {total}: {said or 'nothing to compare'}", _STYLE[worst])
+        yield Line(f"{first} and {second}: {total}: {said or 'nothing to compare'}", STYLES[worst])
         pairs = [(o, v) for o in proof.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
         rows = [_row(operator, verdict) for operator, verdict in pairs if not _is_plain(verdict)]
         if rows:

@@ -1,0 +1,28 @@
+"""What results show of themselves in Python: three lines as `repr`, and as HTML in a notebook.
+
+How a result is told is formatting, and belongs to `tflq/report/<verb>/told.py`. That is looked up by the verb's name
+when a result is first shown, so that the rooms in which results are made know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def told(verb: str) -> Callable[[type[T]], type[T]]:
+    """Let a class of results tell itself as `tflq/report/<verb>/told.py` says in its `CARDS`."""
+
+    def telling(cls: type[T]) -> type[T]:
+        cls.__repr__ = lambda self: str(_card(verb, self).text)  # type: ignore[method-assign]
+        cls._repr_html_ = lambda self: str(_card(verb, self).html)  # type: ignore[attr-defined]
+        return cls
+
+    return telling
+
+
+def _card(verb: str, result: object) -> Any:
+    return import_module(f"tflq.report.{verb}.told").CARDS[type(result).__name__](result)
