@@ -46,7 +46,7 @@ def test_nothing_found() -> None:
 def test_a_finding_is_a_difference_and_names_the_fix(spoilt: Path) -> None:
     result = tflq(spoilt)
     assert result.exit_code == 1
-    assert "0 error(s), 1 warning(s)" in result.stdout
+    assert "0 errors, 1 warning" in result.stdout
     assert "bias-scale" in result.stdout
     assert "--fix" in result.stdout
 

@@ -52,7 +52,7 @@ def compare_command(
 
     \b
     tflq compare float.tflite int8.tflite --data samples.npz
-    tflq compare float.tflite int8.tflite --data photos/ --mean 127.5 --std 127.5 --labels labels.txt
+    tflq compare float.tflite int8.tflite --data photos/ --mean 127.5 --std 127.5
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration

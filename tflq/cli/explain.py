@@ -79,7 +79,7 @@ def explain_command(
 
     \b
     tflq explain model.tflite --dump device.npz
-    tflq explain model.tflite --dump device.npz --profile litert-opt --html why.html
+    tflq explain model.tflite --dump device.npz --html why.html
     tflq explain model.tflite --op 4 --element 0,3,5,7
     """
     from tflq.api.subject import subject

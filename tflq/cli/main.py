@@ -167,9 +167,9 @@ def cli() -> None:
     """Bit-exact execution, verification and quantization of .tflite models.
 
     \b
-    tflq inspect model.tflite                             what the model is made of
-    tflq verify model.tflite --against litert-xnnpack     compare with a real runtime, bit by bit
-    tflq explain model.tflite --dump device.npz           where a device differs, and why
+    tflq inspect model.tflite                        what the model is made of
+    tflq verify model.tflite                         compare with a real runtime
+    tflq explain model.tflite --dump device.npz      where a device differs, why
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
 
     \b
@@ -179,7 +179,7 @@ def cli() -> None:
       2    misuse or bad input
       3    unsupported or incomplete
       4    the runtime failed
-      5    not the same bits, but within what the profile promises or a tolerance allows
+      5    close: other bits, within a promise or a tolerance
       70   a fault of tflq itself, please report it
       130  interrupted; 143 terminated
 

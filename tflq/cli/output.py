@@ -21,11 +21,11 @@ def say(lines: Iterable[Line]) -> None:
     """Print lines of a report; with --quiet only the first."""
     from itertools import islice
 
-    from tflq.report.layout import text_of, wants_colour
+    from tflq.report.layout import fitted, text_of, wants_colour
 
     if is_quiet():
         lines = islice(lines, 1)
-    _print(text_of(lines, coloured=sys.stdout is not None and wants_colour(sys.stdout)))
+    _print(text_of(fitted(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
 
 
 def is_quiet() -> bool:

@@ -19,6 +19,7 @@ from tflq.cli.output import say, say_document
     help="List which of this model's operators differ, and in which constant.",
 )
 @click.option("--prove", is_flag=True, help="With --model: leave out what is proved to change no bit for any input.")
+@click.option("--all", "everything", is_flag=True, help="With --model: name every profile, not only the first few.")
 @click.option("--since", metavar="RELEASE", help="With --model: list which releases from this one on agree on it.")
 @html_option
 @force_option
@@ -27,6 +28,7 @@ def profiles_command(
     names: tuple[str, ...],
     model: str | None,
     prove: bool,
+    everything: bool,
     since: str | None,
     html: str | None,
     force: bool,
@@ -78,7 +80,7 @@ def profiles_command(
         if as_json:
             say_document(effects_document(effects))
         else:
-            say(effects_lines(effects))
+            say(effects_lines(effects, all_profiles=everything))
         return Exit.SAME
     if prove:
         raise OptionError("--prove is of a --model")

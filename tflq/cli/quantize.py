@@ -113,7 +113,7 @@ def quantize_command(
 
     \b
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
-    tflq quantize float.tflite --calibration photos/ --mean 127.5 --std 127.5 -o int8.tflite
+    tflq quantize float.tflite --calibration photos/ --std 255 -o int8.tflite
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration

@@ -51,7 +51,7 @@ def record_command(
 
     \b
     tflq record model.tflite -o model.npz --all-tensors
-    tflq record model.tflite -o goldens/model/ --against litert-xnnpack --inputs samples.npz
+    tflq record model.tflite -o goldens/model/ --inputs samples.npz
     """
     from tflq.verification import record
 

@@ -56,7 +56,7 @@ def run_command(
     tflq run model.tflite
     tflq run model.tflite --input x=x.npy -o out.npz
     tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
-    tflq run model.tflite --inputs cat.jpg --mean 127.5 --std 127.5 --labels labels.txt
+    tflq run model.tflite --inputs cat.jpg --std 255 --labels labels.txt
     tflq run models/*.tflite -o 'out/{stem}.npz'
     """
     from tflq.errors import OptionError

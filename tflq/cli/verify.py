@@ -84,9 +84,9 @@ def verify_command(
 
     \b
     tflq verify model.tflite
-    tflq verify model.tflite --against litert-xnnpack --inputs photos/ --mean 127.5 --std 127.5
+    tflq verify model.tflite --inputs photos/ --mean 127.5 --std 127.5
     tflq verify model.tflite --golden model.npz
-    tflq verify models/*.tflite --baseline 'goldens/{stem}.npz' --tolerance CONV_2D=1
+    tflq verify models/*.tflite --baseline 'goldens/{stem}.npz'
     """
     from tflq.errors import OptionError
 

@@ -17,6 +17,7 @@ from tflq.inspection.difference import difference
 from tflq.inspection.operators import prepare_alone
 from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator, TensorSpec
+from tflq.ir.schema import in_words
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.telling import told
@@ -136,7 +137,11 @@ def _options(one: Operator, two: Operator) -> Iterator[_Found]:
     for name in {**first, **second}:
         before, after = first.get(name), second.get(name)
         if not np.array_equal(np.asarray(before, object), np.asarray(after, object)):
-            yield f"options.{name}", str(before), str(after)
+            yield f"options.{name}", _in_words(one, name, before), _in_words(two, name, after)
+
+
+def _in_words(operator: Operator, name: str, value: object) -> str:
+    return "none" if operator.options is None else str(in_words(operator.options.table, name, value))
 
 
 def _tensors(a: Model, b: Model, x: int, y: int) -> Iterator[_Found]:

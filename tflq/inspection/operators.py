@@ -12,6 +12,7 @@ from tflq.errors import TflqError
 from tflq.inspection.constants import Constants, constants_of
 from tflq.interpreter import Step, make_plan
 from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
+from tflq.ir.schema import in_words
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.work import Sizes, multiply_accumulates
 from tflq.profiles import Profile
@@ -38,7 +39,10 @@ class TensorFacts:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
-    """One operator. `constants` is None where it is bound as the model runs, or for the `reason` given."""
+    """One operator. `constants` is None where it is bound as the model runs, or for the `reason` given.
+
+    `options` are those of the file, in words where the schema has any: ("padding", "SAME").
+    """
 
     index: int
     op: str
@@ -200,7 +204,8 @@ def _options(operator: Operator) -> tuple[tuple[str, Any], ...]:
     record = operator.options or operator.options_2
     if record is None:
         return ()
-    return tuple((name, value) for name, value in record.fields.items() if isinstance(value, (bool, int, float, str)))
+    plain = ((name, value) for name, value in record.fields.items() if isinstance(value, (bool, int, float, str)))
+    return tuple((name, in_words(record.table, name, value)) for name, value in plain)
 
 
 def macs_of(op: str, tensors: Sequence[TensorSpec], operator: Operator) -> int:

@@ -163,7 +163,8 @@ def _note(kernel: Kernel) -> str:
     module = sys.modules.get(_PACKAGE + where)
     if where.startswith("reference.") or module is None:
         return ""
-    return f"{where}: {(module.__doc__ or '').split(chr(10), 1)[0].rstrip('.')}"
+    paragraph = " ".join((module.__doc__ or "").split("\n\n", 1)[0].split())
+    return f"{where}: {paragraph.split('. ', 1)[0].rstrip('.')}"
 
 
 def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -39,3 +39,14 @@ def enum(name: str) -> Mapping[str, int]:
 def enum_names(name: str) -> Mapping[int, str]:
     """Names of an enum by their numbers."""
     return MappingProxyType({number: label for label, number in enum(name).items()})
+
+
+def in_words(table: str, field: str, value: object) -> object:
+    """A field's number as the schema's word for it: in_words("Conv2DOptions", "padding", 0) is "SAME".
+
+    Anything else is returned as it is: fields that are no enums, numbers without a name, tables that are not known.
+    """
+    kind = schema()["tables"].get(table, {}).get(field, (0, ""))[1]
+    if isinstance(kind, str) and kind in schema()["enums"] and isinstance(value, int) and not isinstance(value, bool):
+        return enum_names(kind).get(int(value), value)
+    return value

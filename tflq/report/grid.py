@@ -20,7 +20,10 @@ Cell = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Titles, the sides to which columns are aligned ("<" or ">"), and rows of cells."""
+    """Titles, the sides to which columns are aligned, and rows of cells.
+
+    ">" is right, of numbers; "<" left, of words, between which lines may be divided; "=" left, of what stays whole.
+    """
 
     titles: Sequence[str]
     ways: Sequence[str]
@@ -72,12 +75,13 @@ class Grid:
             widest = max(open_, key=lambda k: widths[k])
             widths[widest] -= 1
             excess -= 1
-        rows = [[_wrapped(cell, widths[k]) for k, cell in enumerate(row)] for row in self.rows]
+        narrow = [width if way == "<" else None for way, width in zip(self.ways, widths, strict=True)]
+        rows = [[_wrapped(cell, width) for cell, width in zip(row, narrow, strict=True)] for row in self.rows]
         return Grid(self.titles, self.ways, rows)
 
     def _least(self, k: int) -> int:
         """How narrow a column can be: columns of numbers as they are, those of words as their longest one."""
-        if self.ways[k] == ">":
+        if self.ways[k] != "<":
             return self.widths[k]
         words = [word for row in self.rows for text in row[k] for word in _words(text)]
         return max([len(self.titles[k]), *(min(len(word), LONGEST_WORD) for word in words)])
@@ -105,7 +109,8 @@ class Grid:
 
 
 def _line(texts: Sequence[str], ways: Sequence[str], widths: Sequence[int]) -> str:
-    aligned = (f"{text:{way}{width}}" for text, way, width in zip(texts, ways, widths, strict=True))
+    cells = zip(texts, ways, widths, strict=True)
+    aligned = (text.rjust(width) if way == ">" else text.ljust(width) for text, way, width in cells)
     return GAP.join(aligned).rstrip()
 
 
@@ -136,8 +141,8 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _wrapped(cell: Cell, width: int) -> Cell:
-    if all(len(text) <= width for text in cell):
+def _wrapped(cell: Cell, width: int | None) -> Cell:
+    if width is None or all(len(text) <= width for text in cell):
         return cell
     kept = [" ".join(_shortened(word, width).replace(" ", "\0") for word in _words(text)) for text in cell]
     lines = [

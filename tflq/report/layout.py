@@ -10,15 +10,19 @@ from textwrap import wrap
 from typing import TextIO
 
 from tflq.escaping import printable
-from tflq.report.grid import Grid
+from tflq.report.grid import GAP, Grid
 from tflq.report.line import Line
 
-__all__ = ["Line", "counted", "line_width", "table", "text_of", "wants_colour"]
+__all__ = ["Line", "counted", "fitted", "line_width", "table", "text_of", "wants_colour"]
 
 #: ANSI codes by style.
 _CODES = {"good": "1;32", "bad": "1;31", "warning": "33", "strong": "1", "faint": "2", "head": "1"}
 #: Lines are never made narrower than this.
-NARROWEST = 80
+NARROWEST = 60
+#: The width of a terminal that does not say how wide it is.
+_USUAL = 80
+#: How lines begin that hold a command to type, and what the shell takes for its continuation.
+_COMMANDS, _CONTINUED = ("Next: tflq", "  or: tflq"), " \\"
 #: Characters of a cell beyond which its middle is left out.
 CELL = 600
 
@@ -45,13 +49,46 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
 
 def line_width() -> int | None:
-    """Return the width of lines in characters, at least 80: COLUMNS, else the terminal's; None without either."""
+    """Return the width of lines, at least NARROWEST: COLUMNS, else the terminal's; None without either."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return max(NARROWEST, int(columns))
     if sys.stdout is not None and sys.stdout.isatty():
-        return max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns)
+        return max(NARROWEST, shutil.get_terminal_size((_USUAL, 24)).columns)
     return None
+
+
+def fitted(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines, those that are wider than the terminal divided between words; a command to type stays one command."""
+    width = line_width()
+    for line in lines:
+        text = printable(line.text)
+        if width is None or len(text) <= width:
+            yield line
+            continue
+        end = _CONTINUED if text.startswith(_COMMANDS) else ""
+        *parts, last = _divided(text, width - len(end))
+        yield from (Line(part + end, line.style) for part in parts)
+        yield Line(last, line.style)
+
+
+def _divided(text: str, width: int) -> Iterator[str]:
+    """Parts of a line, continued below its indent; words that have no room are divided too, names at their slashes."""
+    begin = text[: len(text) - len(text.lstrip())][: width // 4]
+    below = begin + GAP * 2
+    for part in wrap(
+        text.strip(),
+        width,
+        initial_indent=begin,
+        subsequent_indent=below,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        while len(part) > width:
+            at = max(part.rfind(mark, len(below) + 1, width) for mark in ";/") + 1 or width
+            yield part[:at]
+            part = below + part[at:]
+        yield part
 
 
 def text_of(lines: Iterable[Line], *, coloured: bool = False) -> str:

@@ -21,7 +21,7 @@ def diff_lines(model_diff: ModelDiff, *, all_changes: bool = True) -> Iterator[L
     if not model_diff.changes:
         return
     yield Line(kinds_text(model_diff))
-    columns = [("operator", "<"), ("differs in", "<"), *((name, "<") for name in _names(model_diff))]
+    columns = [("operator", "<"), ("differs in", "<"), ("first", "<"), ("second", "<")]
     shown = model_diff.changes if all_changes else model_diff.changes[:LISTED]
     yield from table(columns, [change_row(c) for c in shown])
     if len(shown) < len(model_diff.changes):

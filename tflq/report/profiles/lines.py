@@ -9,10 +9,12 @@ from tflq.inspection.profile_pairs import PairDifference
 from tflq.inspection.releases import Agreement, Agreements
 from tflq.profiles import Profile
 from tflq.profiles.history import RELEASES
-from tflq.report.layout import Line, table
+from tflq.report.layout import Line, counted, table
 
 #: Operand types beyond this many are left out of tables.
 SHOWN_OPERANDS = 5
+#: Profiles that are named where not all are asked for.
+NAMES = 6
 
 
 LIST_COLUMNS = (("profile", "<"), ("package", "<"), ("version", "<"), ("resolver", "<"), ("CPU", "<"))
@@ -30,15 +32,24 @@ def profile_row(p: Profile) -> tuple[str, ...]:
 
 
 def pair_lines(first: str, second: str, differences: Sequence[PairDifference]) -> Iterator[Line]:
-    """One table of operators, types and what differs, then what other kernels say of themselves."""
+    """How many operators and which, a table of types and what differs, then what other kernels say of themselves."""
     if not differences:
-        yield Line(f"{first} and {second}: no difference", "good")
+        yield Line(pair_verdict(first, second, differences), "good")
         return
-    columns = [("operator", "<"), ("types", "<"), ("differs in", "<"), (first, "<"), (second, "<")]
+    yield Line(pair_verdict(first, second, differences), "strong")
+    columns = [("operator", "<"), ("types", "="), ("differs in", "<"), (first, "<"), (second, "<")]
     yield from table(columns, [pair_row(d) for d in differences])
     notes = dict.fromkeys(note for d in differences for note in d.notes)
     for note in notes:
         yield Line(note, "faint")
+
+
+def pair_verdict(first: str, second: str, differences: Sequence[PairDifference]) -> str:
+    """How many operators can give other bits, and which."""
+    names = dict.fromkeys(d.op for d in differences)
+    if not names:
+        return f"{first} and {second}: no difference"
+    return f"{first} and {second}: {counted(len(names), 'operator')} can give other bits: {', '.join(names)}"
 
 
 def pair_row(d: PairDifference) -> tuple[str, str, str, str, str]:
@@ -55,8 +66,11 @@ def _short(types: str) -> str:
     return types if len(words) <= SHOWN_OPERANDS else f"{' '.join(words[:2])} ... -> {right}"
 
 
-def effects_lines(effects: Effects) -> Iterator[Line]:
-    """Which profiles part from the base at which operator, alike operators with their first constant that differs."""
+def effects_lines(effects: Effects, *, all_profiles: bool = True) -> Iterator[Line]:
+    """Which profiles part from the base at which operator, alike operators with their first constant that differs.
+
+    Unless `all_profiles` are asked for, the first NAMES of those that compute the same are named.
+    """
     touched = [operator for operator in effects.operators if operator.effects]
     proved = [
         f"{operator.index} {operator.op} under {', '.join(operator.proved)}"
@@ -70,16 +84,19 @@ def effects_lines(effects: Effects) -> Iterator[Line]:
     columns = [
         ("#", "<"),
         ("operator", "<"),
-        ("types", "<"),
+        ("types", "="),
         ("profile", "<"),
         ("differs in", "<"),
         (effects.base, "<"),
         ("there", "<"),
     ]
-    yield from table(columns, _effect_rows(touched))
     same = [name for name in effects.profiles if not any(e.profile == name for o in touched for e in o.effects)]
     if same:
-        yield Line(f"the same bits as {effects.base}: {', '.join(same)}", "good")
+        yield Line(f"the same bits as {effects.base}: {_listed(same, len(same) if all_profiles else NAMES)}", "good")
+    most = len(effects.profiles) if all_profiles else NAMES
+    yield from table(columns, _effect_rows(touched, most))
+    if most < max(len(operator.effects) for operator in touched):
+        yield Line("--all names every profile", "faint")
     yield from (Line(f"same bits for every input, proved: {text}", "good") for text in proved)
 
 
@@ -93,7 +110,12 @@ def effects_verdict(effects: Effects) -> Line:
     return Line(f"{path}: the same bits{always} under {effects.base}, {', '.join(effects.profiles)}", "good")
 
 
-def _effect_rows(operators: Sequence[OperatorEffects]) -> Iterator[tuple[str, ...]]:
+def _listed(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _effect_rows(operators: Sequence[OperatorEffects], most: int) -> Iterator[tuple[str, ...]]:
     """One row for all operators of a kind that the same profiles compute otherwise, one line for all such profiles."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for operator in operators:
@@ -101,7 +123,7 @@ def _effect_rows(operators: Sequence[OperatorEffects]) -> Iterator[tuple[str, ..
         for effect in operator.effects:
             groups.setdefault((effect.field, *_brief(effect.base, effect.here)), []).append(effect.profile)
         columns = ["\n".join(column) for column in zip(*groups, strict=True)]
-        profiles = "\n".join(", ".join(names) for names in groups.values())
+        profiles = "\n".join(_listed(names, most) for names in groups.values())
         row: tuple[object, ...] = (operator.op, _short(operator.types), profiles, *columns)
         alike.setdefault(row, []).append(operator.index)
     for row, indices in alike.items():

@@ -9,22 +9,22 @@ from tflq.inspection.profile_effects import Effects
 from tflq.inspection.profile_pairs import ProfileComparison
 from tflq.report.card import Card
 from tflq.report.layout import counted
-from tflq.report.profiles.lines import effects_lines, effects_verdict, pair_lines, pair_row
+from tflq.report.profiles.lines import effects_lines, effects_verdict, pair_lines, pair_row, pair_verdict
 
-#: Operators and profiles that are named.
+#: Profiles that are named.
 _NAMED = 8
 
 
 def pair_card(found: ProfileComparison) -> Card:
     """How many operators the profiles compute otherwise, which, and the first difference."""
-    names = list(dict.fromkeys(d.op for d in found.differences))
-    if not names:
-        return Card(f"{found.first} and {found.second}: no difference", "the same kernels", "Next: nothing", "good")
+    verdict = pair_verdict(found.first, found.second, found.differences)
+    if not found:
+        return Card(verdict, "the same kernels and arithmetic for every operator", "Next: nothing to do", "good")
     op, types, field, first, second = (cell.split("\n")[0] for cell in pair_row(found.differences[0]))
     return Card(
-        f"{found.first} and {found.second}: {counted(len(names), 'operator')} can give other bits",
-        ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""),
-        f"Next: .differences; the first: {op} ({types}), {field}: {first} against {second}",
+        verdict,
+        f"First: {op} ({types}), {field}: {first} against {second}",
+        "Next: .differences, each with .op, .types, .primitives and .notes",
         report=lambda: pair_lines(found.first, found.second, found.differences),
     )
 
