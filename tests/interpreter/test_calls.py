@@ -130,3 +130,18 @@ def test_nested_calls_share_resources() -> None:
     plan, state = make_plan(model, profile), State()
     assert [run(plan, {0: ints(0, 0)}, state).values[2].tolist() for _ in range(2)] == [[3, 3], [7, 7]]
     assert run(plan, {0: ints(0, 0)}, State()).values[2].tolist() == [3, 3]
+
+
+def test_calls_of_a_subgraph_are_part_of_a_routine() -> None:
+    main = graph([tensor()] * 4, [("CALL", [0], [1]), ("DOUBLE", [1], [2]), ("CALL", [2], [3])], [0], [1, 3])
+    plan, state = make_plan(with_callee(main, DOUBLE), CALLING), State()
+    traces = [run(plan, {0: ints(value, 5)}, state) for value in (1, 2, 3, 4)]
+    assert [trace.values[3].tolist() for trace in traces] == [[8, 40], [16, 40], [24, 40], [32, 40]]
+    assert [trace.values[1].tolist() for trace in traces] == [[2, 10], [4, 10], [6, 10], [8, 10]]
+    assert state.routine
+
+
+def test_a_subgraph_with_variables_is_entered_anew() -> None:
+    plan, state = make_plan(with_callee(MAIN, ACCUMULATE), CALLING), State()
+    assert [run(plan, {0: ints(1, 2)}, state).values[1].tolist() for _ in range(3)] == [[1, 2]] * 3
+    assert not state.routine

@@ -136,3 +136,25 @@ def test_a_block_beyond_the_memory_limit_is_not_made() -> None:
     with pytest.raises(LimitError):
         make_plan(load(path), profile, limits=Limits(memory=plan.peak_memory - 1))
     assert routine(make_plan(load(path), profile, limits=Limits(memory=plan.peak_memory * 2))) is not None
+
+
+def test_steps_are_bound_to_inputs_that_stay_the_same_arrays() -> None:
+    plan = make_plan(graph([tensor()] * 2, [("DOUBLE", [0], [1])], [0], [0, 1]), PROFILE)
+    given = {0: ints(1, 5)}
+    state = State(inputs=given)
+    for value in (1, 2, 3, 4):
+        given[0][0] = value
+        trace = run(plan, given, state, copy_inputs=True)
+        given[0][0] = 99
+        assert [trace.values[0].tolist(), trace.values[1].tolist()] == [[value, 5], [2 * value, 10]]
+    assert given[0].tolist() == [99, 5]
+
+
+@pytest.mark.parametrize("shape", [(2,), (64, 1024)])
+def test_results_that_are_views_of_such_an_input_are_copied(shape: tuple[int, ...]) -> None:
+    plan = make_plan(graph([tensor(shape=shape)] * 2, [("COPY", [0], [1])], [0], [1]), PROFILE)
+    given = {0: np.zeros(shape, np.int32)}
+    state = State(inputs=given)
+    for _ in range(3):
+        trace = run(plan, given, state, copy_inputs=True)
+        assert not np.shares_memory(trace.values[1], given[0])

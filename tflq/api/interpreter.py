@@ -288,8 +288,10 @@ class Interpreter:
         return self._lending.lend(self._session(0).view(index))
 
     def _invoke(self, subgraph: int) -> None:
-        for index, called in self._session(subgraph).invoke().called.items():
-            self._session(index).note_call(called)
+        trace = self._session(subgraph).invoke()
+        if trace.called:
+            for index, called in trace.called.items():
+                self._session(index).note_call(called)
 
     def _signatures(self) -> dict[str, SignatureDef]:
         return {s.signature_key or "": s for s in self._model.signature_defs or ()}

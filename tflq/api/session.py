@@ -118,7 +118,7 @@ class Session:
             return
         plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
-        self._state = State(resources=self._resources, threads=self.threads)
+        self._state = State(resources=self._resources, threads=self.threads, inputs=inputs)
         self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}
 
     def invoke(self, keep_all: bool = False) -> Trace:
@@ -126,8 +126,12 @@ class Session:
         if self.plan is None:
             raise StateError("Invoke called on model that is not ready.: call allocate_tensors() first")
         self._trace, self._called, self._scratch = None, None, {}  # their memory can be reused while the plan runs
-        keep = self.keep_all or keep_all
-        self._trace = run(self.plan, self._inputs, self._state, keep_all=keep, keep_called=keep, copy_inputs=True)
+        state, keep = self._state, self.keep_all or keep_all
+        if state.routine and not keep and not state.resources:  # what `run` would come to
+            trace: Trace = state.routine.run(self._inputs)
+            self._trace = trace
+            return trace
+        self._trace = run(self.plan, self._inputs, state, keep_all=keep, keep_called=keep, copy_inputs=True)
         return self._trace
 
     def note_call(self, called: Called) -> None:

@@ -2,8 +2,9 @@
 
 Tensors share one block of memory, as far as their shapes are known and their lifetimes allow. A kernel that fills an
 array made for it (tflq/kernels/filling.py) is bound to these once, which also decides what its result is: nothing has
-to be looked at while the model runs. Operators that only change a shape become views. Every other kernel's result is
-held against type and shape as ever (`evaluation`), and is copied into the block where it is small.
+to be looked at while the model runs. Operators that only change a shape become views, and a subgraph that is called
+adds its own calls to the list. Every other kernel's result is held against type and shape as ever (`evaluation`), and
+is copied into the block where it is small.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,25 +22,41 @@ from tflq.interpreter.binding import failure
 from tflq.interpreter.evaluation import evaluate
 from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.state import check_inputs
-from tflq.interpreter.trace import Trace
+from tflq.interpreter.trace import Called, Trace
 from tflq.ir import CARRIER
 from tflq.kernels.families.movement import eval_view
-from tflq.kernels.filling import Call, Filling
+from tflq.kernels.families.subgraph_calls import eval_call
+from tflq.kernels.filling import Call, Filling, Fillings
 from tflq.kernels.kernel import Array, Prepared
 from tflq.numerics.compiled import compiling_is_off
 from tflq.numerics.pieces import at_once
 
 #: Arrays begin at multiples of this many bytes: a line of the cache.
 _ALIGNMENT = 64
+#: The subgraphs that a trace holds.
+_NOTHING: Mapping[int, Called] = MappingProxyType({})
 #: Bytes of a result that is copied, so that what reads it can be bound to the copy.
 _COPIED = 1 << 16
 
 
 class Routine:
-    """The steps of a plan, bound to arrays of their own. One run at a time; what a run gives is the caller's."""
+    """The steps of a plan, bound to arrays of their own. One run at a time; what a run gives is the caller's.
 
-    def __init__(self, plan: Plan, places: Mapping[int, Array], block: Array, threads: int) -> None:
-        self._plan, self._block, self._threads = plan, block, threads
+    `given` are the inputs of all runs, to which steps are bound as well; None where every run brings its own.
+    `called` are the routines of subgraphs, by the step that calls them.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        places: Mapping[int, Array],
+        block: Array,
+        threads: int,
+        given: Mapping[int, Array] | None,
+        called: Mapping[int, Routine],
+    ) -> None:
+        self._plan, self._threads, self._given, self._called = plan, threads, given, called
+        self._shared = (block, *(given or {}).values())
         self._pool = ThreadPoolExecutor(threads - 1, "tflq") if threads > 1 else None
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
@@ -55,19 +73,14 @@ class Routine:
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
 
     def run(self, inputs: Mapping[int, Array]) -> Trace:
-        """Run all steps on the graph's inputs, which are copied; the trace holds what a run keeps.
+        """Run all steps on the graph's inputs, which are copied unless they are those given; the trace holds what a run
+        keeps.
 
         Raises:
             InputError: As `check_inputs`.
         """
-        if len(inputs) != len(self._inputs):
-            check_inputs(self._plan, inputs)
-        for tensor, place, dtype, shape in self._inputs:
-            value = inputs.get(tensor)
-            if value is None or value.dtype != dtype or value.shape != shape:
-                check_inputs(self._plan, inputs)
-            else:
-                place[...] = value
+        if inputs is not self._given:
+            self._take(inputs)
         if self._is_quiet:
             self._run()
         else:
@@ -78,7 +91,17 @@ class Routine:
             value = values[tensor]
             assert value is not None  # check_order saw to it
             outputs[tensor] = value.copy() if is_fixed else value
-        return Trace(outputs, self._makers, self._plan.promises)
+        return Trace(outputs, self._makers, self._plan.promises, _NOTHING)
+
+    def _take(self, inputs: Mapping[int, Array]) -> None:
+        if len(inputs) != len(self._inputs):
+            check_inputs(self._plan, inputs)
+        for tensor, place, dtype, shape in self._inputs:
+            value = inputs.get(tensor)
+            if value is None or value.dtype != dtype or value.shape != shape:
+                check_inputs(self._plan, inputs)
+            else:
+                place[...] = value
 
     def _run(self) -> None:
         number = 0
@@ -102,12 +125,15 @@ class Routine:
                 for tensor, view in zip(step.outputs, eval_view(prepared.data, *arguments), strict=True):
                     values[tensor] = view
                 return
-            if isinstance(prepared.eval, Filling) and step.outputs[0] in places:
-                out = places[step.outputs[0]]
-                if prepared.eval.of(prepared.data, *arguments) == (out.shape, out.dtype):
+            if isinstance(prepared.eval, Filling | Fillings) and all(tensor in places for tensor in step.outputs):
+                call = prepared.eval.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
+                if call is not None:
                     self._fixed.update(step.outputs)
-                    self._add(step, prepared.eval.bind(prepared.data, out, *arguments))
+                    self._add(step, call)
                     return
+        if step.index in self._called:
+            self._call(step, places)
+            return
         targets = [place for t in step.outputs if (place := places.get(t)) is not None and place.nbytes <= _COPIED]
         if len(targets) == len(step.outputs):
             self._fixed.update(step.outputs)
@@ -115,7 +141,15 @@ class Routine:
         else:
             for tensor in step.outputs:
                 values[tensor] = None
-            self._add(step, partial(_evaluate, prepared, step, values, (), self._block))
+            self._add(step, partial(_evaluate, prepared, step, values, (), self._shared))
+
+    def _call(self, step: Step, places: Mapping[int, Array]) -> None:
+        called = self._called[step.index]
+        self._add(step, partial(_copy, self._values, step.inputs, [place for _, place, _, _ in called._inputs]))
+        self._steps += called._steps
+        self._calls += called._calls
+        self._add(step, partial(_copy, called._values, called._plan.outputs, [places[t] for t in step.outputs]))
+        self._fixed.update(step.outputs)
 
     def _add(self, step: Step, call: Call) -> None:
         parts = at_once(call, self._threads)
@@ -134,56 +168,75 @@ def _together(pool: Executor, calls: Sequence[Call]) -> None:
         other.result()
 
 
+def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:
+    for tensor, target in zip(tensors, targets, strict=True):
+        target[...] = values[tensor]
+
+
 def _evaluate(
-    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], block: Array | None = None
+    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], shared: Sequence[Array] = ()
 ) -> None:
     """Run one step on values by tensor; its results are copied into the targets, or put among the values.
 
-    There nothing may share memory with the block: what is at its place soon is another tensor.
+    There nothing may share memory with the block or with inputs that are given: at its place soon is something else.
     """
     results = evaluate(prepared, step, [values[tensor] for tensor in step.inputs])
-    if block is None:
+    if not shared:
         for target, result in zip(targets, results, strict=True):
             target[...] = result
     else:
         for tensor, result in zip(step.outputs, results, strict=True):
-            values[tensor] = result.copy() if np.may_share_memory(result, block) else result
+            values[tensor] = result.copy() if any(np.may_share_memory(result, x) for x in shared) else result
 
 
-def routine(plan: Plan, threads: int = 1) -> Routine | None:
-    """The plan's routine, in which so many threads compute.
+def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
+    """The plan's routine, in which so many threads compute. `given` are the inputs, where they are the same arrays in
+    every run.
 
     None where it needs more than arrays of known shapes, or has no memory for them.
     """
     if not plan.is_settled or plan.variables or any(_is_bound_late(step) for step in plan.steps):
         return None
-    placed = _places(plan)
-    return None if placed is None else Routine(plan, *placed, threads)
+    placed = _places(plan, given or {})
+    called = {step.index: routine(_callee(plan, step), threads) for step in plan.steps if _is_call(step.prepared)}
+    if placed is None or None in called.values():
+        return None
+    return Routine(plan, *placed, threads, given, {index: each for index, each in called.items() if each is not None})
+
+
+def _callee(plan: Plan, step: Step) -> Plan:
+    assert step.prepared is not None  # the plan is settled
+    called, _ = plan.program.plan(step.prepared.data.subgraphs[0], tuple(plan.operands[t].shape for t in step.inputs))
+    return called
+
+
+def _is_call(prepared: Prepared | None) -> bool:
+    return prepared is not None and prepared.eval is eval_call and not any(prepared.data.unwritten)
 
 
 def _is_bound_late(step: Step) -> bool:
     prepared = step.prepared
     if prepared is None or bool(prepared.updates) or None in prepared.shapes:
         return True
-    return step.kernel.session and not prepared.alone
+    return step.kernel.session and not (prepared.alone or _is_call(prepared))
 
 
-def _places(plan: Plan) -> tuple[dict[int, Array], Array] | None:
-    """Arrays for the graph's inputs and what its steps make, and the block of memory that they share; None beyond the
-    memory limit.
+def _places(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array], Array] | None:
+    """Arrays for the graph's inputs, unless given, and what its steps make, and the block of memory that they share;
+    None beyond the memory limit.
     """
     dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in (*plan.inputs, *plan.makers)}
     results = sum(len(step.outputs) for step in plan.steps)
     if any(dtype.hasobject for dtype in dtypes.values()) or results + len(plan.inputs) != len(dtypes):
         return None  # strings, or tensors that are given or made more than once
-    lives = _lives(plan)
+    lives = {tensor: life for tensor, life in _lives(plan).items() if tensor not in given}
     sizes = {t: dtypes[t].itemsize * int(np.prod(plan.operands[t].shape)) for t in lives}
     starts, total = _packed(lives, sizes)
-    if total > plan.limits.memory:
+    if total + sum(value.nbytes for value in given.values()) > plan.limits.memory:
         return None
     block = np.zeros(total + _ALIGNMENT, np.uint8)
     block = block[-block.ctypes.data % _ALIGNMENT :]
-    places = {
+    places = dict(given) | {
         tensor: block[start : start + sizes[tensor]].view(dtypes[tensor]).reshape(plan.operands[tensor].shape)
         for tensor, start in starts.items()
     }

@@ -27,6 +27,7 @@ class State:
     known: Plan | None = None
     routine: Any = None  # of that plan; None where there is none
     threads: int = 1  # that may compute at the same time
+    inputs: Mapping[int, Array] | None = None  # that every run is given; None where they change from run to run
 
 
 def initial_value(operand: Operand) -> Array:

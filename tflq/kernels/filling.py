@@ -1,4 +1,4 @@
-"""Evals that fill an array made for them, and so can be bound to arrays once and called many times.
+"""Evals that fill arrays made for them, and so can be bound to arrays once and called many times.
 
 Most kernels make one array of a shape and type known from prepare. Written as a `filling`, such an eval does not
 compute: it gives a call that does, with every view of its operands already made. Run once, that is an eval like any
@@ -18,6 +18,8 @@ from tflq.kernels.kernel import Array, Shape
 #: Reads its inputs and fills its output whenever it is called. In a functools.partial NumPy has nothing to warn of,
 #: in anything else it may have.
 Call = Callable[[], object]
+#: Shape and type of an output.
+Form = tuple[Shape, Any]
 
 
 class Filling:
@@ -31,25 +33,55 @@ class Filling:
     """
 
     def __init__(
-        self, bind: Callable[..., Call], of: Callable[..., tuple[Shape, Any]], once: Callable[..., Array] | None = None
+        self, bind: Callable[..., Call], of: Callable[..., Form], once: Callable[..., Array] | None = None
     ) -> None:
-        self.bind, self.of, self._once = bind, of, once
+        self._bind, self._of, self._once = bind, of, once
         functools.update_wrapper(self, bind)
 
     def __call__(self, data: Any, *inputs: Array | None) -> Array:
         """The output, a fresh array."""
         if self._once is not None:
             return np.asarray(self._once(data, *inputs))
-        out = np.empty(*self.of(data, *inputs))
-        self.bind(data, out, *inputs)()
+        out = np.empty(*self._of(data, *inputs))
+        self._bind(data, out, *inputs)()
         return out
+
+    def bound(self, data: Any, places: Sequence[Array], *inputs: Array | None) -> Call | None:
+        """The call that fills the one array in `places`; None where the output has another shape or type."""
+        (place,) = places
+        fits = self._of(data, *inputs) == (place.shape, place.dtype)
+        return self._bind(data, place, *inputs) if fits else None
+
+
+class Fillings:
+    """An eval of several outputs: as Filling, with a sequence of arrays as `out`, and the `Form` of each from `of`."""
+
+    def __init__(self, bind: Callable[..., Call], of: Callable[..., list[Form]]) -> None:
+        self._bind, self._of = bind, of
+        functools.update_wrapper(self, bind)
+
+    def __call__(self, data: Any, *inputs: Array | None) -> tuple[Array, ...]:
+        """The outputs, fresh arrays."""
+        outs = tuple(np.empty(*form) for form in self._of(data, *inputs))
+        self._bind(data, outs, *inputs)()
+        return outs
+
+    def bound(self, data: Any, places: Sequence[Array], *inputs: Array | None) -> Call | None:
+        """The call that fills these arrays, one for each output; None where they have other shapes or types."""
+        fits = self._of(data, *inputs) == [(place.shape, place.dtype) for place in places]
+        return self._bind(data, places, *inputs) if fits else None
 
 
 def filling(
-    of: Callable[..., tuple[Shape, Any]], once: Callable[..., Array] | None = None
+    of: Callable[..., Form], once: Callable[..., Array] | None = None
 ) -> Callable[[Callable[..., Call]], Filling]:
     """Make an eval of a function (data, out, *inputs) that gives a Call."""
     return lambda bind: Filling(bind, of, once)
+
+
+def fillings(of: Callable[..., list[Form]]) -> Callable[[Callable[..., Call]], Fillings]:
+    """Make an eval of a function (data, outs, *inputs) that gives a Call."""
+    return lambda bind: Fillings(bind, of)
 
 
 def in_turn(calls: Sequence[Call]) -> Call:

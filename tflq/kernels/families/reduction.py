@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.geometry.axes import resolve_axis
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.compiled import Compiled, Real, compiled
 from tflq.numerics.pieces import in_pieces
 
 #: The position of the axes operand, whose values decide the output's shape.
@@ -42,6 +44,14 @@ class Reduced:
     def rows(self, x: Array) -> Array:
         """`x` as (outer, reduced, inner), C-contiguous."""
         return np.ascontiguousarray(x if self.order is None else x.transpose(self.order)).reshape(self.view)
+
+    def bound(self, x: Array) -> tuple[Array, list[Call]]:
+        """The rows of a contiguous `x`, and what has to be called first to fill them."""
+        if self.order is None:
+            return np.asarray(x, order="C").reshape(self.view), []
+        turned = x.transpose(self.order)
+        copied = np.empty(turned.shape, x.dtype)
+        return copied.reshape(self.view), [partial(np.copyto, copied, turned)]
 
 
 def reduced_axes(node: Node) -> Reduced:
@@ -77,14 +87,14 @@ class Folded:
     """A fold of one type over the axes."""
 
     reduced: Reduced
-    fold: Callable[[Array, Array, bool], None]  # (rows, out, whether to begin with the first element)
+    fold: Compiled[[Array, Array, bool], None]  # (rows, out, whether to begin with the first element)
     start: Any  # what an output begins with
     dtype: np.dtype[Any]
 
 
 def kernels(
     op: str,
-    fold: Callable[[Array, Array, bool], None],
+    fold: Compiled[[Array, Array, bool], None],
     start: Callable[[np.dtype[Any]], Any],
     types: tuple[str, ...],
     versions: tuple[int, int],
@@ -100,13 +110,15 @@ def kernels(
     return tuple(Kernel(op, f"{t} int32 -> {t}", prepare, versions, AXES) for t in types)
 
 
-def eval_folded(data: Folded, x: Array, axes: Array) -> Array:
+@filling(lambda data, x, _: (data.reduced.shape, data.dtype))
+def eval_folded(data: Folded, out: Array, x: Array, axes: Array) -> Call:
     """Source: ReduceGeneric, ReduceAllDims: over all axes the first element begins, else the neutral one."""
-    rows = data.reduced.rows(x)
-    out = np.full((rows.shape[0], rows.shape[2]), data.start, data.dtype)
+    rows, calls = data.reduced.bound(x)
+    sums = out.reshape(rows.shape[0], rows.shape[2])
+    calls.append(partial(sums.fill, data.start))
     if rows.size:
-        data.fold(rows, out, data.reduced.over_all)
-    return out.reshape(data.reduced.shape)
+        calls.append(data.fold.bound(rows, sums, data.reduced.over_all))
+    return in_turn(calls)
 
 
 @in_pieces(x="ok", out="o", begin="k")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
-from tflq.kernels.families.movement import Pieces, contiguous, eval_view
+from tflq.kernels.families.movement import Pieces, eval_view, moving
+from tflq.kernels.filling import Call, fillings, in_turn
 from tflq.kernels.kernel import Array, Prepared, Shape
 
 
@@ -29,7 +31,8 @@ def prepare_split(shape: Shape, axis: int, sizes: tuple[int, ...], position: int
     return Prepared(shapes, Cuts(position, parts), eval_split)
 
 
-def eval_split(cuts: Cuts, *inputs: Array) -> tuple[Array, ...]:
+@fillings(lambda cuts, *inputs: [(x[part].shape, x.dtype) for x in (inputs[cuts.position],) for part in cuts.parts])
+def eval_split(cuts: Cuts, outs: Sequence[Array], *inputs: Array) -> Call:
     """Source: reference_ops::Split."""
     x = inputs[cuts.position]
-    return tuple(contiguous(x[part]) for part in cuts.parts)
+    return in_turn([moving(x[part], out) for out, part in zip(outs, cuts.parts, strict=True)])

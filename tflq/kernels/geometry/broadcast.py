@@ -5,6 +5,8 @@ Source: LiteRT 2.3 kernel_util.cc CalculateShapeForBroadcast; reference/broadcas
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from tflq.kernels.kernel import Array, Node, Operand, Shape
@@ -36,3 +38,17 @@ def spread(x: Array, shape: Shape) -> Array:
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
+
+
+def repeated_blocks(shape: Shape, whole: Shape) -> tuple[int, int, int] | None:
+    """`whole` as (outer, times, inner), where a tensor of `shape` is (outer, inner) and is repeated in between; None
+    where it is repeated along axes that are apart.
+    """
+    aligned = (1,) * (len(whole) - len(shape)) + shape
+    repeated = [axis for axis, (extent, full) in enumerate(zip(aligned, whole, strict=True)) if extent != full]
+    if not repeated:
+        return prod(whole), 1, 1
+    first, last = repeated[0], repeated[-1] + 1
+    if any(extent != 1 for extent in aligned[first:last]):
+        return None
+    return prod(whole[:first]), prod(whole[first:last]), prod(whole[last:])

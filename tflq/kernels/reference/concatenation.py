@@ -21,6 +21,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
+from tflq.kernels.families.movement import moving
 from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type, require_zero_point_zero
@@ -98,11 +99,11 @@ def eval_concatenation(data: OpData, out: Array, *inputs: Array) -> Call:
     sizes = [x.shape[data.axis] if x.ndim else 1 for x in inputs]
     places = np.split(out, np.cumsum(sizes)[:-1], data.axis)
     parts = zip(places, inputs, data.tables, strict=True)
-    return in_turn([partial(_put, place, x, table) for place, x, table in parts])
+    return in_turn([moving(x, place) if table is None else partial(_put, place, x, table) for place, x, table in parts])
 
 
-def _put(place: Array, x: Array, table: Array | None) -> None:
-    place[...] = x if table is None else look_up_8bit(table, x)
+def _put(place: Array, x: Array, table: Array) -> None:
+    place[...] = look_up_8bit(table, x)
 
 
 _X = "float32|float16|bfloat16|uint8|int8|int16|int32|uint32|int64|bool|int4"

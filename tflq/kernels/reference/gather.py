@@ -24,6 +24,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.families.indices import check_positions
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import axis_within, require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -66,13 +67,19 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((data.shape,), data, eval_gather)
 
 
-def eval_gather(data: OpData, x: Array, positions: Array) -> Array:
+@filling(lambda data, x, _: (data.shape, x.dtype))
+def eval_gather(data: OpData, out: Array, x: Array, positions: Array) -> Call:
     """Source: reference_ops::Gather."""
-    check_positions("gather", positions, data.folded[2])
-    if not data.batched:
-        return x.take(positions, data.axis)
-    index = positions.reshape(data.picked[0], 1, data.picked[1], 1).astype(np.intp)
-    return np.take_along_axis(x.reshape(data.folded), index, 2).reshape(data.shape)
+
+    def call() -> None:
+        check_positions("gather", positions, data.folded[2])
+        if not data.batched:
+            x.take(positions, data.axis, out=out, mode="clip")  # which needs no copy of `out`; none is clipped
+            return
+        index = positions.reshape(data.picked[0], 1, data.picked[1], 1).astype(np.intp)
+        out[...] = np.take_along_axis(x.reshape(data.folded), index, 2).reshape(data.shape)
+
+    return call
 
 
 _X = "float32|float16|bfloat16|uint8|int4|int8|int16|int32|int64|bool|string"

@@ -11,6 +11,7 @@ reference_integer_ops::LogSoftmax.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.kernels.families.unary import same_type
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp
@@ -32,6 +34,8 @@ from tflq.numerics.stages import type_range
 
 #: Integer bits of the scaled differences and logarithms, of the sum of exps, and of the output.
 DIFFERENCE_BITS, SUM_BITS, OUTPUT_BITS = 5, 12, 4
+#: What the search for a row's largest begins with.
+_LOWEST = float(np.finfo(np.float32).min)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,13 +69,11 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), data, eval_quantized)
 
 
-def eval_quantized(data: OpData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, x.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array) -> Call:
     """Source: LogSoftmax. Rounding: in exp, sum and logarithm as gemmlowp does; then half away. int32 wraps."""
-    out = np.empty(x.shape, x.dtype)
-    _log_softmax_rows(
-        as_rows(x), data.differences, data.summands, data.radius, *data.inverse, *data.clamp, as_rows(out)
-    )
-    return out
+    constants = data.differences, data.summands, data.radius, *data.inverse, *data.clamp
+    return _log_softmax_rows.bound(as_rows(x), *constants, as_rows(out))
 
 
 @in_pieces(8, x="r", out="r")
@@ -120,11 +122,36 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), None, eval_float)
 
 
-def eval_float(data: None, x: Array) -> Array:
-    """Source: LogSoftmax (float). Rounding: float32; exp and log by the host's libm; the sum runs in order."""
+def _log_softmax_once(data: None, x: Array) -> Array:
     rows = as_rows(x)
     centred = rows - row_maxima(rows)
     return np.asarray(centred - logf(sum_rows(expf(centred)))).reshape(x.shape)
+
+
+@filling(lambda _, x: (x.shape, x.dtype), once=_log_softmax_once)
+def eval_float(data: None, out: Array, x: Array) -> Call:
+    """Source: LogSoftmax (float). Rounding: float32; exp and log by the host's libm; the sum runs in order."""
+    if expf.is_compiled_alike and logf.is_compiled_alike:
+        return _log_softmax_floats.bound(as_rows(x), as_rows(out))
+    return lambda: np.copyto(out, _log_softmax_once(data, x))
+
+
+@in_pieces(40, x="r", out="r")
+@compiled
+def _log_softmax_floats(x: Array, out: Array) -> None:
+    """Eval guarantees: `out` has the shape of `x`."""
+    rows, depth = x.shape
+    for r in range(rows):
+        largest = np.float32(_LOWEST)
+        for c in range(depth):
+            if x[r, c] > largest:
+                largest = x[r, c]
+        total = np.float32(0)
+        for c in range(depth):
+            total += np.float32(math.exp(x[r, c] - largest))
+        logarithm = np.float32(math.log(total))
+        for c in range(depth):
+            out[r, c] = (x[r, c] - largest) - logarithm
 
 
 KERNELS = (

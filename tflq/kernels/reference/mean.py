@@ -15,18 +15,20 @@ QuantizedMeanOrSum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.families.reduction import AXES, Reduced, fold_sum, reduced_axes, sum_int32
+from tflq.kernels.families.reduction import AXES, Reduced, fold_sum, reduced_axes
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
+from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
-from tflq.numerics.pieces import in_pieces
+from tflq.numerics.pieces import in_pieces, in_steps
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import type_range
 
@@ -63,12 +65,14 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((reduced.shape,), data, eval_quantized)
 
 
-def eval_quantized(data: OpData, x: Array, axes: Array) -> Array:
+@filling(lambda data, x, _: (data.reduced.shape, x.dtype))
+def eval_quantized(data: OpData, out: Array, x: Array, axes: Array) -> Call:
     """Source: QuantizedMeanOrSum. Rounding: half up, then half away. Overflow: the sum wraps int32."""
-    sums = sum_int32(data.reduced.rows(x)).reshape(-1)
-    out = np.empty(data.reduced.shape, x.dtype)
-    _means(sums, int(data.zeros), *data.multiplier, int(data.zero_point), *data.clamp, out.reshape(-1))
-    return out
+    rows, calls = data.reduced.bound(x)
+    sums = np.zeros((rows.shape[0], rows.shape[2]), np.int32)
+    calls += [partial(sums.fill, 0), fold_sum.bound(rows, sums, False)]
+    constants = int(data.zeros), *data.multiplier, int(data.zero_point), *data.clamp
+    return in_turn([*calls, _means.bound(sums.reshape(-1), *constants, out.reshape(-1))])
 
 
 @in_pieces(4, sums="r", out="r")
@@ -97,12 +101,30 @@ def prepare_number(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((reduced.shape,), reduced, eval_float if x.type == TensorType.FLOAT32 else eval_integer)
 
 
-def eval_float(reduced: Reduced, x: Array, axes: Array) -> Array:
+@filling(lambda reduced, x, _: (reduced.shape, x.dtype))
+def eval_float(reduced: Reduced, out: Array, x: Array, axes: Array) -> Call:
     """Source: Mean<float, float>. Rounding: float32 sums from 0 in order, one quotient."""
-    rows = reduced.rows(x)
-    sums = np.zeros((rows.shape[0], rows.shape[2]), np.float32)
-    fold_sum(rows, sums, False)
-    return np.asarray(sums / np.float32(reduced.count)).reshape(reduced.shape)
+    rows, calls = reduced.bound(x)
+    sums = out.reshape(rows.shape[0], rows.shape[2])
+    return in_turn([*calls, _mean_floats.bound(rows, sums, np.float32(reduced.count))])
+
+
+@in_steps(lambda x, out, count: x.size)
+@compiled
+def _mean_floats(x: Array, out: Array, count: Real) -> None:
+    """Eval guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner)."""
+    out[:] = np.float32(0)
+    fold_sum(x, out, False)
+    _divide(out, count)
+
+
+@in_pieces(sums="oi")
+@compiled
+def _divide(sums: Array, count: Real) -> None:
+    """Eval guarantees: `sums` is (outer, inner)."""
+    for o in range(sums.shape[0]):
+        for i in range(sums.shape[1]):
+            sums[o, i] /= count
 
 
 def eval_integer(reduced: Reduced, x: Array, axes: Array) -> Array:

@@ -11,8 +11,11 @@ Source: LiteRT 2.3, pack.cc Prepare.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -34,9 +37,11 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), axis, eval_pack)
 
 
-def eval_pack(axis: int, *inputs: Array) -> Array:
+@filling(lambda axis, *inputs: ((*inputs[0].shape[:axis], len(inputs), *inputs[0].shape[axis:]), inputs[0].dtype))
+def eval_pack(axis: int, out: Array, *inputs: Array) -> Call:
     """Source: reference_ops::Pack."""
-    return np.stack(inputs, axis)
+    places = np.moveaxis(out, axis, 0)
+    return in_turn([partial(np.copyto, places[i : i + 1], x) for i, x in enumerate(inputs)])
 
 
 _X = "float32|uint8|int8|int16|int32|uint32|int64"

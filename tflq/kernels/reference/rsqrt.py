@@ -23,6 +23,7 @@ from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt
+from tflq.numerics.libm import Composed
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
@@ -105,9 +106,16 @@ def eval_int16(data: OpData, x: Array) -> Array:
     return look_up_16bit(data.table, x)
 
 
-def rsqrt(x: Array) -> Array:
-    """Root and quotient, each rounded to float32."""
-    return np.asarray(np.float32(1) / np.sqrt(x))
+@in_pieces(x="r", out="r")
+@compiled
+def _rsqrt_into(x: Array, out: Array) -> None:
+    """The caller guarantees: `x` and `out` have the same size."""
+    for i in range(x.size):
+        out[i] = np.float32(1) / np.sqrt(x[i])
+
+
+#: Root and quotient, each rounded to float32.
+rsqrt = Composed(lambda x: np.asarray(np.float32(1) / np.sqrt(x)), _rsqrt_into)
 
 
 KERNELS = (

@@ -18,9 +18,12 @@ from math import prod
 import numpy as np
 
 from tflq.kernels.families.indices import coordinates
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import compiled
+from tflq.numerics.pieces import in_pieces
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -38,16 +41,51 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), shape, eval_scatter_nd)
 
 
-def eval_scatter_nd(shape: Shape, indices: Array, updates: Array, _: Array) -> Array:
+@filling(lambda shape, _, updates, __: (shape, updates.dtype))
+def eval_scatter_nd(shape: Shape, out: Array, indices: Array, updates: Array, _: Array) -> Call:
     """Source: reference_ops::ScatterNd. Rounding: float32 sums in order of the indices. Overflow: integers wrap."""
     depth, count = indices.shape[-1], prod(indices.shape[:-1])
     leading, behind = shape[:depth], prod(shape[depth:])
-    slices = np.zeros((prod(leading), behind), updates.dtype)
-    places = np.zeros(count, np.intp)
-    for coordinate, size in zip(coordinates("scatter_nd", indices, shape), leading, strict=True):
-        places = places * size + coordinate.reshape(-1)
-    np.add.at(slices, places, updates.reshape(count, behind))
-    return slices.reshape(shape)
+    rows, updated = (np.asarray(x, order="C").reshape(count, -1 if x.size else 0) for x in (indices, updates))
+    slices, places, is_outside = out.reshape(prod(leading), behind), np.empty(count, np.intp), np.zeros(1, np.bool_)
+    locate = _locate.bound(rows, np.array(leading, np.intp), places, is_outside)
+    add = _add_slices.bound(updated, places, slices)
+
+    def call() -> None:
+        locate()
+        if is_outside[0]:
+            is_outside[0] = False
+            coordinates("scatter_nd", indices, shape)  # says which
+        slices.fill(0)
+        add()
+
+    return call
+
+
+@in_pieces(indices="r", places="r")
+@compiled
+def _locate(indices: Array, sizes: Array, places: Array, is_outside: Array) -> None:
+    """Which slice each row of coordinates means, and whether any of these is outside.
+
+    Eval guarantees: `sizes` has an entry for each column of `indices`, `places` one for each row.
+    """
+    for r in range(indices.shape[0]):
+        place = 0
+        for c in range(indices.shape[1]):
+            index = np.int64(indices[r, c])
+            if index < 0 or index >= sizes[c]:
+                is_outside[0] = True
+            place = place * sizes[c] + index
+        places[r] = place
+
+
+@in_pieces(updates="r", places="r")
+@compiled
+def _add_slices(updates: Array, places: Array, slices: Array) -> None:
+    """Eval guarantees: `places` has an entry for each row of `updates`, and `slices` that row; both are as wide."""
+    for r in range(updates.shape[0]):
+        for i in range(updates.shape[1]):
+            slices[places[r], i] += updates[r, i]
 
 
 _X = "float32|uint8|int8|int32|int64|bool"

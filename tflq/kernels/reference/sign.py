@@ -12,16 +12,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.families.unary import prepare_function
-from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.families.unary import same_type
+from tflq.kernels.filling import Call, filling
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import compiled
+from tflq.numerics.pieces import in_pieces
 
 
-def eval_sign(x: Array) -> Array:
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """No constants."""
+    x, _ = same_type(node)
+    return Prepared((x.shape,), None, eval_sign)
+
+
+@filling(lambda _, x: (x.shape, x.dtype))
+def eval_sign(data: None, out: Array, x: Array) -> Call:
     """Source: Sign::Eval. A NaN stays; both zeros give +0."""
-    signs = np.asarray((x > 0).astype(x.dtype) - (x < 0).astype(x.dtype))
-    return np.where(np.isnan(x), x, signs)
+    return _sign_into.bound(np.asarray(x, order="C").reshape(-1), out.reshape(-1))
 
 
-KERNELS = tuple(
-    Kernel("SIGN", f"{t} -> {t}", prepare_function(eval_sign), (1, 2)) for t in ("float32", "float64", "int32")
-)
+@in_pieces(x="r", out="r")
+@compiled
+def _sign_into(x: Array, out: Array) -> None:
+    """Eval guarantees: `x` and `out` have the same size."""
+    for i in range(x.size):
+        if x[i] != x[i]:
+            out[i] = x[i]
+        elif x[i] > 0:
+            out[i] = 1
+        elif x[i] < 0:
+            out[i] = -1
+        else:
+            out[i] = 0
+
+
+KERNELS = tuple(Kernel("SIGN", f"{t} -> {t}", prepare, (1, 2)) for t in ("float32", "float64", "int32"))

@@ -14,7 +14,8 @@ Source: LiteRT 2.3, slice.cc CalculateOutputShapeVector.
 from __future__ import annotations
 
 from tflq.kernels.families.element_types import SIZED
-from tflq.kernels.families.movement import contiguous
+from tflq.kernels.families.movement import moving
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -42,9 +43,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((tuple(sizes),), block, eval_slice)
 
 
-def eval_slice(block: Block, x: Array, begin: Array, size: Array) -> Array:
+@filling(lambda block, x, *_: (tuple(part.stop - part.start for part in block), x.dtype))
+def eval_slice(block: Block, out: Array, x: Array, begin: Array, size: Array) -> Call:
     """Source: reference_ops::Slice."""
-    return contiguous(x[block]) if block else x
+    return moving(x[block] if block else x, out)
 
 
 _X = f"{SIZED}|int4|string"

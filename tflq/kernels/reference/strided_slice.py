@@ -17,12 +17,10 @@ Source: LiteRT 2.3, strided_slice.cc BuildStridedSliceParams, ResizeOutputTensor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-
-import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.families.movement import moving
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_same_type
@@ -192,7 +190,7 @@ def check_entries(node: Node, begins: tuple[int, ...], ends: tuple[int, ...], st
 def eval_strided_slice(data: OpData, out: Array, x: Array, *_: Array) -> Call:
     """Source: reference_ops::StridedSlice."""
     taken = x.reshape(data.expanded)[data.taken]
-    return partial(np.copyto, out.reshape(taken.shape), taken)
+    return moving(taken, out.reshape(taken.shape))
 
 
 _X = f"{SIZED}|string"

@@ -13,6 +13,7 @@ Source: LiteRT 2.3, topk_v2.cc ResizeOutput, TopContainer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -20,9 +21,15 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.kernels.filling import Call, Form, fillings
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import compiled
+from tflq.numerics.pieces import in_pieces
 from tflq.numerics.stages import type_range
+
+#: Products of the last axis and k up to which insertion is quicker than sorting.
+_FEW = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +54,46 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape, shape), OpData(k, dtype), evaluate, scratch=24 * prod(x.shape))
 
 
-def evaluate(data: OpData, x: Array, k: Array) -> tuple[Array, Array]:
+def _forms(data: OpData, x: Array, k: Array) -> list[Form]:
+    shape = (*x.shape[:-1], data.k)
+    return [(shape, x.dtype), (shape, data.dtype)]
+
+
+@fillings(_forms)
+def evaluate(data: OpData, outs: Sequence[Array], x: Array, k: Array) -> Call:
     """Source: TopK. No rounding."""
-    # ~x is -x - 1: it turns the order of integers around without overflow.
-    turned = -x if x.dtype.kind == "f" else ~x
-    order = np.argsort(turned, axis=-1, kind="stable")[..., : data.k]
-    return np.take_along_axis(x, order, axis=-1), order.astype(data.dtype)
+    if x.shape[-1] * data.k <= _FEW and x.size:
+        rows = np.asarray(x, order="C").reshape(-1, x.shape[-1])
+        values, indices = (out.reshape(len(rows), data.k) for out in outs)
+        return _insert_rows.bound(rows, values, indices)
+
+    def call() -> None:
+        # ~x is -x - 1: it turns the order of integers around without overflow.
+        turned = -x if x.dtype.kind == "f" else ~x
+        order = np.argsort(turned, axis=-1, kind="stable")[..., : data.k]
+        outs[0][...], outs[1][...] = np.take_along_axis(x, order, axis=-1), order
+
+    return call
+
+
+@in_pieces(lambda x, values, indices: x.size * values.shape[1], x="r", values="r", indices="r")
+@compiled
+def _insert_rows(x: Array, values: Array, indices: Array) -> None:
+    """Insert the elements of each row one by one among the largest so far, behind those that are as large.
+
+    Eval guarantees: `values` and `indices` are (rows, k), k at most the length of a row.
+    """
+    k = values.shape[1]
+    for r in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            place = min(c, k)
+            # Numbers go before NaN, which goes nowhere.
+            while place > 0 and x[r, c] == x[r, c] and not values[r, place - 1] >= x[r, c]:
+                if place < k:
+                    values[r, place], indices[r, place] = values[r, place - 1], indices[r, place - 1]
+                place -= 1
+            if place < k:
+                values[r, place], indices[r, place] = x[r, c], c
 
 
 KERNELS = (

@@ -13,7 +13,8 @@ Source: LiteRT 2.3, transpose.cc ResizeOutputTensor.
 from __future__ import annotations
 
 from tflq.kernels.families.element_types import BITS_4, SIZED
-from tflq.kernels.families.movement import contiguous
+from tflq.kernels.families.movement import moving
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import axis_within, integers, require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -31,9 +32,10 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((tuple(x.shape[axis] for axis in order),), order, eval_transpose)
 
 
-def eval_transpose(order: tuple[int, ...], x: Array, perm: Array) -> Array:
+@filling(lambda order, x, _: (tuple(x.shape[axis] for axis in order), x.dtype))
+def eval_transpose(order: tuple[int, ...], out: Array, x: Array, perm: Array) -> Call:
     """Source: reference_ops::Transpose."""
-    return contiguous(x.transpose(order))
+    return moving(x.transpose(order), out)
 
 
 _X = f"{BITS_4}|{SIZED}"
