@@ -270,3 +270,27 @@ def test_models_with_other_inputs_cannot_be_compared(folder: Path) -> None:
     result = tflq("compare", FLOAT, GOLDEN / "digits_autoencoder_int8.tflite", "--data", folder / "rows.npz")
     assert result.exit_code == 2
     assert "inputs" in result.stderr or "outputs" in result.stderr
+
+
+def test_several_runtimes_are_told_of_on_screen_in_the_document_and_on_the_page(folder: Path) -> None:
+    out, page = folder / "several.tflite", folder / "several.html"
+    recipe = folder / "one.json"
+    recipe.write_text('{"candidates": [{}, {"equalize": 0.5}]}')
+    words = ["quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", recipe, "-f", "-o", out]
+    words += ["--runtimes", "litert-xnnpack,tflm"]
+    found = document("quantize", tflq(*words, "--html", page, "--json"))
+    told = found["runtimes"]
+    assert told["runtimes"] == ["litert-xnnpack", "tflm"]
+    assert (found["recipe"]["profile"], found["recipe"]["runtimes"]) == ("litert-xnnpack", ["tflm"])
+    assert len(told["operators"]) == len(load(out).subgraphs[0].operators)
+    assert all(candidate["differing"] is not None for candidate in found["ranking"])
+    first = tflq(*words).stdout
+    assert f"{told['differing'][0]:,} on tflm of {told['elements']:,} elements of the outputs" in first
+    worst = max(told["operators"], key=lambda o: o["differing"][0] / o["elements"])
+    assert re.search(rf"{worst['index']} +{worst['op']} +{worst['elements']:,} +{worst['differing'][0]:,}", first)
+    assert '<section id="runtimes"' in page.read_text()
+    assert "Where runtimes differ" in page.read_text()
+
+
+def test_without_further_runtimes_nothing_is_said_of_them(folder: Path) -> None:
+    assert json.loads((folder / "report.json").read_text())["runtimes"] is None

@@ -60,6 +60,12 @@ from tflq.errors import RuntimeMissing
     help="Make the most sensitive operators less coarse: sqnr>=DB, agreement>=SHARE, bytes<=N, share<=SHARE of the "
     "multiply-accumulates, spared=int16x8, int8 or float; several with commas.",
 )
+@click.option(
+    "--runtimes",
+    metavar="PROFILES",
+    help="Runtimes that the file is for, with commas: candidates are judged on all, refined on the first. "
+    "[default: the recipe's]",
+)
 @click.option("--sensitivity", is_flag=True, help="Also measure what quantizing each operator alone costs.")
 @click.option(
     "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
@@ -93,6 +99,7 @@ def quantize_command(
     keep_float: tuple[str, ...],
     no_constant_names: bool,
     budget: str | None,
+    runtimes: str | None,
     sensitivity: bool,
     labels: str | None,
     scaling: Any,
@@ -114,6 +121,7 @@ def quantize_command(
     \b
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
     tflq quantize float.tflite --calibration photos/ --std 255 -o int8.tflite
+    tflq quantize float.tflite --calibration samples.npz -o int8.tflite --runtimes litert-xnnpack,tflm
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
@@ -127,7 +135,7 @@ def quantize_command(
     check_files([output, html], [model, calibration, recipe, labels], force=force)
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
-    chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words)
+    chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes)
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
     source = float_subject(model, python)

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tflq.api.files import Source, load, save
-from tflq.errors import ModelError
+from tflq.api.files import Source, save
 from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType
-from tflq.ir.structure import check_structure
 from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
@@ -25,18 +23,18 @@ from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.contest import Leader, chosen
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
+from tflq.quantization.judge.several_runtimes import Agreed, agreed
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
-from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.quantization.recipe.refining import Refining, Rounding
 from tflq.quantization.recipe.stamp import finished
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
-from tflq.quantization.scheme.widening import widened
-from tflq.runtimes.conversion import converted, is_of_tensorflow
+from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.surgery.cut import operators_named
 from tflq.telling import told
 
@@ -74,6 +72,7 @@ class Report:
     sensitivities: tuple[Sensitivity, ...]
     outlying: tuple[int, ...]
     interrupted: bool = False
+    agreed: Agreed | None = None  # on the recipe's several runtimes; None for a single one
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
 
 
@@ -140,9 +139,9 @@ def quantize(
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats: FloatModel | None = None
     if requantize:
-        floats, recipe = _requantizing(source, recipe)
+        floats, recipe = requantizing(source, recipe)
         source = floats.model
-    _refuse_integers(source)
+    refuse_integers(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     samples, known = read_samples(source, calibration, mean, std, labels)
     outlying_samples = _outlying(source, samples)
@@ -168,6 +167,7 @@ def quantize(
         trials = attempt.trials
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one
+    built, agreement = agreed(task, built)
     result = finished(built.integer.model, recipe)
     comparison = compared(source, built, result, judging, labels_of(judging, known), progress)
     floats = task.floats
@@ -182,28 +182,10 @@ def quantize(
         _remarks(floats, spared),
         tuple(replace(s, operator=floats.origins[s.operator]) for s in costs),
         outlying_samples,
+        agreed=agreement,
         trials=trials,
     )
     return Result(result, report)
-
-
-def _refuse_integers(source: Model) -> None:
-    """Refuse a model in which no operator computes with floats, and say what helps instead."""
-    graph = source.subgraphs[0]
-    quantized = any(t.quantization is not None and len(t.quantization.scale) for t in graph.tensors)
-    names = [source.operator_codes[operator.opcode_index].name for operator in graph.operators]
-    floats = [
-        name
-        for name, operator in zip(names, graph.operators, strict=True)
-        if name not in ("QUANTIZE", "DEQUANTIZE")
-        and any(t >= 0 and graph.tensors[t].type == TensorType.FLOAT32 for t in (*operator.inputs, *operator.outputs))
-    ]
-    if quantized and not floats:
-        raise ModelError(
-            f"the model is integer already: none of its {len(names)} operators computes with floats, and the values "
-            "that its codes were rounded from are not in it; quantize the float model that it was made from, or let "
-            "--requantize bias improve its biases"
-        )
 
 
 def _interrupted(
@@ -234,19 +216,6 @@ def _interrupted(
     return Result(result, report)
 
 
-def _requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
-    """Return an integer model's float function, and a recipe for its biases: as they are, or corrected."""
-    floats, mode = widened(source)
-    graph = source.subgraphs[0]
-    given, taken = (
-        TensorType.FLOAT32 if any(graph.tensors[t].type == TensorType.FLOAT32 for t in edge) else None
-        for edge in (graph.inputs, graph.outputs)
-    )
-    candidates = (Methods(), Methods(refining=Refining(bias=BiasCorrection.EMPIRICAL)))
-    changed = replace(recipe, mode=mode, input_type=given, output_type=taken, candidates=candidates, budget=None)
-    return floats, changed
-
-
 def _task(
     floats: FloatModel, source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None, jobs: int
 ) -> Task:
@@ -256,20 +225,6 @@ def _task(
     candidates = distinct(recipe)
     recipe = replace(recipe, candidates=candidates)
     return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress, jobs=jobs)
-
-
-def float_model(source: Source | Model | Any, python: str | None = None) -> Model:
-    """Return the model at a path, in the bytes of a file, or the given one.
-
-    Keras files, SavedModels and Keras models in memory are converted by the Python at `python` (None: this one).
-
-    Raises:
-        RuntimeMissing: TensorFlow is needed and not installed there.
-        RuntimeFailed: TensorFlow cannot convert the model.
-    """
-    model = load(converted(source, python) if is_of_tensorflow(source) else source)
-    check_structure(model)
-    return model
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

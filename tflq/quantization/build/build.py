@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
+from tflq.errors import ModelError, TflqError, UndefinedResultError, UnsupportedError
 from tflq.interpreter import make_plan
 from tflq.profiles import by_name
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
@@ -23,7 +23,7 @@ from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import Channels
 from tflq.quantization.ranges.weights import weight_ranges
 from tflq.quantization.recipe.ranging import Order, Target
-from tflq.quantization.recipe.recipe import Mode
+from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.refine.equalization import equalized
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.refine.products import MatrixProduct
@@ -37,11 +37,24 @@ from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Built:
-    """An integer model; `kept_float` says why operators of the float model stayed as they are, by index."""
+    """An integer model; `kept_float` says why operators of the float model stayed as they are, by index.
+
+    It was assigned from the parameters of `activations` and from `refinements`, and can be again from others.
+    """
 
     integer: IntegerModel
     assignment: Assignment
     kept_float: Mapping[int, str]
+    activations: Mapping[Form, Params]
+    refinements: Refinements
+
+    def again(self, recipe: Recipe, activations: Mapping[Form, Params]) -> Built:
+        """Return the model with other parameters of activations; all else stays."""
+        refinements = self.refinements
+        plan, notes = self.assignment.scheme, self.assignment.notes
+        assignment = assign(plan, activations, refinements.weights, recipe, refinements.codes, refinements.biases)
+        assignment = replace(assignment, notes=notes)
+        return replace(self, integer=rewritten(assignment), assignment=assignment, activations=activations)
 
 
 def build(task: Task) -> Built:
@@ -63,7 +76,8 @@ def build(task: Task) -> Built:
         integer = rewritten(assignment)
         refusal = _refusal(integer)
         if refusal is None:
-            return Built(integer, assignment, reasons)
+            _refuse_runtimes(integer, task.recipe)
+            return Built(integer, assignment, reasons, activations, refinements)
         index, reason = refusal
         kept_float[index] = reason
 
@@ -173,6 +187,17 @@ def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> Flo
     channels = {t: observer for t, (observer,) in observations.of.items() if isinstance(observer, Channels)}
     magnitudes = {t: np.maximum(-c.low, c.high) for t, c in channels.items()}
     return equalized(task.floats, magnitudes, strength)
+
+
+def _refuse_runtimes(integer: IntegerModel, recipe: Recipe) -> None:
+    """Refuse a model that one of the recipe's several runtimes does not take: no candidate would be of use there."""
+    for name in recipe.judges if recipe.runtimes else ():
+        try:
+            make_plan(integer.model, by_name(name))
+        except TflqError as error:
+            raise ModelError(
+                f"runtime {name} does not take the integer model ({error}); leave that runtime out, or change the model"
+            ) from error
 
 
 def _refusal(result: IntegerModel) -> tuple[int, str] | None:

@@ -6,19 +6,24 @@ output itself. The mean KL divergence between the float model's distribution and
 samples can tell: candidates that are behind by less than the standard error of the difference are even, and of those
 the one with the best signal-to-noise ratio is taken. Outputs that are no distribution are ranked by the ratio alone.
 
+Where the recipe names several runtimes, each sample's loss is the mean over them, and of candidates that are even the
+one is taken whose scores have the fewest elements that differ between them; the ratio decides where these are as many.
+
 `judge.contest` says which samples that are, and when candidates leave.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import ModelError
+from tflq.ir import Model
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import Part, parts_of
@@ -45,6 +50,7 @@ class Score:
     same: int  # samples with the same greatest score
     samples: int
     noises: Reals = field(default_factory=lambda: np.zeros(0))  # sum of squares of the differences by sample, [N]
+    differing: int = 0  # elements of the scores that a further runtime has otherwise than the first
 
     @property
     def losses(self) -> Reals:
@@ -79,6 +85,11 @@ class Ranked:
         return 10 * math.log10(max(self.score.signal, 1e-300) / max(self.score.noise, 1e-300))
 
     @property
+    def differing(self) -> int:
+        """Elements of the scores that runtimes have otherwise than the first of them."""
+        return 0 if self.score is None else self.score.differing
+
+    @property
     def agreement(self) -> float:
         """Share of samples with the same greatest score; NaN where there is no distribution."""
         if self.score is None or self.score.divergences is None:
@@ -87,25 +98,44 @@ class Ranked:
 
 
 def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = slice(None)) -> Score:
-    """Run the integer model on `which` of the samples and score it against the task's float model."""
+    """Run the integer model on `which` of the samples and score it against the task's float model.
+
+    On several runtimes a sample's loss is the mean of its losses there, and its greatest score is the same where it is
+    on all of them.
+    """
     tensor, beta = _scores(task.floats)
     model, twin = built.integer.model, built.integer.tensors[tensor]
-    profile, graph, inputs = executor(model, task.recipe.executor), model.subgraphs[0], task.floats.graph.inputs
+    graph, inputs = model.subgraphs[0], task.floats.graph.inputs
     pairs = list(zip(inputs, graph.inputs, strict=True))
     codes = [{n: codes_of(graph.tensors[n], s[o]) for o, n in pairs} for s in judging[which]]
-    key = "judging together", profile, built.assignment.scheme.modes, twin
-    together = task.shared.once(key, lambda: Runner(model, [twin], profile).together(codes))
+    runs = [_run(task, built, twin, profile, codes) for profile in _judges(task, model)]
     references = [row for part in parts_of(judging) for row in _reference(task, tensor, part)][which]
-    divergences, noises, same = [], [], 0
-    for reference, q in zip(references, Runner(model, [twin], profile, together).each(codes), strict=True):
-        scores = real(graph.tensors[twin], q[twin]).reshape(-1)
-        noises.append(float(np.square(reference - scores).sum()))
+    divergences, noises, same, differing = [], [], 0, 0
+    for reference, *results in zip(references, *runs, strict=True):
+        rows = [real(graph.tensors[twin], result[twin]).reshape(-1) for result in results]
+        noises.append(float(np.mean([np.square(reference - row).sum() for row in rows])))
+        differing += int(np.count_nonzero(np.any([rows[0] != row for row in rows], axis=0)))
         if beta is not None:
-            divergences.append(_divergence(beta * reference, beta * scores))
-            same += int(reference.argmax() == scores.argmax())
+            divergences.append(float(np.mean([_divergence(beta * reference, beta * row) for row in rows])))
+            same += int(all(reference.argmax() == row.argmax() for row in rows))
     signal = sum(float(reference @ reference) for reference in references)
     known = np.array(divergences) if beta is not None else None
-    return Score(known, signal, sum(noises), same, len(codes), np.array(noises))
+    return Score(known, signal, sum(noises), same, len(codes), np.array(noises), differing)
+
+
+def _judges(task: Task, model: Model) -> tuple[str, ...]:
+    """Return the profiles that judge a model; `litert-ref` stands in for a single one that does not take it."""
+    return task.recipe.judges if task.recipe.runtimes else (executor(model, task.recipe.executor),)
+
+
+def _run(
+    task: Task, built: Built, tensor: int, profile: str, codes: Sequence[Sample]
+) -> Iterator[Mapping[int, NDArray[Any]]]:
+    """Yield one tensor of the integer model for each sample."""
+    model = built.integer.model
+    key = "judging together", profile, built.assignment.scheme.modes, tensor
+    together = task.shared.once(key, lambda: Runner(model, [tensor], profile).together(codes))
+    return Runner(model, [tensor], profile, together).each(codes)
 
 
 def expect_scores(task: Task, judging: Sequence[Sample]) -> None:
@@ -134,6 +164,7 @@ def joined(scores: Sequence[Score]) -> Score:
         sum(s.same for s in scores),
         sum(s.samples for s in scores),
         np.concatenate([s.noises for s in scores]),
+        sum(s.differing for s in scores),
     )
 
 
@@ -162,12 +193,18 @@ def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
     """The candidates, the best first; then those that left, at last those without a model."""
     known = [c for c in candidates if c.score is not None and not c.left]
     gone = [*(c for c in candidates if c.left), *(c for c in candidates if c.score is None and not c.left)]
-    if not known or any(math.isnan(c.divergence) for c in known):
-        return (*sorted(known, key=lambda c: -c.sqnr), *gone)
-    best = min(known, key=lambda c: c.divergence)
+    if not known:
+        return tuple(gone)
+    if any(math.isnan(c.divergence) for c in known):
+        known.sort(key=lambda c: -c.sqnr)
+        if not any(c.differing for c in known):
+            return (*known, *gone)
+    else:
+        known.sort(key=lambda c: c.divergence)
+    best = known[0]
     even = [c for c in known if _even(c, best)]
     behind = [c for c in known if not _even(c, best)]
-    return (*sorted(even, key=lambda c: -c.sqnr), *sorted(behind, key=lambda c: c.divergence), *gone)
+    return (*sorted(even, key=lambda c: (c.differing, -c.sqnr)), *behind, *gone)
 
 
 def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
@@ -181,12 +218,16 @@ def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
     return float(behind.mean()) > max(SURE * error, negligible)
 
 
+def is_even(candidate: Score, best: Score) -> bool:
+    """Whether the same samples cannot tell that a candidate is behind."""
+    behind = candidate.losses - best.losses
+    error = float(behind.std() / math.sqrt(max(1, len(behind))))
+    if best.divergences is None:
+        return not len(behind) or float(behind.mean()) <= error
+    return float(behind.mean()) <= max(error, EVEN * float(best.divergences.mean()), NEGLIGIBLE)
+
+
 def _even(candidate: Ranked, best: Ranked) -> bool:
-    """Whether the samples cannot tell that a candidate is behind."""
     assert candidate.score is not None
     assert best.score is not None
-    if candidate.score.divergences is None or best.score.divergences is None:
-        return True
-    behind = candidate.score.divergences - best.score.divergences
-    error = float(behind.std() / math.sqrt(len(behind)))
-    return float(behind.mean()) <= max(error, EVEN * best.divergence, NEGLIGIBLE)
+    return is_even(candidate.score, best.score)

@@ -34,7 +34,7 @@ def sensitivities(source: Model, task: Task, judging: Iterable[Sample]) -> tuple
     The outputs are compared with those of `source` on the samples `judging`. Weights are rounded to nearest:
     refinements act on all operators together. An operator whose kernel refuses what it alone is given is left out.
     """
-    recipe = replace(task.recipe, input_type=TensorType.FLOAT32, output_type=TensorType.FLOAT32)
+    recipe = replace(task.recipe, input_type=TensorType.FLOAT32, output_type=TensorType.FLOAT32, runtimes=())
     plain = replace(task, recipe=recipe, methods=replace(task.methods, refining=Refining()), progress=None)
     modes, _ = modes_of(task.floats, recipe.mode, {})
     integer = [index for index, mode in enumerate(modes) if mode is not None]

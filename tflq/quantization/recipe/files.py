@@ -15,6 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import TensorType
+from tflq.profiles import by_name
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Budget, Recipe
 from tflq.storage.documents import read_document
@@ -38,19 +39,28 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
 
 
 def changed_recipe(
-    recipe: Recipe, keep_float: tuple[str, ...], budget: str | None, words: Mapping[str, str | None]
+    recipe: Recipe,
+    keep_float: tuple[str, ...],
+    budget: str | None,
+    words: Mapping[str, str | None],
+    runtimes: str | None = None,
 ) -> Recipe:
     """A recipe with some of its fields changed: by `words` those that are not None, by `budget` as `read_budget` does.
 
-    More operators stay in float: those of `keep_float`.
+    More operators stay in float: those of `keep_float`. `runtimes` are names of profiles with commas, of which the
+    first replaces the recipe's own profile.
 
     Raises:
-        UnknownNameError: There is no such word or bound.
+        UnknownNameError: There is no such word, bound or profile.
         OptionError: A value does not suit its bound.
     """
     changed: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
     if budget is not None:
         changed["budget"] = read_budget(budget)
+    if runtimes is not None:
+        names = [by_name(name.strip()).name for name in runtimes.split(",")]
+        changed["profile"], *others = dict.fromkeys(names)
+        changed["runtimes"] = tuple(others)
     return replace(recipe, keep_float=(*recipe.keep_float, *keep_float), **changed)
 
 

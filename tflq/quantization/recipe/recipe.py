@@ -128,7 +128,8 @@ class Recipe:
     names, which no runtime needs. `candidates` are tried one after another, each judged on a quarter of the samples
     that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a
     `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
-    are refined and judged; where it does not take a model, `litert-ref` stands in.
+    are refined and judged; where it does not take a model, `litert-ref` stands in. With further `runtimes`, integer
+    modes alone, candidates are judged on all of them, and agree on as many elements as scales can make them.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -146,12 +147,18 @@ class Recipe:
     budget: Budget | None = None
     turns: int = 1
     profile: str = "litert-xnnpack"
+    runtimes: tuple[str, ...] = ()
     candidates: tuple[Methods, ...] = field(default_factory=lambda: (Methods(),))
 
     @property
     def executor(self) -> str:
         """The profile that models run under: `litert-ref` where activations stay float, which it computes exactly."""
         return self.profile if TYPES[self.mode].data is not None else "litert-ref"
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The profiles that candidates are judged on: that of refinement first, then the further runtimes."""
+        return tuple(dict.fromkeys((self.executor, *self.runtimes)))
 
     @property
     def spared(self) -> Spared:
@@ -164,7 +171,12 @@ class Recipe:
         object.__setattr__(self, "mode", _mode(self.mode))
         for name in ("input_type", "output_type", "weights_type"):
             object.__setattr__(self, name, _type(name, getattr(self, name)))
-        by_name(self.profile)
+        for name in (self.profile, *self.runtimes):
+            by_name(name)
+        if self.runtimes and TYPES[self.mode].data is None:
+            raise OptionError(
+                f"runtimes: mode {self.mode.value} computes with floats, whose last bits hang on the runtime"
+            )
         check_number("turns", self.turns, 1, 4)
         if not self.candidates:
             raise OptionError("a recipe needs a candidate")

@@ -12,6 +12,7 @@ from tflq.quantization.recipe.files import digest, document_of, plain
 from tflq.report.compare.document import comparison_document
 from tflq.report.documents import runtime_document
 from tflq.report.quantize.lines import Making, next_step
+from tflq.report.quantize.runtimes import agreement_document
 
 
 def quantize_document(making: Making) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,
+        "runtimes": None if report.agreed is None else agreement_document(report.agreed),
         "next": next_step(making),
     }
 
@@ -44,6 +46,7 @@ def _ranked(candidate: Ranked) -> dict[str, Any]:
         "sqnr": None if candidate.score is None else candidate.sqnr,
         "samples": None if candidate.score is None else candidate.score.samples,
         "divergence": _known(candidate.divergence),
+        "differing": None if candidate.score is None else candidate.differing,
         "agreement": _known(candidate.agreement),
         "error": candidate.error or None,
         "left": candidate.left or None,

@@ -31,6 +31,7 @@ from tflq.report.compare.lines import (
 )
 from tflq.report.layout import Line, table
 from tflq.report.quantize.methods import methods_text
+from tflq.report.quantize.runtimes import agreement_lines, by_difference, columns, rows
 from tflq.report.runtimes import runtime_text
 from tflq.verification import Verdict
 
@@ -72,6 +73,10 @@ def quantize_lines(making: Making) -> Iterator[Line]:
     yield Line("")
     yield Line(fit_text(report))
     yield from map(Line, agreement_texts(report.comparison.agreement))
+    if report.agreed is not None:
+        yield from agreement_lines(report.agreed)
+        most = by_difference(report.agreed.portability)[:WORST]
+        yield from _indented(table(columns(report.agreed.portability), rows(most)) if most else ())
     lowest = worst(report.comparison, WORST)
     if lowest:
         yield Line("Where most is lost:")
@@ -103,8 +108,12 @@ def why_text(report: Report) -> str:
         return "Interrupted. The best configuration until then, fitted to three quarters of the samples:"
     if len(report.ranking) == 1:
         return "The only configuration of the recipe:"
-    by = "dB" if math.isnan(report.ranking[0].divergence) else "divergence, those that are even by dB"
+    by = "dB" if math.isnan(report.ranking[0].divergence) else "divergence"
     few = report.comparison.samples < FEW and not report.held_back
+    if report.agreed is not None:
+        by += " on all runtimes, those that are even by how far these agree"
+    elif by != "dB":
+        by += ", those that are even by dB"
     judged = "on the samples that they were fitted to" if few else "on samples that they were not fitted to"
     return f"The best of {len(report.ranking)} configurations by {by}, {judged}:"
 

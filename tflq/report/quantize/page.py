@@ -42,6 +42,7 @@ from tflq.report.quantize.lines import (
     why_text,
 )
 from tflq.report.quantize.methods import methods_text
+from tflq.report.quantize.runtimes import by_difference, columns, nudging_text, outputs_text, rows
 
 
 def quantize_page(view: ModelView, making: Making) -> str:
@@ -55,6 +56,7 @@ def quantize_page(view: ModelView, making: Making) -> str:
         _budget(report),
         outputs_section(report.comparison),
         graph_section(view, _colourings(report), by_operator(fidelity_panels(report.comparison))),
+        _runtimes(report),
         tensors_section(report.comparison),
         _sensitivity(report),
         parts.section("remarks", "To know", parts.listing(remark_texts(report))),
@@ -91,6 +93,21 @@ def _choice(report: Report) -> Markup:
         parts.bars("configuration", unit, bars) if len(bars) > 1 else "",
         parts.details(counted(len(bars), "configuration"), parts.table(COLUMNS, map(ranking_row, report.ranking))),
         *map(parts.paragraph, estimate_texts(report)),
+    )
+
+
+def _runtimes(report: Report) -> Markup:
+    """What runtimes make otherwise, at the outputs and operator by operator."""
+    if report.agreed is None:
+        return Markup("")
+    now, most = report.agreed.portability, by_difference(report.agreed.portability)
+    summary = f"{counted(len(most), 'operator')} that runtimes compute otherwise, by index in the written model"
+    return parts.section(
+        "runtimes",
+        "Where runtimes differ",
+        parts.paragraph(outputs_text(now)),
+        parts.paragraph(nudging_text(report.agreed)),
+        parts.details(summary, parts.table(columns(now), rows(most))) if most else "",
     )
 
 

@@ -1,0 +1,57 @@
+"""A model made to agree on several runtimes, as far as samples show that it helps which it was not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tflq.quantization.build.build import Built
+from tflq.quantization.build.task import Task
+from tflq.quantization.calibration.quarters import parted
+from tflq.quantization.judge.selection import is_even, judged
+from tflq.quantization.portable.nudging import Nudge, moved, nudged
+from tflq.quantization.portable.portability import Portability, portability
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How far runtimes agree on the model as it is written, on samples held back, and `before` scales were nudged."""
+
+    portability: Portability
+    before: Portability
+    nudges: tuple[Nudge, ...]
+
+
+def agreed(task: Task, built: Built) -> tuple[Built, Agreed | None]:
+    """Return the model with scales nudged on three quarters of the samples, where that holds on the last quarter.
+
+    It holds where fewer elements differ there, and the scores are not behind by more than samples can tell: with all
+    nudges, else with those that take at least half of their disagreements away. Without further runtimes the model
+    stays, and there is nothing to tell.
+    """
+    recipe, inputs = task.recipe, task.floats.graph.inputs
+    if not recipe.runtimes:
+        return built, None
+    fitting, judging = parted(task.samples)
+
+    def remade(nudges: Sequence[Nudge]) -> Built:
+        return built.again(recipe, moved(built.activations, nudges))
+
+    nudges = nudged(
+        built.assignment.scheme,
+        built.activations,
+        lambda activations: built.again(recipe, activations).integer,
+        fitting,
+        recipe.judges,
+        task.progress,
+    )
+    before = portability(built.integer.model, inputs, judging, recipe.judges)
+    score = judged(task, built, judging)
+    for some in dict.fromkeys((nudges, tuple(n for n in nudges if n.is_strong))):
+        again = remade(some) if some else built
+        if not some or not is_even(judged(task, again, judging), score):
+            continue
+        after = portability(again.integer.model, inputs, judging, recipe.judges)
+        if after.total < before.total:
+            return again, Agreed(after, before, some)
+    return built, Agreed(before, before, ())

@@ -1,0 +1,1 @@
+"""How far several runtimes agree on an integer model, and what makes them agree more."""

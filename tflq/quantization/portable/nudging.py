@@ -1,0 +1,196 @@
+"""Scales moved a little where several runtimes then agree on more elements.
+
+Runtimes round the same sums in different steps, and how often that shows hangs on the ratio of scales: a MUL may differ
+in a twentieth of its elements, and with a scale a little larger in none. Operators are taken in the order of execution,
+on the inputs that the first runtime makes with the scales chosen so far; the scale of an operator's result is moved by
+at most REACH where that takes surely more disagreements away than chance does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.ir import Model, TensorSpec
+from tflq.profiles import by_name
+from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.params import Params
+from tflq.quantization.portable.portability import Alone, batched, differing, forget
+from tflq.quantization.progress import Progress
+from tflq.quantization.runner import Array, Sample
+from tflq.quantization.scheme import svdf
+from tflq.quantization.scheme.scheme import Form, Scheme
+
+#: The farthest that a scale moves, and steps tried on either side.
+REACH, STEPS = 0.005, 8
+#: Factors of a scale, the nearest to 1 first.
+FACTORS = tuple(1 + sign * REACH * k / STEPS for k in range(1, STEPS + 1) for sign in (1, -1))
+#: Disagreements that go must be more than so many times the square root of how many there were.
+SURE = 2.0
+
+#: The integer model for parameters of activations.
+Remake = Callable[[Mapping[Form, Params]], IntegerModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """A scale that was moved: the operator of the integer model, the factor, and its disagreements before and after."""
+
+    group: Form
+    index: int
+    op: str
+    factor: float
+    before: int
+    after: int
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it takes at least half of the disagreements away."""
+        return 2 * self.after <= self.before
+
+
+def nudged(
+    plan: Scheme,
+    activations: Mapping[Form, Params],
+    remake: Remake,
+    samples: Sequence[Sample],
+    runtimes: Sequence[str],
+    progress: Progress | None = None,
+) -> tuple[Nudge, ...]:
+    """Return the scales that are worth moving; `moved` does it. Zero points stay.
+
+    Scales that an operator or the file prescribes stay, too, and those of inputs.
+    """
+    integer, chosen, nudges = remake(activations), dict(activations), list[Nudge]()
+    profiles = [by_name(name) for name in runtimes]
+    batches, _ = batched(integer.model, plan.model.graph.inputs, samples, profiles)
+    values = [dict(batch) for batch in batches]
+    groups = _groups(plan, integer)
+    left = Counter(t for operator in integer.model.subgraphs[0].operators for t in operator.inputs)
+    tried: set[Form] = set()
+    for index, operator in enumerate(integer.model.subgraphs[0].operators):
+        group = _movable(plan, integer, groups, index)
+        if group is not None and group not in tried:
+            tried.add(group)
+            writers = [
+                i
+                for i, other in enumerate(integer.model.subgraphs[0].operators)
+                if i >= index and _movable(plan, integer, groups, i) == group and _readable(integer, i, values[0])
+            ]
+            factor, before, after = _best_factor(integer.model, writers, values, runtimes)
+            trial = {**chosen, group: _scaled(chosen[group], factor)}
+            again = remake(trial) if factor != 1 else integer
+            if factor != 1 and _is_alike(integer.model, again.model):
+                integer, chosen = again, trial
+                name = integer.model.operator_codes[operator.opcode_index].name
+                nudges.append(Nudge(group, index, name, factor, before, after))
+        alone = Alone(integer.model, index, profiles[:1])
+        for batch in values:
+            batch.update(alone.results(batch)[0])
+        forget(values, left, operator.inputs)
+        if progress is not None:
+            progress("nudging scales of operator", index + 1, len(integer.model.subgraphs[0].operators))
+    return tuple(nudges)
+
+
+def moved(activations: Mapping[Form, Params], nudges: Sequence[Nudge]) -> dict[Form, Params]:
+    """Return parameters of activations with these scales moved."""
+    return {**activations, **{n.group: _scaled(activations[n.group], n.factor) for n in nudges}}
+
+
+def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
+    """Return the groups whose scale each tensor of the integer model has; several where groups happen to be alike."""
+    graph = integer.model.subgraphs[0]
+    groups: dict[int, set[Form]] = {}
+    for tensor, group in plan.results.items():
+        if tensor in integer.tensors:
+            groups.setdefault(integer.tensors[tensor], set()).add(group)
+    places = {origin: index for index, origin in enumerate(integer.operators) if origin >= 0}
+    for (origin, position), group in plan.read.items():
+        if origin in places:
+            groups.setdefault(graph.operators[places[origin]].inputs[position], set()).add(group)
+    return {tensor: frozenset(found) for tensor, found in groups.items()}
+
+
+def _movable(plan: Scheme, integer: IntegerModel, groups: Mapping[int, frozenset[Form]], index: int) -> Form | None:
+    """Return the group whose scale an operator rounds its results to, if that may move."""
+    operator, origin = integer.model.subgraphs[0].operators[index], integer.operators[index]
+    made = {groups.get(t, frozenset()) for t in operator.outputs}
+    if len(made) != 1 or len(only := next(iter(made))) != 1 or origin in plan.cells:
+        return None
+    (group,) = only
+    prescribed = any(t in plan.model.ranges for t in plan.members.get(group, ()))
+    through = any(group in groups.get(t, ()) for t in operator.inputs)  # codes are moved, not rounded
+    of_states = any(group == plan.read.get((index, svdf.X)) for index in plan.states.values())
+    if prescribed or through or of_states or group in plan.fixed or group in plan.states:
+        return None
+    return group
+
+
+def _readable(integer: IntegerModel, index: int, values: Mapping[int, Array]) -> bool:
+    """Whether all that an operator reads is known: values, or constants of the file."""
+    model = integer.model
+    made = {t for operator in model.subgraphs[0].operators for t in operator.outputs}
+    return all(t in values for t in model.subgraphs[0].operators[index].inputs if t in made)
+
+
+def _best_factor(
+    model: Model, writers: Sequence[int], values: Sequence[Mapping[int, Array]], runtimes: Sequence[str]
+) -> tuple[float, int, int]:
+    """Return the factor of the writers' output scale with the fewest disagreements, and these before and after."""
+    profiles = [by_name(name) for name in runtimes]
+
+    def count(factor: float) -> int:
+        return sum(
+            sum(differing(alone.results(batch)))
+            for index in writers
+            for alone in [Alone(_with_outputs_scaled(model, index, factor), index, profiles)]
+            for batch in values
+        )
+
+    before = best = count(1.0)
+    chosen = 1.0
+    for factor in FACTORS if before > SURE * math.sqrt(before) else ():
+        now = count(factor)
+        if now < best and before - now > SURE * math.sqrt(before):
+            best, chosen = now, factor
+        if not best:
+            break
+    return chosen, before, best
+
+
+def _with_outputs_scaled(model: Model, index: int, factor: float) -> Model:
+    """Return the model with other scales of what one operator makes."""
+    if factor == 1:
+        return model
+    graph = model.subgraphs[0]
+    tensors = list(graph.tensors)
+    for tensor in graph.operators[index].outputs:
+        tensors[tensor] = _rescaled(tensors[tensor], factor)
+    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+
+
+def _rescaled(spec: TensorSpec, factor: float) -> TensorSpec:
+    q = spec.quantization
+    return spec if q is None else replace(spec, quantization=replace(q, scale=_times(q.scale, factor)))
+
+
+def _scaled(params: Params, factor: float) -> Params:
+    return replace(params, scale=_times(params.scale, factor))
+
+
+def _times(scale: Array, factor: float) -> Array:
+    """Return scales moved by a factor, rounded to float32."""
+    return (scale.astype(np.float64) * factor).astype(np.float32)
+
+
+def _is_alike(one: Model, other: Model) -> bool:
+    """Whether two models have the same operators on the same tensors, whatever their scales."""
+    first, second = one.subgraphs[0], other.subgraphs[0]
+    return len(first.tensors) == len(second.tensors) and [(o.inputs, o.outputs) for o in first.operators] == [
+        (o.inputs, o.outputs) for o in second.operators
+    ]

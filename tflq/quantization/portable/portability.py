@@ -1,0 +1,140 @@
+"""How far several runtimes agree on an integer model, operator by operator and at its outputs.
+
+Each operator runs alone under every runtime, on the inputs that the first of them gives it: what differs there is its
+own doing. Then the whole model runs under each, and the outputs show what is left of it at the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+
+import numpy as np
+
+from tflq.inspection.difference import unequal
+from tflq.interpreter import Plan, State, make_plan, run
+from tflq.ir import Model
+from tflq.profiles import Profile, by_name
+from tflq.quantization.params import codes_of
+from tflq.quantization.runner import Array, Runner, Sample, joined
+from tflq.surgery.cut import cut
+
+#: Bytes that the tensors of all samples looked at may take, were they all kept; and the least number of samples.
+LOOKED_AT, LEAST = 64 << 20, 4
+
+#: Tensors by index, for one or more samples along axis 0.
+Values = Mapping[int, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDifferences:
+    """One operator of the integer model on the same inputs: elements it makes, and how many each runtime has otherwise.
+
+    `differing` goes by the runtimes after the first, with which they are compared.
+    """
+
+    index: int
+    op: str
+    elements: int
+    differing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Portability:
+    """How far runtimes agree with the first of them, over some samples.
+
+    `elements` are those of the model's outputs and `differing` how many of them each other runtime has otherwise, when
+    the whole model runs there; `operators` tell how many each operator alone adds.
+    """
+
+    runtimes: tuple[str, ...]
+    samples: int
+    elements: int
+    differing: tuple[int, ...]
+    operators: tuple[OperatorDifferences, ...]
+
+    @property
+    def total(self) -> int:
+        """Elements that operators alone make otherwise, over all runtimes."""
+        return sum(sum(operator.differing) for operator in self.operators)
+
+
+class Alone:
+    """One operator of a model, to be run by itself under several runtimes."""
+
+    def __init__(self, model: Model, index: int, profiles: Sequence[Profile]) -> None:
+        self._model, self._tensors = cut(model, [index])
+        self._graph, self._profiles = self._model.subgraphs[0], profiles
+        self._plans: dict[tuple[int, tuple[tuple[int, ...], ...]], Plan] = {}
+
+    def results(self, values: Values) -> list[dict[int, Array]]:
+        """Return what the operator makes of `values` under each runtime, by the original tensor index."""
+        inputs = {i: values[self._tensors[i]] for i in self._graph.inputs}
+        shapes = tuple(array.shape for array in inputs.values())
+        results = []
+        for number, profile in enumerate(self._profiles):
+            if (number, shapes) not in self._plans:
+                by_input = {i: array.shape for i, array in inputs.items()}
+                self._plans[number, shapes] = make_plan(self._model, profile, input_shapes=by_input)
+            trace = run(self._plans[number, shapes], inputs, State())
+            results.append({self._tensors[i]: trace.values[i] for i in self._graph.outputs})
+        return results
+
+
+def differing(results: Sequence[Values]) -> tuple[int, ...]:
+    """Return how many elements all results after the first have otherwise than that one."""
+    first, *others = results
+    return tuple(sum(int(np.count_nonzero(unequal(first[t], other[t]))) for t in first) for other in others)
+
+
+def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], runtimes: Sequence[str]) -> Portability:
+    """Compare runtimes on as many samples as LOOKED_AT allows. `inputs` are the samples' names of the model's inputs.
+
+    Raises:
+        TflqError: A runtime does not take the model.
+    """
+    profiles, graph = [by_name(name) for name in runtimes], model.subgraphs[0]
+    batches, count = batched(model, inputs, samples, profiles)
+    values = [dict(batch) for batch in batches]
+    left = Counter(t for operator in graph.operators for t in operator.inputs)
+    operators = []
+    for index, operator in enumerate(graph.operators):
+        alone, counts, elements = Alone(model, index, profiles), np.zeros(len(profiles) - 1, np.int64), 0
+        for batch in values:
+            results = alone.results(batch)
+            counts += differing(results)
+            elements += sum(array.size for array in results[0].values())
+            batch.update(results[0])
+        forget(values, left, operator.inputs)  # all samples of a large model at once are too much
+        name = model.operator_codes[operator.opcode_index].name
+        operators.append(OperatorDifferences(index, name, elements, tuple(map(int, counts))))
+    outputs = [list(Runner(model, graph.outputs, name).run(batches, 1)) for name in runtimes]
+    ends = sum((np.array(differing(results)) for results in zip(*outputs, strict=True)), np.zeros(len(profiles) - 1))
+    size = sum(array.size for row in outputs[0] for array in row.values())
+    return Portability(tuple(runtimes), count, size, tuple(map(int, ends)), tuple(operators))
+
+
+def batched(
+    model: Model, inputs: Sequence[int], samples: Sequence[Sample], profiles: Sequence[Profile]
+) -> tuple[list[Sample], int]:
+    """Return the first samples as the model takes them, and their number; joined where no runtime's bits hang on it."""
+    graph = model.subgraphs[0]
+    pairs = list(zip(inputs, graph.inputs, strict=True))
+    size = sum(prod(graph.tensors[t].shape) for operator in graph.operators for t in operator.outputs)
+    first = islice(samples, max(LEAST, LOOKED_AT // max(1, size)))
+    codes = [{n: codes_of(graph.tensors[n], sample[o]) for o, n in pairs} for sample in first]
+    together = min(Runner(model, None, profile.name).together(codes) for profile in profiles)
+    groups = [codes[start : start + together] for start in range(0, len(codes), together)]
+    return [joined(group) if len(group) > 1 else group[0] for group in groups], len(codes)
+
+
+def forget(values: Sequence[dict[int, Array]], left: Counter[int], read: Sequence[int]) -> None:
+    """Drop the tensors that an operator was the last to read; `left` counts readers to come."""
+    left.subtract(read)
+    for tensor in read:
+        if left[tensor] <= 0:
+            for batch in values:
+                batch.pop(tensor, None)

@@ -1,0 +1,62 @@
+"""What is to be quantized: read, converted, or refused with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tflq.api.files import Source, load
+from tflq.errors import ModelError
+from tflq.ir import Model, TensorType
+from tflq.ir.structure import check_structure
+from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.refining import BiasCorrection, Refining
+from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.scheme.widening import widened
+from tflq.runtimes.conversion import converted, is_of_tensorflow
+
+
+def float_model(source: Source | Model | Any, python: str | None = None) -> Model:
+    """Return the model at a path, in the bytes of a file, or the given one.
+
+    Keras files, SavedModels and Keras models in memory are converted by the Python at `python` (None: this one).
+
+    Raises:
+        RuntimeMissing: TensorFlow is needed and not installed there.
+        RuntimeFailed: TensorFlow cannot convert the model.
+    """
+    model = load(converted(source, python) if is_of_tensorflow(source) else source)
+    check_structure(model)
+    return model
+
+
+def refuse_integers(source: Model) -> None:
+    """Refuse a model in which no operator computes with floats, and say what helps instead."""
+    graph = source.subgraphs[0]
+    quantized = any(t.quantization is not None and len(t.quantization.scale) for t in graph.tensors)
+    names = [source.operator_codes[operator.opcode_index].name for operator in graph.operators]
+    floats = [
+        name
+        for name, operator in zip(names, graph.operators, strict=True)
+        if name not in ("QUANTIZE", "DEQUANTIZE")
+        and any(t >= 0 and graph.tensors[t].type == TensorType.FLOAT32 for t in (*operator.inputs, *operator.outputs))
+    ]
+    if quantized and not floats:
+        raise ModelError(
+            f"the model is integer already: none of its {len(names)} operators computes with floats, and the values "
+            "that its codes were rounded from are not in it; quantize the float model that it was made from, or let "
+            "--requantize bias improve its biases"
+        )
+
+
+def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
+    """Return an integer model's float function, and a recipe for its biases: as they are, or corrected."""
+    floats, mode = widened(source)
+    graph = source.subgraphs[0]
+    given, taken = (
+        TensorType.FLOAT32 if any(graph.tensors[t].type == TensorType.FLOAT32 for t in edge) else None
+        for edge in (graph.inputs, graph.outputs)
+    )
+    candidates = (Methods(), Methods(refining=Refining(bias=BiasCorrection.EMPIRICAL)))
+    changed = replace(recipe, mode=mode, input_type=given, output_type=taken, candidates=candidates, budget=None)
+    return floats, changed
