@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +14,9 @@ import click
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, limit_options, model_argument, python_option, scaling_options
-from tflq.cli.output import is_quiet, say, say_document
+from tflq.cli.output import is_quiet, say, say_document, say_error
 from tflq.cli.sources import float_subject
-from tflq.errors import RuntimeMissing
+from tflq.errors import RuntimeMissing, TflqError
 
 
 @click.command("quantize")
@@ -76,6 +80,11 @@ from tflq.errors import RuntimeMissing
 @limit_options
 @click.option("--keep-best", is_flag=True, help="On Ctrl-C write the best model so far instead of none.")
 @click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on where an interrupted run with the same model, recipe and data stopped: FILE.journal tells.",
+)
+@click.option(
     "--requantize",
     type=click.Choice(["bias"]),
     help="MODEL is integer: improve its biases, and keep everything else as it is.",
@@ -106,6 +115,7 @@ def quantize_command(
     python: str | None,
     html: str | None,
     keep_best: bool,
+    resume: bool,
     requantize: str | None,
     jobs: int | None,
     as_json: bool,
@@ -133,13 +143,14 @@ def quantize_command(
     from tflq.report.quantize.lines import Making, quantize_lines
 
     check_files([output, html], [model, calibration, recipe, labels], force=force)
+    journal = None if os.path.exists(output) and not os.path.isfile(output) else f"{output}.journal"  # no pipe's
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
     chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes)
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
     source = float_subject(model, python)
-    with progress_bar(lines=True, quiet=is_quiet()) as progress:
+    with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_told(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)
         result = quantize(
@@ -152,6 +163,8 @@ def quantize_command(
             jobs=available() if jobs is None else jobs,
             requantize=requantize is not None,
             labels=known,
+            journal=journal,
+            resume=resume,
         )
     output_facts = subject(result.save(output)).facts
     making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
@@ -168,6 +181,17 @@ def quantize_command(
         say(quantize_lines(making))
     check = result.report.check
     return _exit(None if check.report is None else check.report.verdict.value, check.error)
+
+
+@contextmanager
+def _journal_told(journal: str | None) -> Iterator[None]:
+    """Tell on the way out of a run that has not reached its end where it can go on."""
+    try:
+        yield
+    finally:
+        if journal is not None and os.path.exists(journal) and not isinstance(sys.exc_info()[1], TflqError):
+            size = os.path.getsize(journal)
+            say_error(f"tflq: {journal} ({size:,} bytes) tells what is done; --resume goes on from there")
 
 
 def _mode(mode: str | None, weights: str | None) -> str | None:

@@ -21,6 +21,7 @@ from tflq.quantization.judge.budget import Trial, within_budget
 from tflq.quantization.judge.check import Check, check
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.contest import Leader, chosen
+from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import Agreed, agreed
@@ -103,6 +104,8 @@ def quantize(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     labels: Iterable[int] | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    resume: bool = False,
 ) -> Result:
     """Quantize a float model.
 
@@ -118,11 +121,14 @@ def quantize(
     profile and `constant_names` count. The report compares with its float function: the numbers its codes stand for,
     and no rounding between.
 
+    At `journal`, a path, is noted how candidates did, a few kilobytes each; the file is deleted once there is a result,
+    and stays after an interrupt. With `resume` what it holds is not done again, and the result is the same.
+
     Where `mean` or `std` is given, one number or one a channel, float inputs are (what is stored - mean) / std. With
     `labels`, the right class of each sample, the report's comparison also holds the accuracy of both models.
 
     Raises:
-        InputError: Labels are not as many as samples.
+        InputError: Labels are not as many as samples; the journal is of another model, recipe, data or version.
         ModelError: The model is integer already; with `requantize`, it is not, or not in a way that keeps its codes.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
@@ -146,15 +152,34 @@ def quantize(
     samples, known = read_samples(source, calibration, mean, std, labels)
     outlying_samples = _outlying(source, samples)
     task = _task(floats or prepared(source), source, samples, recipe, progress, jobs)
-    leader = Leader()
+    facts = {} if journal is None else run_facts(source, recipe, samples)
+    with Journal(journal, facts, resume=resume) as notes:
+        return _made(source, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best)
+
+
+def _made(
+    source: Model,
+    task: Task,
+    recipe: Recipe,
+    notes: Journal,
+    outlying_samples: tuple[int, ...],
+    known: Sequence[int] | None,
+    *,
+    sensitivity: bool,
+    keep_best: bool,
+) -> Result:
+    """Return what the recipe makes of a float model, and the report; the steps of `quantize` once all is read."""
+    leader, samples = Leader(), task.samples
     try:
-        ranking = chosen(task, leader)
+        ranking = chosen(task, leader, notes)
         task = replace(task, recipe=recipe, methods=ranking[0].methods)
         task.watching.forget_expected()
         built = build(task) if recipe.budget is None else None
     except KeyboardInterrupt:
         if not keep_best or recipe.budget is not None or leader.ranked is None:
             raise
+        notes.kept = True
+        task = replace(task, methods=leader.ranked.methods)
         return _interrupted(source, task, replace(leader.ranked, left=""), leader.built, outlying_samples, known)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
@@ -169,7 +194,7 @@ def quantize(
     assert built is not None  # within the budget, or without one
     built, agreement = agreed(task, built)
     result = finished(built.integer.model, recipe)
-    comparison = compared(source, built, result, judging, labels_of(judging, known), progress)
+    comparison = compared(source, built, result, judging, labels_of(judging, known), task.progress)
     floats = task.floats
     report = Report(
         recipe,
@@ -197,8 +222,9 @@ def _interrupted(
     labels: Sequence[int] | None,
 ) -> Result:
     """Return what was best when the search was interrupted, compared on samples that were held back."""
-    assert built is not None  # it leads
-    result, judging = finished(built.integer.model, task.recipe), parted(task.samples)[1]
+    fitting, judging = parted(task.samples)
+    built = built or build(replace(task, samples=fitting))  # from the journal come no models
+    result = finished(built.integer.model, task.recipe)
     comparison = compared(source, built, result, judging, labels_of(judging, labels), None)
     report = Report(
         task.recipe,

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, ForkProcess
 from multiprocessing.reduction import ForkingPickler
@@ -60,7 +60,7 @@ def available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | None) -> Iterator[R]:
+def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | None) -> Generator[R, None, None]:
     """Yield the results of all items in order, at most `jobs` of them made at the same time.
 
     Where a process ends without a result, whatever the reason, its work is done here, which raises what it raised.

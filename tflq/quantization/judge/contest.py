@@ -15,7 +15,7 @@ their mean.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResult
 from tflq.quantization.build.build import Built, build, foreseen, shared_parts
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
+from tflq.quantization.judge.journal import Journal, entry_key, entry_of, ranked_from
 from tflq.quantization.judge.selection import Ranked, Score, expect_scores, is_far_behind, joined, judged, ranked
 from tflq.quantization.processes import each
 from tflq.quantization.progress import STEPS, Progress, part_of
@@ -44,17 +45,17 @@ class Leader:
     ranked: Ranked | None = None
     built: Built | None = None
 
-    def note(self, ranked: Ranked, built: Built) -> None:
-        """Let a candidate lead if it lost less than the one that leads."""
+    def note(self, ranked: Ranked, built: Built | None) -> None:
+        """Let a candidate lead if it lost less than the one that leads; without a model where it is not at hand."""
         before = None if self.ranked is None else self.ranked.score
         if ranked.score is not None and (before is None or ranked.score.losses.mean() < before.losses.mean()):
             self.ranked, self.built = ranked, built
 
 
-def chosen(task: Task, leader: Leader | None = None) -> tuple[Ranked, ...]:
+def chosen(task: Task, leader: Leader | None = None, journal: Journal | None = None) -> tuple[Ranked, ...]:
     """Return all candidates of the task's recipe, the best first. A single candidate is not judged.
 
-    `leader` is told who leads, for callers that are interrupted.
+    `leader` is told who leads, for callers that are interrupted. What the `journal` holds is not done again.
 
     Raises:
         TflqError: All candidates failed; this is the first one's error.
@@ -62,7 +63,7 @@ def chosen(task: Task, leader: Leader | None = None) -> tuple[Ranked, ...]:
     recipe = task.recipe
     if len(recipe.candidates) == 1:
         return (Ranked(recipe.candidates[0], None),)
-    contest = _Contest(task, leader or Leader())
+    contest = _Contest(task, leader or Leader(), journal or Journal(None, {}))
     first = ranked(contest.first_turn())
     if first[0].score is None:
         build(replace(task, samples=parted(task.samples)[0], methods=first[0].methods))  # raises what it met
@@ -112,8 +113,8 @@ _Outcome: TypeAlias = "tuple[Ranked, Built | None]"
 class _Contest:
     """Candidates carried out and judged, one after another."""
 
-    def __init__(self, task: Task, leader: Leader) -> None:
-        self._task, self._leader, recipe = task, leader, task.recipe
+    def __init__(self, task: Task, leader: Leader, journal: Journal) -> None:
+        self._task, self._leader, self._journal, recipe = task, leader, journal, task.recipe
         self._parts = [parted(task.samples, turn) for turn in range(recipe.turns)]
         bases = len({replace(methods, refining=Refining()) for methods in recipe.candidates})
         refined = sum(not methods.refining.changes_nothing for methods in recipe.candidates)
@@ -127,10 +128,12 @@ class _Contest:
         """Return all candidates, judged by the quarter held back in the first turn unless they left in the heat."""
         candidates, judging = self._task.recipe.candidates, self._parts[0][1]
         if len(judging) < 2 * HEAT:  # a heat would save nothing
-            return self._led(self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(candidates)))
+            return self._led(
+                self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(candidates), "turn 0")
+            )
         heat = slice(max(HEAT, len(judging) // SHARE))
-        bases = self._entrants(tuple(dict.fromkeys(replace(m, refining=Refining()) for m in candidates)))
-        heated = list(self._each(lambda entrant, tell: self._entered(entrant, tell, heat), bases))
+        bases = self._entrants(tuple(dict.fromkeys(replace(m, refining=Refining()) for m in candidates)), what="heat")
+        heated = list(self._each(lambda entrant, tell: self._entered(entrant, tell, heat), bases, "heat"))
         built = {ranked.methods: model for ranked, model in heated if model is not None}
         scores = {ranked.methods: ranked.score for ranked, _ in heated if ranked.score is not None}
         best = min(scores.values(), key=lambda score: float(score.losses.mean()), default=None)
@@ -145,21 +148,22 @@ class _Contest:
             return Ranked(methods, score if methods == base else None, left=reason)
 
         def finished(entrant: _Entrant, tell: Progress | None) -> _Outcome:
-            model = built.get(entrant.methods)
-            if model is None:
+            before = scores.get(entrant.methods)
+            if before is None:
                 return self._entered(entrant, tell)
-            rest = judged(self._task, model, judging, slice(heat.stop, None))
-            return Ranked(entrant.methods, joined([scores[entrant.methods], rest])), model
+            rest, model = self._entered(entrant, tell, slice(heat.stop, None), built.get(entrant.methods))
+            return (rest if rest.score is None else replace(rest, score=joined([before, rest.score]))), model
 
         gone = {methods: ranked for methods in candidates if (ranked := left(methods)) is not None}
         staying = self._entrants(tuple(methods for methods in candidates if methods not in gone), known=built)
-        outcomes = {ranked.methods: ranked for ranked in self._led(self._each(finished, staying))}
+        outcomes = {ranked.methods: ranked for ranked in self._led(self._each(finished, staying, "turn 0"))}
         return [gone.get(methods) or outcomes[methods] for methods in candidates]
 
     def again(self, candidates: Sequence[Ranked], turn: int) -> list[Ranked]:
         """Return candidates, those that did not leave with their scores over one more turn."""
         running = {c.methods: c.score for c in candidates if not c.left and c.score is not None}
-        scored = self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(tuple(running), turn))
+        entrants = self._entrants(tuple(running), turn)
+        scored = self._each(lambda entrant, tell: self._entered(entrant, tell), entrants, f"turn {turn}")
         outcomes: dict[Methods, Ranked] = {}
         for once_more, _ in scored:
             before = running[once_more.methods]
@@ -169,14 +173,15 @@ class _Contest:
         return [outcomes.get(c.methods, c) for c in candidates]
 
     def _entrants(
-        self, candidates: Sequence[Methods], turn: int = 0, known: Collection[Methods] = ()
+        self, candidates: Sequence[Methods], turn: int = 0, known: Collection[Methods] = (), what: str = ""
     ) -> list[_Entrant]:
         """Return candidates that are to be carried out, or are `known` already, with their numbers."""
         first, fitting = self._done, self._parts[turn][0]
         fresh = [methods for methods in candidates if methods not in known]
         self._done += len(fresh)
         if self._task.jobs > 1:
-            for methods in fresh:
+            what = what or f"turn {turn}"
+            for methods in (m for m in fresh if self._journal.get(entry_key(what, m)) is None):
                 with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
                     shared_parts(replace(self._task, methods=methods, samples=fitting))
             expect_scores(self._task, self._parts[turn][1])
@@ -184,28 +189,43 @@ class _Contest:
         return [_Entrant(methods, turn, numbers.get(methods, first)) for methods in candidates]
 
     def _each(
-        self, work: Callable[[_Entrant, Progress | None], _Outcome], entrants: Sequence[_Entrant]
+        self, work: Callable[[_Entrant, Progress | None], _Outcome], entrants: Sequence[_Entrant], what: str
     ) -> Iterator[_Outcome]:
-        return each(work, entrants, self._task.jobs, self._task.progress)
+        """Yield how entrants did; what the journal holds comes from there, without a model, the rest is noted in it."""
+        keys = {entrant: entry_key(what, entrant.methods) for entrant in entrants}
+        entries = {entrant: self._journal.get(key) for entrant, key in keys.items()}
+        missing = [entrant for entrant, entry in entries.items() if entry is None]
+        with closing(each(work, missing, self._task.jobs, self._task.progress)) as outcomes:
+            for entrant, entry in entries.items():
+                if entry is not None:
+                    yield ranked_from(entrant.methods, entry), None
+                    continue
+                outcome = next(outcomes)
+                self._journal.note(keys[entrant], entry_of(outcome[0]))
+                yield outcome
 
     def _led(self, outcomes: Iterator[_Outcome]) -> list[Ranked]:
         """Return how candidates did; whoever waits for them learns on the way who leads."""
         ranked = []
         for outcome, built in outcomes:
-            if built is not None:
-                self._leader.note(outcome, built)
+            self._leader.note(outcome, built)
             ranked.append(outcome)
         return ranked
 
-    def _entered(self, entrant: _Entrant, tell: Progress | None, which: slice = slice(None)) -> _Outcome:
-        """Return a candidate carried out, judged by `which` of what is held back in its turn, and its model."""
+    def _entered(
+        self, entrant: _Entrant, tell: Progress | None, which: slice = slice(None), built: Built | None = None
+    ) -> _Outcome:
+        """Return a candidate carried out, judged by `which` of what is held back in its turn, and its model.
+
+        `built` is that model where it is at hand already.
+        """
         task = replace(self._task, progress=tell)
         part = f"configuration {entrant.number + 1} of at most {self._work}"
         inner = part_of(tell, part, entrant.number, self._work)
         task.tell(part, STEPS * entrant.number, STEPS * self._work)
         fitting, judging = self._parts[entrant.turn]
         try:
-            built = build(replace(task, samples=fitting, methods=entrant.methods, progress=inner))
+            built = built or build(replace(task, samples=fitting, methods=entrant.methods, progress=inner))
         except CalibrationError:
             raise
         except TflqError as error:

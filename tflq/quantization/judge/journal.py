@@ -1,0 +1,169 @@
+"""How candidates did, noted in a file on the way, so that a run that was stopped goes on from there.
+
+The file is JSON, a line each: first what the run hangs on (model, recipe, samples, version), then an entry for each
+piece of work that is done, in the order in which it was. Numbers are written so that they are read as the same float64.
+A line that was torn off is done again. A run that has reached its end deletes the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import FileAccessError, InputError, TflqError
+from tflq.flatbuf import write
+from tflq.ir import Model
+from tflq.quantization.judge.selection import Ranked, Score
+from tflq.quantization.recipe.files import digest, plain
+from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.runner import Sample
+
+SCHEMA = "tflq/quantize-journal/1"
+#: What a run hangs on, in words.
+NAMES = {"model": "model", "recipe": "recipe", "samples": "calibration data", "tflq": "version of tflq"}
+
+
+class Journal:
+    """Entries by key; nothing is kept where there is no path."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, run: Mapping[str, str], *, resume: bool = True) -> None:
+        """Read the journal at `path`, if there is one, of the run that hangs on `run`; without `resume` begin it anew.
+
+        Raises:
+            InputError: The file is no journal, or one of another run: what is different.
+            FileAccessError: It cannot be read or written.
+        """
+        self._path = None if path is None else Path(path)
+        self._entries: dict[str, Any] = {}
+        self.kept = False  # whether the file stays in any case
+        if self._path is None:
+            return
+        head = {"schema": SCHEMA, **run}
+        try:
+            lines = self._path.read_bytes().splitlines(keepends=True) if self._path.exists() else []
+        except OSError as error:
+            raise FileAccessError(self._path, error.strerror or str(error)) from error
+        whole = [line for line in lines if line.endswith(b"\n")]
+        if lines:
+            self._require(_read(lines[0]), head if resume else {})
+        if not resume:
+            whole = []
+        for line in whole[1:]:
+            entry = _read(line)
+            self._entries[entry["key"]] = entry["value"]
+        with suppress(FileNotFoundError):
+            os.truncate(self._path, sum(map(len, whole)))  # without the line that was torn off
+        if not whole:
+            self._append(head)
+
+    def get(self, key: str) -> Any:
+        """Return the value of a key, None where it was never noted."""
+        return self._entries.get(key)
+
+    def note(self, key: str, value: Any) -> None:
+        """Note a value that JSON can tell."""
+        if self._path is not None:
+            self._entries[key] = value
+            self._append({"key": key, "value": value})
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Delete the file where the run has reached its end, or an error that it would only meet again."""
+        if self._path is not None and (error is None or isinstance(error, TflqError)) and not self.kept:
+            self._path.unlink(missing_ok=True)
+
+    def _append(self, document: Mapping[str, Any]) -> None:
+        assert self._path is not None  # asked before
+        try:
+            with self._path.open("ab") as file:
+                file.write(json.dumps(document, separators=(",", ":")).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileAccessError(self._path, error.strerror or str(error)) from error
+
+    def _require(self, found: Mapping[str, Any], head: Mapping[str, str]) -> None:
+        """Refuse a file that is no journal, and one that differs from `head` in what it names."""
+        if found.get("schema") != SCHEMA:
+            raise InputError(f"{self._path}: expected a journal of tflq quantize ({SCHEMA}); move that file away")
+        other = [word for field, word in NAMES.items() if field in head and found.get(field) != head[field]]
+        if other:
+            raise InputError(
+                f"{self._path} is of a run with another {' and another '.join(other)}: go on with the same, or begin "
+                "anew without --resume"
+            )
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    """Return the object of a line; one without entries where it holds none."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        document = None
+    return {"schema": None, "key": "", "value": None, **(document if isinstance(document, dict) else {})}
+
+
+def run_facts(model: Model, recipe: Recipe, samples: Iterable[Sample]) -> dict[str, str]:
+    """Return what a run hangs on: digests of model, recipe and samples, and the version of tflq."""
+    data = hashlib.sha256()
+    for sample in samples:
+        for tensor, values in sample.items():
+            data.update(f"{tensor} {values.dtype.str} {values.shape} ".encode())
+            data.update(np.ascontiguousarray(values).data if values.size else b"")
+    return {
+        "model": hashlib.sha256(write(model)).hexdigest(),
+        "recipe": digest(recipe),
+        "samples": data.hexdigest(),
+        "tflq": version("tflq"),
+    }
+
+
+def entry_key(what: str, methods: Methods) -> str:
+    """Return the key of a candidate in a turn or heat."""
+    return f"{what} {hashlib.sha256(json.dumps(plain(methods), sort_keys=True).encode()).hexdigest()}"
+
+
+def entry_of(ranked: Ranked) -> dict[str, Any]:
+    """Return how a candidate did as a journal holds it."""
+    score = ranked.score
+    if score is None:
+        return {"error": ranked.error}
+    return {
+        "divergences": None if score.divergences is None else score.divergences.tolist(),
+        "signal": score.signal,
+        "noise": score.noise,
+        "same": score.same,
+        "samples": score.samples,
+        "noises": score.noises.tolist(),
+        "differing": score.differing,
+    }
+
+
+def ranked_from(methods: Methods, entry: Mapping[str, Any]) -> Ranked:
+    """Return how a candidate did, the inverse of `entry_of`."""
+    if "error" in entry:
+        return Ranked(methods, None, entry["error"])
+    divergences = None if entry["divergences"] is None else np.array(entry["divergences"], np.float64)
+    score = Score(
+        divergences,
+        entry["signal"],
+        entry["noise"],
+        entry["same"],
+        entry["samples"],
+        np.array(entry["noises"], np.float64),
+        entry["differing"],
+    )
+    return Ranked(methods, score)
