@@ -85,7 +85,7 @@ def stopped(journal: Path, entries: int, **options: Any) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tflq.quantize(FLOAT, rows(), RECIPE, interrupt, journal=journal, **options)
+        tflq.quantize(FLOAT, rows(), RECIPE, interrupt, resume=journal, **options)
     assert journal.exists()
 
 
@@ -103,7 +103,7 @@ def test_an_interrupted_run_goes_on_to_the_same_file_with_less_work(
     journal = tmp_path / "run.journal"
     stopped(journal, entries)
     before = operators_run[0]
-    resumed = tflq.quantize(FLOAT, rows(), RECIPE, journal=journal, resume=True)
+    resumed = tflq.quantize(FLOAT, rows(), RECIPE, resume=journal)
     assert facts(resumed) == facts(anew)
     assert operators_run[0] - before < whole
     assert not journal.exists()
@@ -114,7 +114,7 @@ def test_later_stops_leave_less_to_do(tmp_path: Path, operators_run: list[int]) 
     for entries in (1, 4, 8):
         stopped(tmp_path / "run.journal", entries)
         before = operators_run[0]
-        tflq.quantize(FLOAT, rows(), RECIPE, journal=tmp_path / "run.journal", resume=True)
+        tflq.quantize(FLOAT, rows(), RECIPE, resume=tmp_path / "run.journal")
         runs.append(operators_run[0] - before)
     assert runs[0] > runs[1] > runs[2]
 
@@ -122,27 +122,17 @@ def test_later_stops_leave_less_to_do(tmp_path: Path, operators_run: list[int]) 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_several_processes_go_on_from_a_journal_too(tmp_path: Path) -> None:
     stopped(tmp_path / "run.journal", 5)
-    resumed = tflq.quantize(FLOAT, rows(), RECIPE, journal=tmp_path / "run.journal", resume=True, jobs=2)
+    resumed = tflq.quantize(FLOAT, rows(), RECIPE, resume=tmp_path / "run.journal", jobs=2)
     assert facts(resumed) == facts(tflq.quantize(FLOAT, rows(), RECIPE))
 
 
-def test_a_line_that_was_torn_off_is_done_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [0, 30, -20])  # of the bytes: an empty file, a part of the first line, of the last
+def test_a_line_that_was_torn_off_is_done_again(kept: int, tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
     stopped(journal, 5)
-    data = journal.read_bytes()
-    journal.write_bytes(data[:-20])
-    resumed = tflq.quantize(FLOAT, rows(), RECIPE, journal=journal, resume=True)
+    journal.write_bytes(journal.read_bytes()[:kept])
+    resumed = tflq.quantize(FLOAT, rows(), RECIPE, resume=journal)
     assert facts(resumed) == facts(tflq.quantize(FLOAT, rows(), RECIPE))
-
-
-def test_a_run_that_does_not_resume_begins_anew(tmp_path: Path) -> None:
-    journal = tmp_path / "run.journal"
-    stopped(journal, 5)
-    lines = journal.read_text().splitlines()
-    entry = json.loads(lines[1])
-    entry["value"] = {"error": "made up"}
-    journal.write_text("\n".join([lines[0], json.dumps(entry), *lines[2:]]) + "\n")
-    assert facts(tflq.quantize(FLOAT, rows(), RECIPE, journal=journal)) == facts(tflq.quantize(FLOAT, rows(), RECIPE))
 
 
 def test_what_another_run_noted_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -159,17 +149,16 @@ def test_what_another_run_noted_is_refused_and_left_alone(tmp_path: Path) -> Non
     ]
     for model, samples, recipe, text in others:
         with pytest.raises(InputError, match=text):
-            tflq.quantize(model, samples, recipe, journal=journal, resume=True)
+            tflq.quantize(model, samples, recipe, resume=journal)
         assert journal.read_bytes() == data
 
 
-@pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("data", [b"mine\n", b"mine", b'{"schema": "tflq/recipe/1"}\n', b"[1]\n"])
-def test_a_file_that_is_no_journal_is_refused_and_left_alone(data: bytes, resume: bool, tmp_path: Path) -> None:
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(data: bytes, tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
     journal.write_bytes(data)
     with pytest.raises(InputError, match="expected a journal"):
-        tflq.quantize(FLOAT, rows(8), RECIPE, journal=journal, resume=resume)
+        tflq.quantize(FLOAT, rows(8), RECIPE, resume=journal)
     assert journal.read_bytes() == data
 
 
@@ -181,7 +170,7 @@ def test_an_error_that_would_be_met_again_leaves_no_journal(tmp_path: Path, monk
 
     monkeypatch.setattr(contest, "build", build)
     with pytest.raises(CalibrationError):
-        tflq.quantize(FLOAT, rows(), RECIPE, journal=tmp_path / "run.journal")
+        tflq.quantize(FLOAT, rows(), RECIPE, resume=tmp_path / "run.journal")
     assert not (tmp_path / "run.journal").exists()
 
 
@@ -193,11 +182,11 @@ def test_the_best_until_an_interrupt_may_come_from_the_journal(tmp_path: Path) -
         if what.startswith("configuration"):
             raise KeyboardInterrupt
 
-    best = tflq.quantize(FLOAT, rows(), RECIPE, interrupt, journal=journal, resume=True, keep_best=True)
+    best = tflq.quantize(FLOAT, rows(), RECIPE, interrupt, resume=journal, keep_best=True)
     assert best.report.interrupted
     assert best.report.ranking[0].methods in RECIPE.candidates
     assert journal.exists()
-    resumed = tflq.quantize(FLOAT, rows(), RECIPE, journal=journal, resume=True)
+    resumed = tflq.quantize(FLOAT, rows(), RECIPE, resume=journal)
     assert facts(resumed) == facts(tflq.quantize(FLOAT, rows(), RECIPE))
 
 
@@ -238,11 +227,11 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
     running.wait()
     assert not out.exists()
     done = journal.read_bytes().count(b"\n")
-    refused = subprocess.run([*words, "--mode", "int16x8", "-o", str(out), "--resume"], capture_output=True, text=True)
+    refused = subprocess.run([*words, "--mode", "int16x8", "-o", str(out)], capture_output=True, text=True)
     assert refused.returncode == 2, refused.stderr
     assert "another recipe" in refused.stderr
-    for extra, target in ((["--resume"], out), ([], anew)):
-        ended = subprocess.run([*words, *extra, "-o", str(target)], capture_output=True, text=True)
+    for target in (out, anew):
+        ended = subprocess.run([*words, "-o", str(target)], capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
     assert done > 3
     assert out.read_bytes() == anew.read_bytes()

@@ -82,7 +82,7 @@ from tflq.errors import RuntimeMissing, TflqError
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on where an interrupted run with the same model, recipe and data stopped: FILE.journal tells.",
+    help="Note in FILE.journal what is done, and go on from there if the same run was interrupted before.",
 )
 @click.option(
     "--requantize",
@@ -143,7 +143,7 @@ def quantize_command(
     from tflq.report.quantize.lines import Making, quantize_lines
 
     check_files([output, html], [model, calibration, recipe, labels], force=force)
-    journal = None if os.path.exists(output) and not os.path.isfile(output) else f"{output}.journal"  # no pipe's
+    journal = f"{output}.journal" if resume else None
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
     chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes)
@@ -163,8 +163,7 @@ def quantize_command(
             jobs=available() if jobs is None else jobs,
             requantize=requantize is not None,
             labels=known,
-            journal=journal,
-            resume=resume,
+            resume=journal,
         )
     output_facts = subject(result.save(output)).facts
     making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
@@ -191,7 +190,7 @@ def _journal_told(journal: str | None) -> Iterator[None]:
     finally:
         if journal is not None and os.path.exists(journal) and not isinstance(sys.exc_info()[1], TflqError):
             size = os.path.getsize(journal)
-            say_error(f"tflq: {journal} ({size:,} bytes) tells what is done; --resume goes on from there")
+            say_error(f"tflq: {journal} ({size:,} bytes) tells what is done; the same command goes on from there")
 
 
 def _mode(mode: str | None, weights: str | None) -> str | None:

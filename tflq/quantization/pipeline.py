@@ -104,8 +104,7 @@ def quantize(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     labels: Iterable[int] | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Quantize a float model.
 
@@ -121,14 +120,14 @@ def quantize(
     profile and `constant_names` count. The report compares with its float function: the numbers its codes stand for,
     and no rounding between.
 
-    At `journal`, a path, is noted how candidates did, a few kilobytes each; the file is deleted once there is a result,
-    and stays after an interrupt. With `resume` what it holds is not done again, and the result is the same.
+    At `resume`, a path, is noted how candidates did, a few kilobytes each. An interrupt or a kill leaves the file; what
+    it holds is then not done again, and the result is the same. It is deleted once there is a result.
 
     Where `mean` or `std` is given, one number or one a channel, float inputs are (what is stored - mean) / std. With
     `labels`, the right class of each sample, the report's comparison also holds the accuracy of both models.
 
     Raises:
-        InputError: Labels are not as many as samples; the journal is of another model, recipe, data or version.
+        InputError: Labels are not as many as samples; the file at `resume` is of another model, recipe or data.
         ModelError: The model is integer already; with `requantize`, it is not, or not in a way that keeps its codes.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
         UnknownNameError: No such preset, field or operator.
@@ -152,8 +151,8 @@ def quantize(
     samples, known = read_samples(source, calibration, mean, std, labels)
     outlying_samples = _outlying(source, samples)
     task = _task(floats or prepared(source), source, samples, recipe, progress, jobs)
-    facts = {} if journal is None else run_facts(source, recipe, samples)
-    with Journal(journal, facts, resume=resume) as notes:
+    facts = {} if resume is None else run_facts(source, recipe, samples)
+    with Journal(resume, facts) as notes:
         return _made(source, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best)
 
 

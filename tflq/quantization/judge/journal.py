@@ -35,8 +35,8 @@ NAMES = {"model": "model", "recipe": "recipe", "samples": "calibration data", "t
 class Journal:
     """Entries by key; nothing is kept where there is no path."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, run: Mapping[str, str], *, resume: bool = True) -> None:
-        """Read the journal at `path`, if there is one, of the run that hangs on `run`; without `resume` begin it anew.
+    def __init__(self, path: str | os.PathLike[str] | None, run: Mapping[str, str]) -> None:
+        """Read the journal at `path`, if there is one, of the run that hangs on `run`; else begin it.
 
         Raises:
             InputError: The file is no journal, or one of another run: what is different.
@@ -53,10 +53,8 @@ class Journal:
         except OSError as error:
             raise FileAccessError(self._path, error.strerror or str(error)) from error
         whole = [line for line in lines if line.endswith(b"\n")]
-        if lines:
-            self._require(_read(lines[0]), head if resume else {})
-        if not resume:
-            whole = []
+        if lines and not (len(lines) == 1 and _line(head).startswith(lines[0])):  # torn off in the first line
+            self._require(_read(lines[0]), head)
         for line in whole[1:]:
             entry = _read(line)
             self._entries[entry["key"]] = entry["value"]
@@ -89,7 +87,7 @@ class Journal:
         assert self._path is not None  # asked before
         try:
             with self._path.open("ab") as file:
-                file.write(json.dumps(document, separators=(",", ":")).encode() + b"\n")
+                file.write(_line(document))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -99,12 +97,16 @@ class Journal:
         """Refuse a file that is no journal, and one that differs from `head` in what it names."""
         if found.get("schema") != SCHEMA:
             raise InputError(f"{self._path}: expected a journal of tflq quantize ({SCHEMA}); move that file away")
-        other = [word for field, word in NAMES.items() if field in head and found.get(field) != head[field]]
+        other = [word for field, word in NAMES.items() if found.get(field) != head[field]]
         if other:
             raise InputError(
                 f"{self._path} is of a run with another {' and another '.join(other)}: go on with the same, or begin "
                 "anew without --resume"
             )
+
+
+def _line(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
 def _read(line: bytes) -> dict[str, Any]:
