@@ -219,7 +219,7 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
         "--calibration",
         str(tmp_path / "rows.npz"),
     ]
-    words += ["--recipe", "balanced", "--jobs", "1"]
+    words += ["--resume", "--recipe", "balanced", "--jobs", "1"]
     running = subprocess.Popen([*words, "-o", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while running.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
         time.sleep(0.01)
