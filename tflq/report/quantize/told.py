@@ -39,8 +39,9 @@ def recipe_card(recipe: Recipe) -> Card:
     first, more = methods_text(recipe.candidates[0]), len(recipe.candidates) - 1
     kept = f"kept in float: {', '.join(recipe.keep_float)}" if recipe.keep_float else "no operator is kept in float"
     budget = "no budget" if recipe.budget is None else f"{recipe.budget}"
+    judges = ", ".join(recipe.judges)
     return Card(
-        f"Recipe: {recipe.mode.value}, judged under {recipe.executor} in {counted(recipe.turns, 'turn')}; {budget}",
+        f"Recipe: {recipe.mode.value}, judged under {judges} in {counted(recipe.turns, 'turn')}; {budget}",
         f"{counted(more + 1, 'candidate')}: {first}{f' and {more} more' if more else ''}; {kept}",
         "Next: tflq.quantize(model, calibration, recipe); .candidates",
     )
