@@ -50,7 +50,7 @@ def profiles_command(
     tflq profiles
     tflq profiles litert-ref tflm
     tflq profiles litert-ref tflm --model model.tflite
-    tflq profiles --since 2.5 --model model.tflite
+    tflq profiles --since 2.3 --model model.tflite
     """
     from tflq.errors import OptionError
     from tflq.profiles import PROFILES, by_name

@@ -41,6 +41,7 @@ _HOMES = {
     "tflite-2.7-opt": "tflite_2_7_opt",
     "tf-2.5-ref": "tf_2_5_ref",
     "tf-2.5-opt": "tf_2_5_opt",
+    "tf-2.3-opt": "tf_2_3_opt",
     "tf-1.15-ref": "tf_1_15_ref",
     "tf-1.15-opt": "tf_1_15_opt",
     "tflm": "tflm",

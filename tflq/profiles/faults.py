@@ -36,8 +36,8 @@ _2_14 = ("tflite-2.14-ref", "tflite-2.14-opt", "tflite-2.14-ref-arm64", "tflite-
 _CMSIS_NN = ("tflm-cmsis-nn", "tflm-cmsis-nn-single")
 _MICRO = ("tflm", *_CMSIS_NN, "tflm-esp-nn")
 _TF1 = ("tf-1.15-ref", "tf-1.15-opt")
-_2_5 = ("tf-2.5-ref", "tf-2.5-opt")
-_UP_TO_2_9 = (*_2_5, "tflite-2.7-ref", "tflite-2.7-opt", "tflite-2.9-ref", "tflite-2.9-opt")
+_UP_TO_2_5 = ("tf-2.3-opt", "tf-2.5-ref", "tf-2.5-opt")
+_UP_TO_2_9 = (*_UP_TO_2_5, "tflite-2.7-ref", "tflite-2.7-opt", "tflite-2.9-ref", "tflite-2.9-opt")
 _UP_TO_2_11 = (*_UP_TO_2_9, "tflite-2.11-ref", "tflite-2.11-opt")
 _UP_TO_2_12 = (*_UP_TO_2_11, "tflite-2.12-ref", "tflite-2.12-opt", "tflite-2.12-xnnpack")
 _13_TO_2_0 = tuple(f"{name}-{resolver}" for name in ("tflite-2.13", "litert-2.0") for resolver in ("ref", "opt"))
@@ -214,7 +214,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "FULLY_CONNECTED",
         ("int8 int8 int32? -> int8",),
-        "2.5 to 2.9",
+        "2.3 to 2.9",
         "a scale for each channel reads as 0: the output is its zero point, whatever goes in, without an error",
         "core/subgraph.cc GetLegacyQuantization; fully_connected.cc PrepareImpl",
         _UP_TO_2_9,
@@ -222,10 +222,42 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "TRANSPOSE_CONV",
         ("int32 int8 int8 int32? -> int8", "int32 uint8 uint8 int32? -> uint8"),
-        "2.5 to 2.11",
+        "2.3 to 2.11",
         "the fused activation is ignored",
         "transpose_conv.cc Eval",
         _UP_TO_2_11,
+    ),
+    Fault(
+        "TRANSPOSE_CONV",
+        ("int32 int8 int8 int32? -> int8",),
+        "2.3",
+        "of several output channels that share a weight scale only the first has its multiplier: refused",
+        "kernel_util.cc PopulateConvolutionQuantizationParams",
+        ("tf-2.3-opt",),
+    ),
+    Fault(
+        "LOGISTIC",
+        ("int16 -> int16",),
+        "2.3",
+        "scales that are no power of two are cut off to whole multiples of 2**-12; inputs beyond the table are refused",
+        "activations.cc SigmoidPrepare; reference_integer_ops::Logistic",
+        ("tf-2.3-opt",),
+    ),
+    Fault(
+        "TANH",
+        ("int16 -> int16",),
+        "2.3",
+        "scales that are no power of two are cut off to whole multiples of 2**-12, and doubled near 2**-11",
+        "activations.cc TanhPrepare; reference_integer_ops::Tanh",
+        ("tf-2.3-opt",),
+    ),
+    Fault(
+        "RESIZE_BILINEAR",
+        ("int8 int32 -> int8",),
+        "2.3",
+        "with half-pixel centres borders are extrapolated, and wrap in 8 bits",
+        "reference_ops.h ResizeBilinearInteger",
+        ("tf-2.3-opt",),
     ),
     Fault(
         "LOG_SOFTMAX",
@@ -246,7 +278,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "SUM",
         ("int8 int32 -> int8", "uint8 int32 -> uint8"),
-        "2.5 to 2.12",
+        "2.3 to 2.12",
         "sums are not clamped: they wrap in 8 bits",
         "reduce.cc EvalSum; reference/reduce.h QuantizedMeanOrSum",
         _UP_TO_2_12,

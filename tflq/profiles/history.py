@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 #: Releases that profiles stand for, oldest first. A profile's name is release, dash, resolver.
 RELEASES = (
+    "tf-2.3",
     "tf-2.5",
     *(f"tflite-2.{minor}" for minor in range(7, 15)),
     *(f"litert-{version}" for version in ("1.0", "1.2", "1.4", "2.0", "2.1", "2.2", "2.3")),
@@ -37,7 +38,7 @@ class Change:
 
 
 _ALL, _BOTH, _REF, _OPT, _XNN = RESOLVERS, ("ref", "opt"), ("ref",), ("opt",), ("xnnpack",)
-_PACKAGES = ("tf-2.5", "tflite-2.7")
+_AFTER_2_3, _PACKAGES = ("tf-2.3", "tf-2.5"), ("tf-2.5", "tflite-2.7")
 _VECTORS_ON, _VECTORS_OFF = ("tflite-2.11", "tflite-2.12"), ("tflite-2.12", "tflite-2.13")
 _VECTORS_AGAIN = ("tflite-2.14", "litert-1.0")
 
@@ -52,6 +53,100 @@ def _built(op: str, types: str, resolvers: tuple[str, ...], plain: str, vectors:
 
 
 HISTORY: tuple[Change, ...] = (
+    Change("CONV_2D", "int8", _OPT, *_AFTER_2_3, "DR; one column DRU", "SR; one column DRU", "ruy/apply_multiplier.cc"),
+    Change(
+        "FULLY_CONNECTED", "int8", _OPT, *_AFTER_2_3, "DR; one row DRU", "SR; one row DRU", "ruy/apply_multiplier.cc"
+    ),
+    Change(
+        "ADD",
+        "int16",
+        _OPT,
+        *_AFTER_2_3,
+        "powers of two only: the finer input is shifted, half away",
+        "DR of inputs and sum",
+        "add.cc Prepare",
+    ),
+    Change(
+        "SUB",
+        "int16",
+        _OPT,
+        *_AFTER_2_3,
+        "powers of two only: the finer input is shifted, half away",
+        "DR of inputs and difference",
+        "sub.cc Prepare",
+    ),
+    Change(
+        "LOG_SOFTMAX",
+        "int8",
+        _OPT,
+        *_AFTER_2_3,
+        "gemmlowp's fixed point",
+        "a float32 table of exps; codes more than 127 below their row's largest are looked up beside it",
+        "activations.cc LogSoftmaxEval",
+    ),
+    Change(
+        "LOGISTIC",
+        "int16",
+        _OPT,
+        *_AFTER_2_3,
+        "scales are cut off to whole multiples of 2**-12; beyond its end the table begins anew",
+        "any scale; saturates",
+        "activations.cc SigmoidPrepare; reference_integer_ops::Logistic",
+    ),
+    Change(
+        "TANH",
+        "int16",
+        _OPT,
+        *_AFTER_2_3,
+        "scales are cut off to whole multiples of 2**-12, doubled where they are nearest to 2**-11",
+        "any scale",
+        "activations.cc TanhPrepare; reference_integer_ops::Tanh",
+    ),
+    Change(
+        "MEAN",
+        "uint8, int8; other axes",
+        _OPT,
+        *_AFTER_2_3,
+        "S / N towards zero where quantizations are equal, else away(f32(f32(S/N)*k + f32(f32(-zi*k) + 0.5))) + zo",
+        "the same without 0.5",
+        "reference_ops.h QuantizedMeanOrSum",
+    ),
+    Change(
+        "SUM",
+        "uint8, int8",
+        _OPT,
+        *_AFTER_2_3,
+        "raw codes where quantizations are equal, else float32 with 0.5 added, half away; wraps 8 bits",
+        "raw codes where quantizations are equal, else float32, half away; wraps 8 bits",
+        "reference_ops.h QuantizedMeanOrSum",
+    ),
+    Change(
+        "RESIZE_BILINEAR",
+        "uint8",
+        _OPT,
+        *_AFTER_2_3,
+        "float32, towards zero",
+        "float32, 0.5 added, towards zero",
+        "optimized_ops.h ResizeBilinearGenericSmallChannel",
+    ),
+    Change(
+        "RESIZE_BILINEAR",
+        "int8",
+        _OPT,
+        *_AFTER_2_3,
+        "(x + 2**19) / 2**20 towards zero, wraps; with half-pixel centres the border is extrapolated",
+        "x / 2**20, half away; the border is repeated",
+        "reference_ops.h ResizeBilinearInteger",
+    ),
+    Change(
+        "TRANSPOSE_CONV",
+        "int8; one weight scale",
+        _OPT,
+        *_AFTER_2_3,
+        "only the first output channel has a multiplier",
+        "every channel has it",
+        "kernel_util.cc PopulateConvolutionQuantizationParams",
+    ),
     Change(
         "LOG_SOFTMAX",
         "uint8, int8",

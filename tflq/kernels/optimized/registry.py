@@ -71,6 +71,24 @@ OPTIMIZED_2_5_VECTORS = catalogue(
 #: 2.5.
 OPTIMIZED_2_5 = catalogue(_PACKAGE, {"LOG_SOFTMAX": "log_softmax_2_5"})
 
+#: 2.3.
+OPTIMIZED_2_3 = catalogue(
+    _PACKAGE,
+    {
+        "ADD": "sums_2_3",
+        "DIV": "refused_2_3",
+        "LOG_SOFTMAX": "log_softmax_2_3",
+        "LOGISTIC": "sigmoids_2_3",
+        "MEAN": "mean_2_3",
+        "RESIZE_BILINEAR": "resize_bilinear_2_3",
+        "STRIDED_SLICE": "refused_2_3",
+        "SUB": "sums_2_3",
+        "SUM": "sums_2_3",
+        "TANH": "sigmoids_2_3",
+        "TRANSPOSE_CONV": "transpose_conv_2_3",
+    },
+)
+
 #: LiteRT up to 2.0.
 OPTIMIZED_2_0 = catalogue(_PACKAGE, {"REDUCE_PROD": "reduce_prod_2_14"})
 
