@@ -38,6 +38,7 @@ INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilene
 PAGES = {
     "inspect": "inspect {int8}",
     "run": "run {int8}",
+    "record": "record {int8} --all-tensors -o {folder}/recorded.npz",
     "verify": "verify {int8} --golden {golden}",
     "explain": "explain {int8} --dump {golden}",
     "fit": "fit {int8} --dump {golden}",

@@ -7,15 +7,16 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, limit_options, python_option, scaling_options
+from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.options import html_option, json_option, limit_options, overlay_option, python_option, scaling_options
 from tflq.cli.output import say, say_document
+from tflq.cli.several import Found, each_model, only_of_one
 from tflq.cli.sources import float_subject
 
 
 @click.command("compare")
 @click.argument("reference", metavar="FLOAT", type=click.Path())
-@click.argument("other", metavar="INT8", type=click.Path())
+@click.argument("others", metavar="INT8...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--data",
     required=True,
@@ -30,28 +31,31 @@ from tflq.cli.sources import float_subject
 @python_option
 @click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
 @html_option
+@overlay_option
 @force_option
 @limit_options
 @json_option
 def compare_command(
     reference: str,
-    other: str,
+    others: tuple[str, ...],
     data: str,
     labels: str | None,
     scaling: Any,
     python: str | None,
     all_tensors: bool,
     html: str | None,
+    overlay: str | None,
     force: bool,
     as_json: bool,
 ) -> int:
     """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that change.
 
     FLOAT and INT8 may be any two models with the same inputs and outputs, from any converter. Tensors are matched by
-    name. The exit code is 0 even if the models differ.
+    name. The exit code is 0 even if the models differ. Several INT8 models get a row each.
 
     \b
     tflq compare float.tflite int8.tflite --data samples.npz
+    tflq compare float.tflite int8.tflite int16x8.tflite --data samples.npz
     tflq compare float.tflite int8.tflite --data photos/ --mean 127.5 --std 127.5
     """
     from tflq.api.subject import subject
@@ -59,17 +63,34 @@ def compare_command(
     from tflq.quantization.calibration.labels import read_labels
     from tflq.quantization.judge.comparison import compare
     from tflq.report.compare.document import compare_document
-    from tflq.report.compare.lines import compare_lines, next_step
+    from tflq.report.compare.lines import SUMMARY_COLUMNS, compare_lines, next_step, summary_cells
 
-    check_files([html], [reference, other, data, labels], force=force)
-    first, second = float_subject(reference, python), subject(other)
+    only_of_one(others, (("--html", html), ("--overlay", overlay), ("--all", all_tensors)))
+    check_files([html, overlay], [reference, *others, data, labels], force=force)
+    first = float_subject(reference, python)
     samples = Calibration(first.model, data, scaling)
-    comparison = compare(first.model, second.model, samples, None if labels is None else read_labels(labels))
+    known = None if labels is None else read_labels(labels)
+    if len(others) > 1:
+
+        def row(path: str) -> Found:
+            second = subject(path)
+            found = compare(first.model, second.model, samples, known)
+            document = compare_document(first.facts, second.facts, found)
+            return "compared", summary_cells(second.facts, found), document, Exit.SAME
+
+        return each_model("compare", others, SUMMARY_COLUMNS, row, as_json=as_json)
+    other = others[0]
+    second = subject(other)
+    comparison = compare(first.model, second.model, samples, known)
     if html is not None:
         from tflq.report.compare.page import compare_page
         from tflq.report.graph.standard import view_of
 
         write_text(html, compare_page(view_of(first.model), first.facts, second.facts, comparison))
+    if overlay is not None:
+        from tflq.report.html.fidelity import fidelity_colourings
+
+        write_overlay(overlay, fidelity_colourings(comparison))
     if as_json:
         say_document(compare_document(first.facts, second.facts, comparison))
     else:

@@ -7,13 +7,15 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_arrays, write_text
+from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
 from tflq.cli.options import (
-    DUMP_HELP,
+    dump_inputs_option,
     html_option,
     json_option,
     limit_options,
     model_argument,
+    optional_dump_option,
+    overlay_option,
     profile_option,
     sample_option,
 )
@@ -32,7 +34,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 
 @click.command("explain")
 @model_argument
-@click.option("--dump", metavar="PATH", type=click.Path(), help=DUMP_HELP)
+@optional_dump_option
 @sample_option
 @click.option("--op", type=int, help="Explain this operator. [default: the first that differs]")
 @click.option(
@@ -42,7 +44,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
     help="Show step by step how this element of its output is computed.",
 )
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
-@click.option("--inputs", metavar="SOURCE", help="The model's inputs, if the dump does not hold them.")
+@dump_inputs_option
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @click.option(
     "--discriminate",
@@ -51,6 +53,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
     help="Search for inputs that tell the remaining causes apart, and write them to this .npz file.",
 )
 @html_option
+@overlay_option
 @force_option
 @profile_option
 @limit_options
@@ -66,6 +69,7 @@ def explain_command(
     seed: int,
     discriminate: str | None,
     html: str | None,
+    overlay: str | None,
     force: bool,
     profile: str,
     as_json: bool,
@@ -86,10 +90,10 @@ def explain_command(
     from tflq.errors import OptionError
     from tflq.profiles import by_name
 
-    check_files([html, discriminate], [model, dump, inputs], force=force)
+    check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
     target = subject(model).model
     if dump is None:
-        if element is None or html is not None or discriminate is not None:
+        if element is None or html is not None or overlay is not None or discriminate is not None:
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
@@ -112,6 +116,10 @@ def explain_command(
         from tflq.report.graph.standard import view_of
 
         write_text(html, explain_page(view_of(model, profile), model, dump, findings, inputs))
+    if overlay is not None:
+        from tflq.report.explain.page import explain_colourings
+
+        write_overlay(overlay, explain_colourings(findings))
     if as_json:
         say_document(explain_document(model, dump, findings, inputs))
     else:

@@ -46,6 +46,22 @@ def write_text(path: str, text: str) -> None:
     write_file(path, valid(text).encode())
 
 
+def write_overlay(path: str, colourings: Iterable[Any]) -> None:
+    """Write the first colouring of operators as node data for Model Explorer.
+
+    Raises:
+        InputError: There is none: no operator was looked at alone.
+    """
+    from tflq.errors import InputError
+    from tflq.report.json import dumps
+    from tflq.report.view.overlay import overlay
+
+    first = next(iter(colourings), None)
+    if first is None:
+        raise InputError("--overlay: nothing is known of single operators; isolated mode compares each")
+    write_text(path, dumps(overlay(first)))
+
+
 def read_words(path: str) -> list[str]:
     """The lines of a text file, such as names of classes."""
     from tflq.errors import FileAccessError

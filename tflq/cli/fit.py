@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_arrays, write_text
+from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
 from tflq.cli.options import (
     dump_inputs_option,
     dump_option,
@@ -13,6 +13,7 @@ from tflq.cli.options import (
     json_option,
     limit_options,
     model_argument,
+    overlay_option,
     sample_option,
 )
 from tflq.cli.output import say, say_document
@@ -37,6 +38,7 @@ from tflq.cli.output import say, say_document
 )
 @limit_options
 @html_option
+@overlay_option
 @force_option
 @json_option
 def fit_command(
@@ -47,6 +49,7 @@ def fit_command(
     profile: str,
     discriminate: str | None,
     html: str | None,
+    overlay: str | None,
     force: bool,
     as_json: bool,
 ) -> int:
@@ -62,7 +65,7 @@ def fit_command(
     from tflq.report.fit.document import fit_document
     from tflq.report.fit.lines import fit_lines
 
-    check_files([html, discriminate], [model, dump, inputs], force=force)
+    check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
     target = subject(model).model
     dumps = load_dumps(target, dump, sample, inputs)
     result = fit(target, dumps, profile)
@@ -76,6 +79,10 @@ def fit_command(
         from tflq.report.graph.standard import view_of
 
         write_text(html, fit_page(view_of(model), model, dump, result))
+    if overlay is not None:
+        from tflq.report.fit.page import fit_colourings
+
+        write_overlay(overlay, fit_colourings(result))
     if as_json:
         say_document(fit_document(result, discrimination))
     else:

@@ -57,15 +57,26 @@ html_option = click.option(
 )
 
 
+overlay_option = click.option(
+    "--overlay",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also write what the page colours operators by as node data for Model Explorer (JSON).",
+)
+
+
 def _remember(context: click.Context, option: click.Parameter, value: bool) -> None:
     """Keep a flag with the command that is run."""
     context.meta[f"tflq.{option.name}"] = value
 
 
-DUMP_HELP = "Tensors that a device computed: an .npz, a folder, a C file or tflite-micro's layer by layer."
-dump_option = click.option("--dump", metavar="PATH", required=True, type=click.Path(), help=DUMP_HELP)
+_DUMP = "Tensors that a device computed: an .npz (- for stdin), a folder, a C file or tflite-micro's layer by layer."
+dump_option, optional_dump_option = (
+    click.option("--dump", metavar="PATH", required=needed, type=click.Path(), callback=from_stdin, help=_DUMP)
+    for needed in (True, False)
+)
 dump_inputs_option = click.option(
-    "--inputs", metavar="SOURCE", help="The model's inputs, if the dump does not hold them."
+    "--inputs", metavar="SOURCE", callback=from_stdin, help="The model's inputs, if the dump does not hold them."
 )
 sample_option = click.option(
     "--sample",

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option
+from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.options import from_stdin, html_option, json_option, overlay_option
 from tflq.cli.output import say, say_document
+from tflq.cli.several import Found, each_model, only_of_one
 
 
 @click.command("profiles")
 @click.argument("names", nargs=-1, metavar="[PROFILE]...")
 @click.option(
     "--model",
+    "models",
     metavar="MODEL",
     type=click.Path(),
-    help="List which of this model's operators differ, and in which constant.",
+    multiple=True,
+    callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
+    help="List which of this model's operators differ, and in which constant; repeatable.",
 )
 @click.option("--prove", is_flag=True, help="With --model: leave out what is proved to change no bit for any input.")
 @click.option("--all", "everything", is_flag=True, help="With --model: name every profile, not only the first few.")
 @click.option("--since", metavar="RELEASE", help="With --model: list which releases from this one on agree on it.")
 @html_option
+@overlay_option
 @force_option
 @json_option
 def profiles_command(
     names: tuple[str, ...],
-    model: str | None,
+    models: tuple[str, ...],
     prove: bool,
     everything: bool,
     since: str | None,
     html: str | None,
+    overlay: str | None,
     force: bool,
     as_json: bool,
 ) -> int:
@@ -50,6 +59,7 @@ def profiles_command(
     tflq profiles
     tflq profiles litert-ref tflm
     tflq profiles litert-ref tflm --model model.tflite
+    tflq profiles --model a.tflite --model b.tflite
     tflq profiles --since 2.3 --model model.tflite
     """
     from tflq.errors import OptionError
@@ -57,26 +67,31 @@ def profiles_command(
     from tflq.report.profiles.document import effects_document, list_document, pair_document
     from tflq.report.profiles.lines import effects_lines, list_lines, pair_lines
 
-    check_files([html], [model], force=force)
+    only_of_one(models, (("--html", html), ("--overlay", overlay), ("--since", since)))
+    if overlay is not None and not models:
+        raise OptionError("--overlay is of a --model")
+    check_files([html, overlay], models, force=force)
+    if len(models) > 1:
+        return each_model(
+            "profiles --model", models, _COLUMNS, lambda path: _row(path, names, prove=prove), as_json=as_json
+        )
+    model = next(iter(models), None)
     if since is not None:
         if names or prove or html is not None or model is None:
             raise OptionError("--since RELEASE goes with --model MODEL, and with neither PROFILE, --prove nor --html")
         _say_releases(model, since, as_json)
         return Exit.SAME
     if model is not None:
-        from tflq.inspection.profile_effects import profile_effects
-
-        base, *others = [by_name(name) for name in names or ("litert-ref",)]
-        effects = profile_effects(model, base, others or None)
-        if prove:
-            from tflq.proof.settling import settled
-
-            effects = settled(model, effects)
+        effects = _effects(model, names, prove=prove)
         if html is not None:
             from tflq.report.graph.standard import view_of
             from tflq.report.profiles.page import effects_page
 
-            write_text(html, effects_page(view_of(model, base), effects))
+            write_text(html, effects_page(view_of(model, effects.base), effects))
+        if overlay is not None:
+            from tflq.report.profiles.page import effects_colourings
+
+            write_overlay(overlay, effects_colourings(effects))
         if as_json:
             say_document(effects_document(effects))
         else:
@@ -110,6 +125,31 @@ def profiles_command(
     else:
         say(pair_lines(first.name, second.name, differences))
     return Exit.SAME
+
+
+#: What a summary says of each model.
+_COLUMNS = (("operators", ">"), ("can differ", ">"), ("the same under", ">"), ("first", "<"))
+
+
+def _effects(model: str, names: Sequence[str], *, prove: bool) -> Any:
+    from tflq.inspection.profile_effects import profile_effects
+    from tflq.proof.settling import settled
+
+    base, *others = names or ("litert-ref",)
+    effects = profile_effects(model, base, others or None)
+    return settled(model, effects) if prove else effects
+
+
+def _row(path: str, names: Sequence[str], *, prove: bool) -> Found:
+    from tflq.report.profiles.document import effects_document
+
+    effects = _effects(path, names, prove=prove)
+    touched = [operator for operator in effects.operators if operator.effects]
+    parting = {effect.profile for operator in touched for effect in operator.effects}
+    same = f"{len(effects.profiles) - len(parting)} of {len(effects.profiles)} profiles"
+    first = f"{touched[0].index} {touched[0].op}" if touched else ""
+    cells = (str(len(effects.operators)), str(len(touched)), same, first)
+    return "can differ" if touched else "the same", cells, effects_document(effects), Exit.SAME
 
 
 def _say_releases(model: str, since: str, as_json: bool) -> None:

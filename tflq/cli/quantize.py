@@ -12,8 +12,16 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit, exit_of
-from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, limit_options, model_argument, python_option, scaling_options
+from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.options import (
+    html_option,
+    json_option,
+    limit_options,
+    model_argument,
+    overlay_option,
+    python_option,
+    scaling_options,
+)
 from tflq.cli.output import is_quiet, say, say_document, say_error
 from tflq.cli.sources import float_subject
 from tflq.errors import RuntimeMissing, TflqError
@@ -77,6 +85,7 @@ from tflq.errors import RuntimeMissing, TflqError
 @scaling_options
 @python_option
 @html_option
+@overlay_option
 @limit_options
 @click.option("--keep-best", is_flag=True, help="On Ctrl-C write the best model so far instead of none.")
 @click.option(
@@ -114,6 +123,7 @@ def quantize_command(
     scaling: Any,
     python: str | None,
     html: str | None,
+    overlay: str | None,
     keep_best: bool,
     resume: bool,
     requantize: str | None,
@@ -142,7 +152,7 @@ def quantize_command(
     from tflq.report.progress import progress_bar
     from tflq.report.quantize.lines import Making, quantize_lines
 
-    check_files([output, html], [model, calibration, recipe, labels], force=force)
+    check_files([output, html, overlay], [model, calibration, recipe, labels], force=force)
     journal = f"{output}.journal" if resume else None
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
@@ -172,6 +182,11 @@ def quantize_command(
         from tflq.report.quantize.page import quantize_page
 
         write_text(html, quantize_page(view_of(source.model), making))
+    if overlay is not None:
+        from tflq.report.quantize.page import quantize_colourings
+
+        colourings = quantize_colourings(result.report)
+        write_overlay(overlay, colourings[-1:] if sensitivity else colourings)
     if as_json:
         from tflq.report.quantize.document import quantize_document
 

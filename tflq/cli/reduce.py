@@ -11,7 +11,14 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_arrays
-from tflq.cli.options import json_option, limit_options, model_argument, profile_option, sample_option
+from tflq.cli.options import (
+    json_option,
+    limit_options,
+    model_argument,
+    optional_dump_option,
+    profile_option,
+    sample_option,
+)
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
@@ -24,9 +31,7 @@ _WRITTEN = (".tflite", ".npz", ".expected.npz")
 
 @click.command("reduce")
 @model_argument
-@click.option(
-    "--dump", metavar="PATH", type=click.Path(), help="A dump of the device's tensors, as for `tflq explain`."
-)
+@optional_dump_option
 @click.option(
     "--check",
     metavar="CMD",

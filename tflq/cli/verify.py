@@ -9,13 +9,15 @@ import click
 
 from tflq.cli.continuous import continuous_options, is_new
 from tflq.cli.exits import Exit, exit_of, gravest
-from tflq.cli.files import check_files, force_option, golden_place, write_text
+from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
+    from_stdin,
     html_option,
     input_options,
     json_option,
     limit_options,
+    overlay_option,
     preparation_options,
     python_option,
     tolerance_option,
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 @click.command("verify")
 @models_argument
 @click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
-@click.option("--golden", metavar="FILE", type=click.Path(), help="Compare with a golden file instead.")
+@click.option(
+    "--golden", metavar="FILE", type=click.Path(), callback=from_stdin, help="Compare with a golden file instead."
+)
 @click.option(
     "--baseline",
     metavar="PATTERN",
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML (of one model).")
 @continuous_options
 @html_option
+@overlay_option
 @force_option
 @limit_options
 @json_option
@@ -66,6 +71,7 @@ def verify_command(
     accept_until: date | None,
     reason: str,
     html: str | None,
+    overlay: str | None,
     force: bool,
     as_json: bool,
     **options: Any,
@@ -98,12 +104,12 @@ def verify_command(
         options["inputs"] = None  # likewise: golden files bring their own
     if sum(word is not None for word in (against, golden, baseline)) > 1:
         raise OptionError("give one of --against, --golden and --baseline")
-    if len(models) > 1 and (golden or junit or html or sarif or known):
+    if len(models) > 1 and (golden or junit or html or overlay or sarif or known):
         raise OptionError(
-            "--golden, --junit, --html, --sarif and a .json baseline are of one model; "
+            "--golden, --junit, --html, --overlay, --sarif and a .json baseline are of one model; "
             "--baseline 'folder/{stem}.npz' is of several"
         )
-    check_files([junit, html, sarif], [*models, golden, options["inputs"]], force=force)
+    check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"]], force=force)
     if len(models) > 1:
         return _verify_several(models, against, baseline, options, as_json=as_json)
     report = _verified(models[0], against, golden or _golden_of(models[0], baseline), options)
@@ -116,6 +122,10 @@ def verify_command(
         from tflq.report.verify.page import verify_page
 
         write_text(html, verify_page(view_of(models[0], report.profile), report))
+    if overlay is not None:
+        from tflq.report.verify.page import verify_colourings
+
+        write_overlay(overlay, verify_colourings(report))
     if as_json:
         from tflq.report.verify.document import verify_document
 

@@ -192,6 +192,8 @@ def model_of_archive(path: str | os.PathLike[str]) -> str:
 def _golden(path: str, archive: Archive) -> Golden:
     facts = _facts(archive, path)
     samples = _samples(archive)
+    if not samples and not facts:
+        raise GoldenError(f"{path}: is no golden: it has no entries s0_out0 ...; of a dump say --dump to tflq explain")
     if not samples or facts.get("samples", len(samples)) != len(samples):
         raise GoldenError(f"{path}: expected {facts.get('samples', 'some')} samples, got {len(samples)}")
     observations = tuple(_observation(archive, k, indices) for k, indices in enumerate(samples))

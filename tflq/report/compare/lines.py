@@ -19,6 +19,23 @@ COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("largest error", ">"), (
 WORST, FLIPS = 10, 5
 
 
+#: What a summary of several models says of each.
+SUMMARY_COLUMNS = (("accuracy", ">"), ("same top-1", ">"), ("outputs dB", ">"), ("bytes", ">"), ("worst operator", "<"))
+
+
+def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
+    """A row of SUMMARY_COLUMNS: of one model against the reference."""
+    agreement, tensor = comparison.agreement, comparison.worst
+    accuracies = None if agreement is None else agreement.accuracies
+    return (
+        "" if accuracies is None else f"{accuracies[1]:.2%}",
+        "" if agreement is None else f"{agreement.rate:.2%}",
+        decibels(comparison.sqnr).removesuffix(" dB"),
+        f"{facts.size:,}",
+        "" if tensor is None else f"{tensor.index} {tensor.op}, {decibels(tensor.sqnr)}",
+    )
+
+
 def compare_lines(
     first: ModelFacts, second: ModelFacts, comparison: Comparison, *, all_tensors: bool, next_command: str
 ) -> Iterator[Line]:

@@ -64,12 +64,16 @@ def verdict_text(findings: Findings) -> str:
         f"in {differing} of" if differing else "in all" if findings.verdict == Verdict.SAME else "but the same in"
     )
     word, total = findings.verdict.value.upper(), len(findings.operators)
+    if not compared:
+        return f"{word}: none of {total} operators could be compared"
     return f"{word} {how_many} {compared} operators compared ({total} in the model)"
 
 
 def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[str]:
     """The command to type next, ready to be copied, and another one that may help."""
     e = findings.explanation
+    if inputs is None and e is None and not any(o.differences for o in findings.operators):
+        yield f"tflq explain {quote(model)} --dump {quote(dump)} --inputs SOURCE"
     if e is None or e.verdict == CauseVerdict.SAME:
         return
     cause = e.exact[0] if e.exact else None

@@ -27,6 +27,8 @@ STYLES = {
 def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterator[Line]:
     """Yield the verdict, other profiles that fit as well, their runtimes, a mix if none fits, and all scores."""
     yield Line(verdict_text(fit), STYLES[fit.verdict])
+    if any("--inputs" in reason for reason in fit.failures.values()):
+        yield Line("Next: give what the device was fed with --inputs SOURCE", "strong")
     yield from map(Line, failure_texts(fit))
     if fit.verdict == FitVerdict.NOTHING:
         return
@@ -50,7 +52,7 @@ def verdict_text(fit: Fit) -> str:
     best = fit.matrix[fit.best]
     return {
         FitVerdict.NOTHING: "Nothing could be compared: "
-        + ("no profile runs an operator" if fit.failures else "the dump holds no operator's inputs and results"),
+        + ("no operator could be run" if fit.failures else "the dump holds no operator's inputs and results"),
         FitVerdict.FITS: f"Best: {fit.fitting[0] if fit.fitting else fit.best} explains every operator compared",
         FitVerdict.MIX: f"No single profile fits, a mix does. Best alone: {fit.best} explains {_left(fit, best)}",
         FitVerdict.PARTLY: f"None fits. Best: {fit.best} explains {_left(fit, best)}",

@@ -25,7 +25,7 @@ _MOST_PROFILES = 40
 
 def fit_page(view: ModelView, path: str, dump: str, fit: Fit) -> str:
     """Return the page of a fit; it shows the best profiles only."""
-    matrix = {name: fit.matrix[name] for name in fit.ranked[:_MOST_PROFILES]}
+    matrix = _shown(fit)
     first = next(iter(fit_lines(fit)))
     left = fit.unexplained
     command = f"tflq explain {quote(path)} --dump {quote(dump)} --profile {quote(fit.best)}"
@@ -36,7 +36,7 @@ def fit_page(view: ModelView, path: str, dump: str, fit: Fit) -> str:
         _profiles(fit, matrix),
         parts.listing([] if fit.fitting else list(mix_texts(fit))),
         parts.next_section([command] if left else []),
-        graph_section(view, _colourings(matrix, fit.best), lambda index: _panel(index, matrix), start),
+        graph_section(view, fit_colourings(fit), lambda index: _panel(index, matrix), start),
         _matrix(fit.operators, matrix),
         title=f"{path}: tflq fit",
         tone=first.style,
@@ -57,7 +57,13 @@ def _profiles(fit: Fit, matrix: Matrix) -> Markup:
     return parts.section("profiles", "Profiles", parts.figure(bars, caption))
 
 
-def _colourings(matrix: Matrix, best: str) -> list[Colouring]:
+def _shown(fit: Fit) -> Matrix:
+    return {name: fit.matrix[name] for name in fit.ranked[:_MOST_PROFILES]}
+
+
+def fit_colourings(fit: Fit) -> list[Colouring]:
+    """Operators by whether the best profile explains them, by how many profiles do, and by each other profile."""
+    matrix, best = _shown(fit), fit.best
     count = len(matrix[best])
     agreeing = {
         index: sum(_explains(row[index]) for row in matrix.values())

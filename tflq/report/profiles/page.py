@@ -62,7 +62,7 @@ def effects_page(view: ModelView, effects: Effects) -> str:
         _profiles(effects),
         graph_section(
             view,
-            _colourings(effects),
+            effects_colourings(effects),
             lambda index: _panel(effects, by_index[index]) if index in by_index else Markup(""),
             touched[0].index if touched else None,
         ),
@@ -84,7 +84,8 @@ def _profiles(effects: Effects) -> Markup:
     return parts.section("profiles", "Profiles", parts.bars("profile", unit, rows, full=len(effects.operators)))
 
 
-def _colourings(effects: Effects) -> list[Colouring]:
+def effects_colourings(effects: Effects) -> list[Colouring]:
+    """Operators by how many profiles can give other bits, and by what each such profile does."""
     numbers = {o.index: float(len({e.profile for e in o.effects})) for o in effects.operators}
     texts = {index: f"{n:.0f} of {len(effects.profiles)} profiles" if n else "the same" for index, n in numbers.items()}
     parting = [

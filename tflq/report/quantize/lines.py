@@ -29,14 +29,14 @@ from tflq.report.compare.lines import (
     tensor_row,
     worst,
 )
-from tflq.report.layout import Line, table
+from tflq.report.layout import Line, counted, table
 from tflq.report.quantize.methods import methods_text
 from tflq.report.quantize.runtimes import agreement_lines, by_difference, columns, rows
 from tflq.report.runtimes import runtime_text
 from tflq.verification import Verdict
 
-COLUMNS = (("dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
-SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("same top-1", ">"))
+COLUMNS = (("scores dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
+SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("outputs dB", ">"), ("same top-1", ">"))
 #: Tensors, and operators with something to say, that the first screen lists.
 WORST, REMARKS = 5, 5
 #: Operators whose own cost it lists.
@@ -72,6 +72,7 @@ def quantize_lines(making: Making) -> Iterator[Line]:
     yield from map(Line, estimate_texts(report))
     yield Line("")
     yield Line(fit_text(report))
+    yield from (Line(text, "good") for text in budget_texts(making))
     yield from map(Line, agreement_texts(report.comparison.agreement))
     if report.agreed is not None:
         yield from agreement_lines(report.agreed)
@@ -134,6 +135,25 @@ def fit_text(report: Report) -> str:
     """The outputs of the model as it was written."""
     which = "held back" if report.held_back else "fitted to"
     return f"As written: {quality_text(report.comparison)} over the {samples_text(report.comparison.samples)} {which}"
+
+
+def budget_texts(making: Making) -> Iterator[str]:
+    """That the budget is met, each bound with what was reached; nothing without one. What cannot keep it is refused."""
+    report, budget = making.report, making.report.recipe.budget
+    if budget is None:
+        return
+    agreement, spared = report.comparison.agreement, len(report.spared)
+    said = []
+    if budget.least_sqnr is not None:
+        said.append(f"outputs {decibels(report.comparison.sqnr)} (at least {budget.least_sqnr:g} dB)")
+    if budget.least_agreement is not None and agreement is not None:
+        said.append(f"same top-1 in {agreement.rate:.2%} (at least {budget.least_agreement:.2%})")
+    if budget.most_bytes is not None:
+        said.append(f"{making.output.size:,} bytes (at most {budget.most_bytes:,})")
+    if budget.most_share is not None:
+        said.append(f"at most {budget.most_share:.2%} of the multiply-accumulates spared")
+    word = report.recipe.spared.value
+    yield f"budget met: {', '.join([*said, counted(spared, 'operator') + f' spared, in {word}'])}"
 
 
 def ranking_row(candidate: Ranked) -> list[str]:

@@ -30,6 +30,7 @@ from tflq.report.quantize.lines import (
     COLUMNS,
     SENSITIVITY_COLUMNS,
     Making,
+    budget_texts,
     check_style,
     check_text,
     estimate_texts,
@@ -55,7 +56,7 @@ def quantize_page(view: ModelView, making: Making) -> str:
         _choice(report),
         _budget(report),
         outputs_section(report.comparison),
-        graph_section(view, _colourings(report), by_operator(fidelity_panels(report.comparison))),
+        graph_section(view, quantize_colourings(report), by_operator(fidelity_panels(report.comparison))),
         _runtimes(report),
         tensors_section(report.comparison),
         _sensitivity(report),
@@ -72,6 +73,7 @@ def quantize_page(view: ModelView, making: Making) -> str:
             parts.together(output, "made of", source, "and", parts.code(making.calibration)),
             _dotted(check_text(report.check), check_style(report.check)),
             _dotted(fit_text(report), quality_style(report.comparison)),
+            *(_dotted(text, "good") for text in budget_texts(making)),
         ],
     )
 
@@ -155,7 +157,8 @@ def _noise(sensitivity: Sensitivity) -> float:
     return 1e6 * 10 ** (-sensitivity.sqnr / 10)
 
 
-def _colourings(report: Report) -> list[Colouring]:
+def quantize_colourings(report: Report) -> list[Colouring]:
+    """Operators of the float model by the fidelity of their results, and by what they cost alone."""
     colourings = list(fidelity_colourings(report.comparison))
     if report.sensitivities:
         costs = {s.operator: _noise(s) for s in report.sensitivities}

@@ -1,0 +1,156 @@
+"""What a new user tries: pipes, several models, half a dump, overlays. Each answer leads on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import tflq
+from support import suites
+from tflq.cli.main import cli
+
+MODELS = suites.ROOT / "golden" / "models"
+INT8, FLOAT = MODELS / "digits_mobilenet_int8.tflite", MODELS / "digits_mobilenet_float.tflite"
+WIDE, SMALL = MODELS / "digits_mobilenet_int16x8.tflite", MODELS / "digits_autoencoder_int8.tflite"
+
+
+def run(*words: object, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)], input=stdin)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dump of what litert-opt computes."""
+    path = tmp_path_factory.mktemp("device") / "dump.npz"
+    assert run("run", INT8, "--profile", "litert-opt", "--all-tensors", "-o", path).exit_code == 0
+    return path
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.npy"
+    np.save(path, np.float32(np.load(MODELS / "digits_test.npz")["images"][:8] / 16))
+    return path
+
+
+def told(result: Result) -> list[str]:
+    """Lines without the ones that name paths."""
+    return [line for line in result.stdout.splitlines() if "stdin-" not in line and "dump.npz" not in line]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["explain", "fit"])
+def test_a_dump_from_standard_input(verb: str, device: Path) -> None:
+    named, piped = run(verb, INT8, "--dump", device), run(verb, INT8, "--dump", "-", stdin=device.read_bytes())
+    assert named.exit_code == piped.exit_code
+    assert told(piped) == told(named)
+
+
+def test_a_golden_and_inputs_from_standard_input(tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", **{"serving_default_args_0:0": np.zeros((1, 8, 8, 1), np.int8)})
+    done = run("run", SMALL, "--inputs", "-", stdin=(tmp_path / "in.npz").read_bytes())
+    assert done.exit_code == 0, done.output
+    outputs = tflq.run_many(SMALL, [np.zeros((1, 8, 8, 1), np.int8)])
+    np.savez(tmp_path / "golden.npz", s0_in0=np.zeros((1, 8, 8, 1), np.int8), s0_out0=outputs[0][0])
+    done = run("verify", SMALL, "--golden", "-", stdin=(tmp_path / "golden.npz").read_bytes())
+    assert done.exit_code == 0, done.output
+
+
+def test_a_dump_of_outputs_only_leads_to_the_inputs(tmp_path: Path) -> None:
+    np.savez(tmp_path / "out.npz", **{"52": np.zeros((1, 10), np.int8)})
+    done = run("explain", INT8, "--dump", tmp_path / "out.npz")
+    assert done.exit_code == 3
+    lines = done.stdout.splitlines()
+    assert lines[0] == "INCOMPLETE: none of 20 operators could be compared"
+    assert lines[1].startswith("Next: tflq explain ")
+    assert lines[1].endswith(" --inputs SOURCE")
+    done = run("fit", INT8, "--dump", tmp_path / "out.npz")
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[1] == "Next: give what the device was fed with --inputs SOURCE"
+    done = run("verify", INT8, "--golden", tmp_path / "out.npz")
+    assert done.exit_code == 2
+    assert "tflq explain" in done.stderr
+
+
+@pytest.mark.slow
+def test_profiles_of_several_models() -> None:
+    words = ["litert-ref", "litert-opt", "tflm"]
+    done = run("profiles", *words, "--model", INT8, "--model", SMALL)
+    assert done.exit_code == 0
+    first, *rest = done.stdout.splitlines()
+    assert first == "CAN DIFFER 2 models: 2 can differ"
+    assert all(any(str(model) in line for line in rest) for model in (INT8, SMALL))
+    document = json.loads(run("profiles", *words, "--model", INT8, "--model", SMALL, "--json").stdout)
+    single = json.loads(run("profiles", *words, "--model", SMALL, "--json").stdout)
+    assert document["models"][1]["report"] == single
+    assert run("profiles", "--model", INT8, "--model", SMALL, "--html", "x.html").exit_code == 2
+
+
+@pytest.mark.slow
+def test_several_models_against_one(rows: Path) -> None:
+    done = run("compare", FLOAT, INT8, WIDE, "--data", rows)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "COMPARED 2 models: 2 compared"
+    single = run("compare", FLOAT, WIDE, "--data", rows).stdout.splitlines()[0]
+    decibels = lines[-1].split("%", 1)[1].split()[0]
+    assert f"outputs {decibels} dB" in single
+    assert run("compare", FLOAT, INT8, WIDE, "--data", rows, "--all").exit_code == 2
+
+
+@pytest.mark.slow
+def test_every_verb_that_knows_operators_writes_an_overlay(device: Path, rows: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    for name, words in {
+        "verify": ("verify", INT8),
+        "explain": ("explain", INT8, "--dump", device),
+        "fit": ("fit", INT8, "--dump", device),
+        "profiles": ("profiles", "litert-ref", "litert-opt", "--model", INT8),
+        "diff": ("diff", FLOAT, INT8),
+        "compare": ("compare", FLOAT, INT8, "--data", rows),
+        "quantize": (
+            "quantize",
+            FLOAT,
+            "--calibration",
+            rows,
+            "--recipe",
+            "fast",
+            "--sensitivity",
+            "-o",
+            tmp_path / "q",
+        ),
+    }.items():
+        path = tmp_path / f"{name}.json"
+        done = run(*words, "--overlay", path)
+        assert path.exists(), done.output
+        data: dict[str, Any] = json.loads(path.read_text())
+        assert data["name"].startswith("tflq: ")
+        assert set(data["results"]) <= set(map(str, range(20)))
+        assert len(data["results"]) >= 2
+        assert all({"value", "bgColor"} <= set(result) for result in data["results"].values())
+    made = json.loads((tmp_path / "quantize.json").read_text())
+    assert made["name"] == "tflq: what the operator costs alone, noise of the outputs, ppm"
+    assert run("verify", INT8, "--mode", "cumulative", "--overlay", tmp_path / "none.json").exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_budget_that_is_met_is_said(rows: Path, tmp_path: Path) -> None:
+    words = ("--recipe", "fast", "--budget", "sqnr>=20,bytes<=60000", "-o", tmp_path / "q.tflite")
+    done = run("quantize", FLOAT, "--calibration", rows, *words)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("budget met: ")]
+    assert "(at least 20 dB)" in line
+    assert "bytes (at most 60,000)" in line
+    assert "operators spared, in int16x8" in line or "1 operator spared, in int16x8" in line
+
+
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "tflq", "-V"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=suites.ROOT)
+    assert done.stdout == f"tflq {tflq.__version__}\n"
