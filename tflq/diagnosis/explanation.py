@@ -10,21 +10,23 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of, hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.outcomes import Results, digest, results, score
-from tflq.diagnosis.pairs import pairs
+from tflq.diagnosis.pairs import pairs, under_profiles
 from tflq.diagnosis.placement import places
 from tflq.diagnosis.probes import shuffled
 from tflq.diagnosis.subsampling import Thinner, thinned
 from tflq.inspection.difference import unequal
 from tflq.ir import Model
-from tflq.profiles import Profile
+from tflq.profiles import Profile, by_name
 from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 
@@ -100,6 +102,7 @@ class Cause:
 class Explanation:
     """One operator. `causes` change some element, best first; `matching` is what the profile reproduces.
 
+    `telling` of the elements that differ are no end of their type in the dump: whatever overshoots makes an end.
     Where none of `causes` is exact, the cause is undetermined.
     """
 
@@ -108,6 +111,7 @@ class Explanation:
     matching: int
     elements: int
     causes: tuple[Cause, ...]
+    telling: int = 0
     places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
     alike: tuple[int, ...] = ()  # other operators of the same type that exact causes were held against
     seen_alike: int = 0  # how many elements of these differ, where a cause reproduces them all
@@ -157,7 +161,7 @@ class Explanation:
             return CauseVerdict.AMBIGUOUS
         if self.exact:
             needed = _DOUBTED if self.exact[0].not_at else _EVIDENCE[self.exact[0].kind]
-            enough = self.elements - self.matching + self.seen_alike >= needed
+            enough = self.telling + self.seen_alike >= needed
             alone = enough and not self.less_likely
             return CauseVerdict.EXPLAINED if alone else CauseVerdict.LIKELY
         best = self.causes[0].matching if self.causes else 0
@@ -191,12 +195,34 @@ def explain_operator(
         thinner = thinned(alone, profile, base)
         groups = by_result(hypotheses(alone, profile), alone, base, _hopeless(thinner, profile))
         groups = sorted(_over(groups, rest), key=lambda g: -g.matching)
+        far = [by_name(g.members[0].name) for g in groups if g.members[0].kind == Kind.PROFILE]
         if not any(g.matching == elements for g in groups):
-            both = by_result(pairs(alone, profile, base, thinner), alone, base, set())
+            found = chain(pairs(alone, profile, base, thinner), under_profiles(alone, far, base, thinner))
+            both = by_result(found, alone, base, set())
             groups = [*(g for g in _over(both, rest) if g.matching == elements), *groups]
+        elif not any(m.kind == Kind.PROFILE for g in groups if g.matching == elements for m in g.members):
+            fitting = [member for g in groups if g.matching == elements for member in g.members]
+            both = by_result((*fitting, *under_profiles(alone, far, base, thinner)), alone, base, set())
+            kept = (g for g in _over(both, rest) if g.matching == elements)
+            groups = [*kept, *(g for g in groups if g.matching < elements)]
         parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
         causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
-    return Explanation(index, profile.name, whole.matching, elements, causes, _where(base, alone.got))
+    telling = 0 if whole.matching == elements else sum(_telling(one, profile) for one in (alone, *rest))
+    return Explanation(index, profile.name, whole.matching, elements, causes, telling, _where(base, alone.got))
+
+
+def _telling(alone: Part, profile: Profile) -> int:
+    """How many of the results differ from the profile's and are neither the lowest nor the highest of their type."""
+    found, values = 0, alone.run(alone.plan(profile))
+    for tensor, dumped in alone.got.items():
+        if (values[tensor].shape, values[tensor].dtype) != (dumped.shape, dumped.dtype):
+            continue
+        apart = unequal(values[tensor], dumped)
+        if dumped.dtype.kind in "iu":
+            limits = np.iinfo(dumped.dtype)
+            apart = apart & (dumped != limits.min) & (dumped != limits.max)
+        found += int(np.count_nonzero(apart))
+    return found
 
 
 def _over(groups: Sequence[Group], others: Sequence[Part]) -> list[Group]:

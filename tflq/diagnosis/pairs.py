@@ -28,6 +28,8 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 T = TypeVar("T")
 
+#: Profiles that are no farther than so many LSB from each other differ by their roundings.
+_NEAR = 2
 #: How many first mistakes are taken by the elements that they bring right, and by how near they come.
 _FIRST = 4
 
@@ -82,6 +84,30 @@ def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thi
         inside = _View.through(turned, thinned(turned, profile, own))
         yield from _under(alike, alone, [n for n, d in _mistakes(inside.part, profile) if inside.is_exact(d)])
     yield from _with_readings(alone, profile, view)
+
+
+def under_profiles(
+    alone: Part, others: Iterable[Profile], base: Mapping[int, Array], thinner: Thinner | None
+) -> Iterator[Hypothesis]:
+    """Mistakes under those of the other profiles that are far from `base` here, which has a fault or lacks one."""
+    view = _View.through(alone, thinner)
+    for other in others:
+        if _farthest(results(device_of(other), alone), base) <= _NEAR:
+            continue
+        names = {name for name, device in _mistakes(view.part, other) if view.is_exact(device)}
+        for name, device in _mistakes(alone, other) if names else ():
+            if name in names:
+                yield Hypothesis(Kind.MISTAKES, f"{other.name}; and {name}", device)
+
+
+def _farthest(made: Results, base: Results) -> float:
+    """The largest difference in LSB; 0 where there is nothing to compare."""
+    alike = [
+        (value, base[t])
+        for t, value in made.items()
+        if t in base and value.shape == base[t].shape and value.dtype == base[t].dtype and value.dtype.kind in "iu"
+    ]
+    return max((float(np.abs(a.astype(np.int64) - b).max(initial=0)) for a, b in alike), default=0.0)
 
 
 def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypothesis]:

@@ -273,6 +273,16 @@ HISTORY: tuple[Change, ...] = (
         "batch_matmul.cc EvalInt8Int32",
     ),
     Change(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "int8 with gates of 16 bits, no projection; LSTM alike",
+        _BOTH,
+        "tflite-2.11",
+        "tflite-2.12",
+        "the hidden state's zero point is subtracted",
+        "it is added",
+        "portable_tensor_utils.cc PortableCwiseMul",
+    ),
+    Change(
         "TRANSPOSE_CONV",
         "uint8, int8, int16",
         _BOTH,

@@ -1,17 +1,20 @@
-"""A second question to the device: the inputs that explain searched to tell fitting causes apart."""
+"""Further questions to the device: the inputs that explain searched to tell fitting causes apart, and every input."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device.operators import compute
+from device.operators import compute, data
 from device.planting import Case, Subject, profile_of
 from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
 from tflq.diagnosis.explanation import Explanation
+from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.outcomes import results
 from tflq.interpreter import make_plan, run
 from tflq.surgery.tap import single_operator
 from tflq.verification.dump import Dump
@@ -33,6 +36,37 @@ def _fits(cause: int, case: Case, chosen: Subject, told: Discrimination) -> bool
         answer = compute(case.site, case.device, _values(case, chosen, told, trial))
         if not np.array_equal(trial.expected[cause].get(output, np.empty(0)), answer):
             return False
+    return True
+
+
+#: Operators whose every element hangs on one code, or on one code of each operand.
+_BY_ELEMENT = ("ADD", "SUB", "MUL", "LEAKY_RELU", "QUANTIZE", "LOGISTIC", "TANH")
+
+
+def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> bool:
+    """Whether the first cause is the device on every input: of an operator by element, whose operands are of 8 bits.
+
+    All codes, or all pairs of codes, are computed by both, each at two places of operands of the result's shape: where
+    one is smaller, its codes are repeated. False where there are too many, or the operator is none of these.
+    """
+    site, alone = case.site, operator_alone(chosen.model, dump, explanation.index, profile_of(case.profile))
+    places = list(alone.inputs)
+    if site.op not in _BY_ELEMENT or any(x.dtype.itemsize > 1 for x in alone.inputs.values()):
+        return False
+    if len(places) != len(data(site)):
+        return False
+    shape = site.output.shape
+    size, device = int(np.prod(shape)), explanation.exact[0].members[0].device
+    codes = np.indices((256,) * len(places)).reshape(len(places), -1).astype(np.uint8)
+    for order in (slice(None), slice(None, None, -1)):
+        turned = codes[:, order]
+        for start in range(0, turned.shape[1], size):
+            chunk = np.resize(turned[:, start : start + size], (len(places), size))
+            given = {p: x.view(alone.inputs[p].dtype).reshape(shape) for p, x in zip(places, chunk, strict=True)}
+            answer = compute(site, case.device, {alone.tensors[p]: x for p, x in given.items()})
+            found = results(device, replace(alone, inputs=given))
+            if not np.array_equal(found.get(site.output.tensor, np.empty(0)), answer):
+                return False
     return True
 
 

@@ -60,6 +60,8 @@ class Device:
     gain: float = 1.0
     drops_last_row: bool = False
     sums: Literal["reference", "xnnpack"] = "reference"  # how ADD and SUB bring their inputs to one scale
+    only_first_item: bool = False  # of a batch: the others hold 0
+    averages_codes: bool = False  # MEAN divides the sum of codes by their number, whatever the scales and zero points
     reads_bytes: bool = True  # SUM of int8 reads and writes bytes as unsigned, as the reference kernel does
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import tflq
-from device.asking import left_over
+from device.asking import is_proved_equal, left_over
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
 from tflq.diagnosis.dump import load_dumps
@@ -45,6 +45,7 @@ class Judged:
     first: int | None
     verdict: str
     exact: tuple[tuple[str, ...], ...]  # names of every cause that reproduces all bits
+    proved: bool  # the only cause is what was planted on every input
     left: tuple[tuple[str, ...], ...]  # those that the device's answers to explain's further inputs leave
     seconds: float  # of the processor
 
@@ -60,8 +61,8 @@ class Judged:
 
     @property
     def found(self) -> bool:
-        """Whether the planted cause is among those that reproduce every bit."""
-        return any(is_cause(self.kind, self.mistake, name) for names in self.exact for name in names)
+        """Whether the planted cause, or one proved to be the same function, is among those that reproduce every bit."""
+        return self.proved or any(is_cause(self.kind, self.mistake, name) for names in self.exact for name in names)
 
     @property
     def alone(self) -> bool:
@@ -71,7 +72,9 @@ class Judged:
     @property
     def settled(self) -> bool:
         """Whether it is the only one once the device has been run on the inputs that explain searched."""
-        return len(self.left) == 1 and any(is_cause(self.kind, self.mistake, name) for name in self.left[0])
+        return self.proved or (
+            len(self.left) == 1 and any(is_cause(self.kind, self.mistake, name) for name in self.left[0])
+        )
 
     @property
     def wrong(self) -> bool:
@@ -92,7 +95,9 @@ def judged(case: Case) -> Judged:
     first = next((o.index for o in findings.operators if o.differs), None)
     found = findings.explanation
     exact = () if found is None else tuple((h.name, *h.also) for h in found.fitting)
-    left = exact
+    left, proved = exact, False
+    if found is not None and len(exact) == 1 and not any(is_cause(case.kind, case.mistake, name) for name in exact[0]):
+        proved = is_proved_equal(case, chosen, dumps[findings.sample or 0], found)
     if found is not None and len(exact) > 1 and case.kind in ("listed", "profile", "pair"):
         left = left_over(case, chosen, dumps[findings.sample or 0], found)
     return Judged(
@@ -109,6 +114,7 @@ def judged(case: Case) -> Judged:
         first,
         "same" if found is None else found.verdict.value,
         exact,
+        proved,
         left,
         time.process_time() - began,
     )

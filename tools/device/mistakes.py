@@ -187,6 +187,14 @@ def _has_channels(site: Site) -> bool:
     return site.output.shape[-1] > 3
 
 
+def _several_items(site: Site) -> bool:
+    return len(site.output.shape) > 1 and site.output.shape[0] > 1
+
+
+def _one_scale(site: Site) -> bool:
+    return site.input(0).scale == site.output.scale and site.input(0).zero == site.output.zero
+
+
 def _places() -> Iterator[Mistake]:
     """What befalls one channel, one half, or the windows' places."""
     yield Mistake("dilation ignored", {"ignores_dilation": True}, _of(CONVOLUTIONS, _dilated))
@@ -199,8 +207,13 @@ def _places() -> Iterator[Mistake]:
     half = {"bias": "missing in the second half"}
     yield Mistake("bias missing in one half", half, _of(CONTRACTIONS, _has_bias, _has_channels))
     for saturates, how in (("never", "wraps"), ("at the end", "saturates")):
-        changes = {"bits": 16, "saturates": saturates}
-        yield Mistake(f"average sum of 16 bits {how}", changes, _of(("AVERAGE_POOL_2D",)))
+        sums = {"bits": 16, "saturates": saturates}
+        yield Mistake(f"average sum of 16 bits {how}", sums, _of(("AVERAGE_POOL_2D",)))
+        yield Mistake(f"mean sum of 16 bits {how}", sums, _of(("MEAN",)))
+    yield Mistake("only the first item of the batch computed", {"only_first_item": True}, _several_items)
+    for name in ("truncates towards zero", "rounds once, half to even"):
+        of_codes = {"averages_codes": True, "rounding": _ROUNDINGS[name]}
+        yield Mistake(f"mean of codes {name}", of_codes, _of(("MEAN",), _one_scale))
 
 
 def _layouts() -> Iterator[Mistake]:

@@ -62,10 +62,14 @@ def _has_contraction(site: Site) -> bool:
 
 def compute(site: Site, device: Device, values: Mapping[int, Array]) -> Array:
     """The operator's output for the tensors' values; constants come from the model."""
-    given = [values.get(o.tensor, o.value) for o in _data(site)]
-    return OPERATORS[site.op][1](site, device, *given)
+    given = [values.get(o.tensor, o.value) for o in data(site)]
+    result: Array = OPERATORS[site.op][1](site, device, *given)
+    if device.only_first_item:
+        result = result.copy()
+        result[1:] = 0
+    return result
 
 
-def _data(site: Site) -> list[Any]:
+def data(site: Site) -> list[Any]:
     """The operands that carry codes: all inputs of elementwise operators, the first one of the others."""
     return [site.input(i) for i in range(2 if site.op in ("ADD", "SUB", "MUL") else 1)]

@@ -73,7 +73,10 @@ def mean(site: Site, device: Device, x: Array) -> Array:
     """MEAN: the division by the count is taken into the mantissa, as far left as it can be shifted."""
     operand, y = site.input(0), site.output
     total, count = _rows(site, read(x, device.x_type))
-    centred = wrapped(total - count * point(operand.zero, device.x_zero), device.bits)
+    if device.averages_codes:
+        quotient: Array = np.clip(_quotient(total, count, device), *clamp(site, device)).astype(y.dtype)
+        return quotient.reshape(y.shape)
+    centred = _narrow(total - count * point(operand.zero, device.x_zero), device)
     mantissa, exponent = fixed(float(np.float64(operand.scale) / np.float64(y.scale)))
     room = min(count.bit_length() - 1, 32, 31 + exponent)
     rounding = FIXED["twice" if device.rounding == "operator's" else device.rounding]

@@ -30,6 +30,7 @@ _CAUSES = {
         for planted, named in (
             ("average", r"average of codes rounded "),
             ("mean", r"mean rounded once, "),
+            ("mean of codes", r"mean of codes rounded "),
             ("table", r"computed in float32.*, rounded "),
         )
         for name, rounding in (
@@ -84,7 +85,7 @@ _CAUSES = {
     "counts padding of code 0": r"average of codes rounded half away from zero, over the whole",
     "padding: code 0": r"padding.* as 0",
     "padding: negated": r"padding.* as the zero point with the wrong sign",
-    "fault absent: SUM": r"spec|tflm|SUM|fault",
+    "fault absent: SUM": r"spec|tflm|tflite-2\.13-|SUM|fault",
     **{
         f"zero point of the {what} {how}": rf"(zero point of {place}|{field}) {how}"
         for what, place, field in (
@@ -111,6 +112,9 @@ _CAUSES = {
     "bias missing in one half": r"bias missing in channels",
     "average sum of 16 bits wraps": r"average of codes rounded half away.*16 bits that wraps",
     "average sum of 16 bits saturates": r"average of codes rounded half away.*16 bits that saturates",
+    "mean sum of 16 bits wraps": r"mean rounded.* of 16 bits that wraps",
+    "mean sum of 16 bits saturates": r"mean rounded.* of 16 bits that saturates",
+    "only the first item of the batch computed": r"only the first item of the batch computed, the others hold 0",
     "accumulator of 16 bits saturates at each tap, bias first": r"accumulator of 16 bits.* saturates.*tap.*bias first",
 }
 

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
-from tflq.diagnosis.mistakes.division import DIVISIONS
+from tflq.diagnosis.mistakes.division import DIVISIONS, Divide
 from tflq.diagnosis.mistakes.stages import FixedRounding
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows, zero_point
+from tflq.errors import UnsupportedError
+from tflq.interpreter.constants import constant_of
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.reference import mean
+from tflq.kernels.reference import sum as summing
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -41,7 +44,8 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     prepared = alone.plan(profile).steps[0].prepared
     if name not in _REDUCTIONS or prepared is None or _input(alone).dtype.kind not in "iu" or len(alone.got) != 1:
         return
-    if _input(alone).dtype.itemsize == 1:
+    sums = (pooling.OpData, mean.OpData, summing.OpData)
+    if _input(alone).dtype.itemsize == 1 and isinstance(prepared.data, sums):
         yield "input codes taken for the other signedness", _misread(profile)
     if isinstance(prepared.data, pooling.OpData):
         own = zero_point(alone.model, alone.model.subgraphs[0].operators[0].inputs[0])
@@ -60,11 +64,13 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         for name, window in wrong_windows(prepared.data.window).items():
             yield name, _average(replace(prepared.data, window=window), "half away from zero", 0, False)
     if isinstance(prepared.data, mean.OpData):
-        for rounding in DIVISIONS:
-            yield f"mean rounded once, {rounding}", _mean(prepared.data, rounding)
+        for rounding, stage in {**_ONCE, **_TWICE}.items():
+            if rounding in _ONCE:
+                yield f"mean {rounding}", _mean(prepared.data, stage)
             for width in _WIDTHS if _overflows(alone, _input(alone).size) else ():
-                name = f"mean rounded once, {rounding}, sum of 16 bits that {width}"
-                yield name, _mean(prepared.data, rounding, _WIDTHS[width])
+                for centred, what in ((False, "sum"), (True, "sum less its zero points")):
+                    name = f"mean {rounding}, {what} of 16 bits that {width}"
+                    yield name, _mean(prepared.data, stage, _WIDTHS[width], centred=centred)
         for rounding in _QUOTIENTS:
             yield f"mean of codes rounded {rounding}", _mean_of_codes(prepared.data, rounding)
             for width in _WIDTHS if _overflows(alone, _input(alone).size) else ():
@@ -80,6 +86,10 @@ def _saturated(sums: Ints) -> Ints:
     return np.clip(sums, -(2**15), 2**15 - 1)
 
 
+#: How a mean's sum is multiplied: by the division of the product, or of the product and then of the shift.
+_Steps = tuple[Divide | None, Divide]
+_ONCE: dict[str, _Steps] = {f"rounded once, {name}": (None, DIVISIONS[name]) for name in DIVISIONS}
+_TWICE: dict[str, _Steps] = {"rounded twice": (DIVISIONS["half up"], DIVISIONS["half away from zero"])}
 #: What becomes of sums that leave 16 bits.
 _WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _saturated}
 
@@ -96,13 +106,22 @@ def _input(alone: Part) -> Array:
 
 
 def _misread(profile: Profile) -> Device:
-    """Sums know no type: the kernel is given the misread codes in a wider one."""
+    """Sums know no type: the kernel is given the misread codes in a wider one, or told to read them so."""
 
     def device(alone: Part) -> Mapping[int, Array]:
-        tensor = alone.model.subgraphs[0].operators[0].inputs[0]
-        wide = other_sign(np.ascontiguousarray(alone.inputs[tensor])).astype(np.int16)
-        values = replace(alone, inputs={**alone.inputs, tensor: wide}).run(alone.plan(profile))
-        return {t: values[t].astype(dumped.dtype) for t, dumped in alone.got.items()}
+        operator, ((tensor, dumped),) = alone.model.subgraphs[0].operators[0], alone.got.items()
+        prepared = alone.plan(profile).steps[0].prepared
+        codes, *rest = (
+            alone.inputs.get(t, constant_of(alone.model, alone.model.subgraphs[0].tensors[t])) for t in operator.inputs
+        )
+        if prepared is None or codes is None:
+            raise UnsupportedError("taken for the other signedness", reason="bound when it runs")
+        other, data = other_sign(np.ascontiguousarray(codes)), prepared.data
+        if isinstance(data, summing.OpData):
+            values = prepared.eval(replace(data, read_as=np.dtype(other.dtype)), codes, *rest)
+        else:
+            values = prepared.eval(data, other.astype(np.int16), *rest)
+        return {tensor: np.asarray(values).astype(dumped.dtype)}
 
     return device
 
@@ -145,17 +164,21 @@ def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], 
     return device
 
 
-def _mean(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
-    """The multiplier that holds the division by the count, with one rounding."""
+def _mean(
+    data: mean.OpData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
+) -> Device:
+    """The multiplier that holds the division by the count. `narrowed`: the sum, `centred` or as the codes are."""
     mantissa, shift = data.multiplier
     real = np.ldexp(np.array([float(mantissa)]), shift - 31)
     fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)
-    stage = FixedRounding(real, *fixed, 31, None, DIVISIONS[rounding])
+    stage = FixedRounding(real, *fixed, 31, *steps)
 
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
         sums = sum_int32(data.reduced.rows(_input(alone))).reshape(1, -1).astype(np.int64)
-        sums = (sums if narrowed is None else narrowed(sums)) - data.zeros
+        sums = sums - data.zeros if centred else sums
+        sums = sums if narrowed is None else narrowed(sums)
+        sums = sums if centred else sums - data.zeros
         codes = np.clip(stage.scaled(sums) + data.zero_point, *data.clamp)
         return {tensor: codes.astype(dumped.dtype).reshape(dumped.shape)}
 

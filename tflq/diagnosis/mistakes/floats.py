@@ -20,6 +20,9 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 
 _CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_CARRIERS = tuple(CARRIER[kind] for kind in _CODES)
+#: Operators whose results lie between codes of the input, which devices interpolate as they are.
+_BETWEEN_CODES = ("RESIZE_BILINEAR",)
 
 
 def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -32,6 +35,9 @@ def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     if not tensors or not scaled or constants & tensors or not {*operator.outputs} <= tensors:
         return
     in_floats = _in_floats(alone.model, tensors)
+    if alone.model.operator_codes[operator.opcode_index].name in _BETWEEN_CODES:
+        for name in ROUNDINGS:
+            yield f"computed on codes in float32, rounded {name}", _on_codes(profile, in_floats, name)
     for name in ROUNDINGS:
         yield f"computed in float32, rounded {name}", _device(profile, in_floats, tensors, name, reciprocal=False)
         yield (
@@ -63,6 +69,17 @@ def _device(profile: Profile, in_floats: Model, tensors: set[int], rounding: str
             codes = _codes(values[original], spec.quantization, rounding, reciprocal)
             codes_of[original] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])
         return codes_of
+
+    return device
+
+
+def _on_codes(profile: Profile, in_floats: Model, rounding: str) -> Device:
+    def device(alone: Part) -> Mapping[int, Array]:
+        inputs = {t: v.astype(np.float32) if v.dtype in _CARRIERS else v for t, v in alone.inputs.items()}
+        values = replace(alone, model=in_floats, inputs=inputs).run(alone.plan(profile, in_floats))
+        ((tensor, dumped),) = alone.got.items()
+        rounded = np.clip(ROUNDINGS[rounding](values[tensor]), *type_range(dumped.dtype))
+        return {tensor: rounded.astype(dumped.dtype)}
 
     return device
 

@@ -45,7 +45,10 @@ UP_TO_2_13 = catalogue(_PACKAGE, {"PAD": "pad_2_13", "PADV2": "pad_2_13", "SUM":
 UP_TO_2_12 = catalogue(_PACKAGE, {"MEAN": "mean_2_12", "SUM": "sum_2_12"})
 
 #: Releases up to 2.11, both resolvers.
-UP_TO_2_11 = catalogue(_PACKAGE, {"TRANSPOSE_CONV": "transpose_conv_2_11"})
+UP_TO_2_11 = catalogue(
+    _PACKAGE,
+    {"LSTM": "lstm_2_11", "TRANSPOSE_CONV": "transpose_conv_2_11", "UNIDIRECTIONAL_SEQUENCE_LSTM": "lstm_2_11"},
+)
 
 #: Releases up to 2.9, the reference resolver, and the optimized one where it has no vector code.
 UP_TO_2_9 = catalogue(_PACKAGE, {"FULLY_CONNECTED": "fully_connected_2_9", "MEAN": "mean_2_9"})
