@@ -133,7 +133,7 @@ def investigate(
         return findings
     sample = most_telling(by_sample, index)
     telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
-    dumps = {k: trusted(samples[k], by_sample[k]) for k in telling}
+    dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
     explained = _told(explained, model, dumps[sample], others, index, profile, element)

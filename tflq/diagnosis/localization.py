@@ -40,7 +40,7 @@ def localize_samples(
 
 
 def _localizer(model: Model, profile: Profile, mode: Mode) -> Localizer:
-    return Localizer(model, profile, mode, overwritten=partial(overwritten_by, model, profile))
+    return Localizer(model, profile, mode, overwritten=partial(overwritten_by, model, profile), carries=True)
 
 
 def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
@@ -66,7 +66,7 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
         known = {**_computed_before(model, dump, index, profile), **known}
     results = results_of(model, model.subgraphs[0].operators[index])
     got = {t: dump.tensors[t] for t in results if t in dump.tensors and makers[t] == index}
-    return replace(part_of(model, (index,), known), got=got)
+    return replace(part_of(model, (index,), known), got=got, variables=dump.variables)
 
 
 def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:

@@ -156,7 +156,9 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
     count = len(model.subgraphs[0].operators)
     parts, shared = tuple(alone(model, index) for index in range(count)), Shared(computation)
     profiles = candidates(first)
-    walks = [Localizer(model, profile, parts=parts, shared=shared).operators(believed) for profile in profiles]
+    walks = [
+        Localizer(model, profile, parts=parts, shared=shared, carries=True).operators(believed) for profile in profiles
+    ]
     rows, failures = [], {}
     for index, together in enumerate(zip(*walks, strict=True)):
         located = [merged_samples(samples) for samples in together]

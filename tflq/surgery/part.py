@@ -22,7 +22,8 @@ class Part:
     """Some operators of a model, cut out, with the values of what they read from outside.
 
     `tensors[i]` is the original index of tensor i of `model`. `inputs` go by the index in `model`; `got`, what a device
-    or a runtime made of them as far as that is known, by the original index. `runs` collects plan and inputs of every
+    or a runtime made of them as far as that is known, by the original index, as are `variables`, what these begin with
+    where that is not what the model says. `runs` collects plan and inputs of every
     run where it is a list.
     """
 
@@ -31,6 +32,7 @@ class Part:
     tensors: tuple[int, ...]
     inputs: Mapping[int, Array] = field(default_factory=dict)
     got: Mapping[int, Array] = field(default_factory=dict)
+    variables: Mapping[int, Array] = field(default_factory=dict)
     runs: list[tuple[Plan, Mapping[int, Array]]] | None = None
 
     @property
@@ -43,9 +45,9 @@ class Part:
         shapes = {tensor: value.shape for tensor, value in self.inputs.items()}
         return make_plan(model or self.model, profile, input_shapes=shapes)
 
-    def run(self, plan: Plan, variables: Mapping[int, Array] | None = None) -> dict[int, Array]:
-        """Values of all tensors, inputs among them; `variables` are what those begin with, by original index."""
-        return self.values(self.traced(plan, self.state(variables or {})))
+    def run(self, plan: Plan) -> dict[int, Array]:
+        """Values of all tensors, inputs among them."""
+        return self.values(self.traced(plan, self.state(self.variables)))
 
     def traced(self, plan: Plan, state: State) -> Trace:
         """Run, keeping every tensor; indices are those of its own model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -18,11 +18,15 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dump:
-    """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model."""
+    """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model.
+
+    `variables` are what variable tensors held before the run, where that is not what the model says.
+    """
 
     source: str
     tensors: Mapping[int, Array]
     unknown: tuple[str, ...] = ()
+    variables: Mapping[int, Array] = field(default_factory=dict)
 
     def without(self, tensors: Iterable[int]) -> Dump:
         """Return the dump as if it lacked some tensors."""

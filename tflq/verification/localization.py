@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -38,6 +38,12 @@ class Compared:
     results: Mapping[int, Array] = field(default_factory=dict)
     variables: Mapping[int, Array] = field(default_factory=dict)
 
+    @property
+    def apart(self) -> int:
+        """How far all elements are apart, by histograms, whose reach limits what a single one adds."""
+        found = self.located.differences.values()
+        return sum(d.differing + sum(abs(step) * count for step, count in d.histogram) for d in found)
+
 
 class Shared:
     """Comparisons of one operator at a time that several profiles share: equal keys of `computes` mean equal bits."""
@@ -69,6 +75,12 @@ class _Sample:
     variables: dict[int, Array] = field(default_factory=dict)
     lost: dict[int, int] = field(default_factory=dict)
 
+    def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
+        """What it leaves in the part's variables that are not `known`: as dumped, else as computed."""
+        specs = zip(part.tensors, part.model.subgraphs[0].tensors, strict=True)
+        values = {**self.variables, **self.dump.tensors}
+        return {t: values[t] for t, spec in specs if spec.is_variable and t in values and t not in known}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Localizer:
@@ -77,6 +89,7 @@ class Localizer:
     `assumes`: inputs that were not observed are computed from what comes before. `overwritten` recognizes memory that
     was used again. `is_expected`: what was observed is what is expected, and the profile's results are what is got.
     `parts` are the model's operators alone, where they are at hand; `shared` holds what other profiles computed alike.
+    `carries`: variables may begin as the sample before left them, which is what a device does that nobody resets.
     """
 
     model: Model
@@ -87,6 +100,7 @@ class Localizer:
     is_expected: bool = False
     parts: Sequence[Part] = ()
     shared: Shared | None = None
+    carries: bool = False
 
     def operators(self, dumps: Sequence[Dump], first: int = 0) -> Iterator[tuple[Located, ...]]:
         """Each operator in order of execution, once for every sample; `first` is the number of the first of these.
@@ -102,7 +116,9 @@ class Localizer:
         for index in range(len(self.model.subgraphs[0].operators)):
             one = self.parts[index] if self.parts else alone(self.model, index)
             plans: dict[object, Plan] = {}
-            yield tuple(self._located(one, sample, k, makers, plans) for k, sample in enumerate(samples, first))
+            before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
+            walked = enumerate(zip(samples, before, strict=True), first)
+            yield tuple(self._located(one, sample, last, k, makers, plans) for k, (sample, last) in walked)
 
     def _begun(self, dump: Dump) -> _Sample:
         inputs = {t: dump.tensors[t] for t in self.model.subgraphs[0].inputs if t in dump.tensors}
@@ -116,17 +132,27 @@ class Localizer:
         return None if self.overwritten is None else self.overwritten(dump, tensor, known)
 
     def _located(
-        self, one: Part, sample: _Sample, k: int, makers: Mapping[int, int], plans: dict[object, Plan]
+        self,
+        one: Part,
+        sample: _Sample,
+        last: _Sample | None,
+        k: int,
+        makers: Mapping[int, int],
+        plans: dict[object, Plan],
     ) -> Located:
         operator = self.model.subgraphs[0].operators[one.index]
         fed, assumed, missing = self._inputs(one, sample, makers)
         if missing:
             compared = Compared(self._not_run(one, missing))
         else:
-            part, variables = replace(one, inputs=fed), sample.variables
-            compare = partial(self._compared, part, variables, sample.dump, k, makers, plans)
-            shared = self.shared
-            compared = compare() if shared is None else shared.get(part, self.profile, k, variables, compare)
+            part = replace(one, inputs=fed)
+            compare = partial(self._shared, part, dump=sample.dump, k=k, makers=makers, plans=plans)
+            compared = compare(sample.variables)
+            left = {} if last is None or not compared.apart else last.left(part, sample.variables)
+            if left:
+                again = compare({**sample.variables, **left})
+                if again.apart < compared.apart:
+                    compared = replace(again, located=replace(again.located, began=left))
         if not compared.results:
             results = results_of(self.model, operator)
             sample.computed.update({t: sample.dump.tensors[t] for t in results if t in sample.dump.tensors})
@@ -146,6 +172,12 @@ class Localizer:
             assumed=() if self.mode == Mode.CUMULATIVE or not compared.results else assumed,
             overwritten=overwritten,
         )
+
+    def _shared(self, part: Part, variables: Mapping[int, Array], **seen: Any) -> Compared:
+        """As another profile computed it, or anew."""
+        compare = partial(self._compared, part, variables, **seen)
+        shared = self.shared
+        return compare() if shared is None else shared.get(part, self.profile, seen["k"], variables, compare)
 
     def _compared(
         self,

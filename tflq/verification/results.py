@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tflq.api.subject import ModelFacts
 from tflq.inspection.constants import Constants
@@ -75,7 +78,8 @@ class Located:
     `promises` and `shapes` are those of the profile's results; `notes` say why one of them was not compared, `failure`
     why the operator was not run. `assumed` are inputs that were computed, not observed. `overwritten` are results (of
     the operator that reads it first: a graph input) whose memory had been used again when the dump was taken, and the
-    later tensor that lay there: they are neither compared nor read.
+    later tensor that lay there: they are neither compared nor read. `began` are its variables as the sample before
+    left them, where that explains more than what the model says.
     """
 
     index: int
@@ -88,6 +92,7 @@ class Located:
     assumed: tuple[int, ...] = ()
     overwritten: Mapping[int, int] = field(default_factory=dict)
     constants: Constants | None = None
+    began: Mapping[int, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def status(self) -> Status:
