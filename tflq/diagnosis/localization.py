@@ -40,7 +40,8 @@ def localize_samples(
 
 
 def _localizer(model: Model, profile: Profile, mode: Mode) -> Localizer:
-    return Localizer(model, profile, mode, overwritten=partial(overwritten_by, model, profile), carries=True)
+    overwritten = partial(overwritten_by, model, profile)
+    return Localizer(model, profile, mode, overwritten=overwritten, reads_constants=False, carries=True)
 
 
 def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:

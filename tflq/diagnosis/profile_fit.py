@@ -7,7 +7,7 @@ Where none does, each type of operator may still be as under some profile: a mix
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
 from typing import TypeAlias
@@ -156,9 +156,8 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
     count = len(model.subgraphs[0].operators)
     parts, shared = tuple(alone(model, index) for index in range(count)), Shared(computation)
     profiles = candidates(first)
-    walks = [
-        Localizer(model, profile, parts=parts, shared=shared, carries=True).operators(believed) for profile in profiles
-    ]
+    walker = Localizer(model, first, parts=parts, shared=shared, reads_constants=False, carries=True)
+    walks = [replace(walker, profile=profile).operators(believed) for profile in profiles]
     rows, failures = [], {}
     for index, together in enumerate(zip(*walks, strict=True)):
         located = [merged_samples(samples) for samples in together]

@@ -89,7 +89,8 @@ class Localizer:
     `assumes`: inputs that were not observed are computed from what comes before. `overwritten` recognizes memory that
     was used again. `is_expected`: what was observed is what is expected, and the profile's results are what is got.
     `parts` are the model's operators alone, where they are at hand; `shared` holds what other profiles computed alike.
-    `carries`: variables may begin as the sample before left them, which is what a device does that nobody resets.
+    `reads_constants`: what operators were prepared with is kept. `carries`: variables may begin as the sample before
+    left them, which is what a device does that nobody resets.
     """
 
     model: Model
@@ -100,6 +101,7 @@ class Localizer:
     is_expected: bool = False
     parts: Sequence[Part] = ()
     shared: Shared | None = None
+    reads_constants: bool = True
     carries: bool = False
 
     def operators(self, dumps: Sequence[Dump], first: int = 0) -> Iterator[tuple[Located, ...]]:
@@ -215,7 +217,7 @@ class Localizer:
             promises=dict.fromkeys(results, plan.steps[0].promise),
             shapes={t: v.shape for t, v in results.items()},
             notes=notes,
-            constants=constants_after(plan.steps[0].prepared, state, 0),
+            constants=constants_after(plan.steps[0].prepared, state, 0) if self.reads_constants else None,
         )
         return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
 
