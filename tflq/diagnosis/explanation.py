@@ -57,7 +57,7 @@ class Certainty(str, Enum):
 
 #: How many elements have to differ for a single cause to be certain: what is more improbable needs more of them.
 _EVIDENCE = {Kind.PROFILE: 1, Kind.ARITHMETIC: 1, Kind.MISTAKE: 2, Kind.MISTAKES: 24}
-#: The same where the cause does not reproduce another operator of the same type.
+#: The same where the cause does not reproduce another operator of the same type, or inputs are assumed.
 _DOUBTED = 24
 
 
@@ -103,6 +103,7 @@ class Explanation:
     """One operator. `causes` change some element, best first; `matching` is what the profile reproduces.
 
     `telling` of the elements that differ are no end of their type in the dump: whatever overshoots makes an end.
+    `assumed` inputs were computed, not dumped: where there are any, what makes them may be at fault instead.
     Where none of `causes` is exact, the cause is undetermined.
     """
 
@@ -114,6 +115,7 @@ class Explanation:
     telling: int = 0
     places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
     alike: tuple[int, ...] = ()  # other operators of the same type that exact causes were held against
+    assumed: tuple[int, ...] = ()
     seen_alike: int = 0  # how many elements of these differ, where a cause reproduces them all
 
     @property
@@ -160,7 +162,7 @@ class Explanation:
         if len(self.exact) > 1:
             return CauseVerdict.AMBIGUOUS
         if self.exact:
-            needed = _DOUBTED if self.exact[0].not_at else _EVIDENCE[self.exact[0].kind]
+            needed = _DOUBTED if self.exact[0].not_at or self.assumed else _EVIDENCE[self.exact[0].kind]
             enough = self.telling + self.seen_alike >= needed
             alone = enough and not self.less_likely
             return CauseVerdict.EXPLAINED if alone else CauseVerdict.LIKELY

@@ -169,6 +169,8 @@ def _told(
     """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
     differences = findings.operators[index].differences
     explanation = explain_operator(model, dump, index, profile, others) if differences else None
+    if explanation is not None:
+        explanation = replace(explanation, assumed=findings.operators[index].assumed)
     if explanation is not None and findings.mode == Mode.ISOLATED:
         explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
