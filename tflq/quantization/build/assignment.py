@@ -91,6 +91,8 @@ def weight_params(scheme: Scheme, ranges: Mapping[Slot, Range]) -> dict[Slot, Pa
 def _weight_params(scheme: Scheme, weights: Multiplied, observed: Range) -> Params:
     model, kind = scheme.model, TYPES[mode_of(scheme, weights)].weights
     stored = model.params.get(weights.tensor)
+    if stored is not None and (stored.type, kind) == (TensorType.UINT8, TensorType.INT8):
+        stored = retyped(stored, kind)  # zero point 128 becomes 0
     if stored is not None and stored.type == kind and (kind == TensorType.UINT8 or not stored.zero_point.any()):
         fits = stored.scale.size == 1 or stored.axis == weights.axis
         if fits:

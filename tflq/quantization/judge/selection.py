@@ -104,7 +104,7 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
     on all of them.
     """
     tensor, beta = _scores(task.floats)
-    model, twin = built.integer.model, built.integer.tensors[tensor]
+    model, twin = built.integer.model, _twin(built, task.floats, tensor)
     graph, inputs = model.subgraphs[0], task.floats.graph.inputs
     pairs = list(zip(inputs, graph.inputs, strict=True))
     codes = [{n: codes_of(graph.tensors[n], s[o]) for o, n in pairs} for s in judging[which]]
@@ -121,6 +121,15 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
     signal = sum(float(reference @ reference) for reference in references)
     known = np.array(divergences) if beta is not None else None
     return Score(known, signal, sum(noises), same, len(codes), np.array(noises), differing)
+
+
+def _twin(built: Built, floats: FloatModel, tensor: int) -> int:
+    """Return the integer model's tensor that stands for one of the float model, whose own conversions may be gone."""
+    twins = built.integer.tensors
+    makers = {t: index for index, operator in enumerate(floats.graph.operators) for t in operator.outputs}
+    while tensor not in twins and floats.op(makers[tensor]) in ("QUANTIZE", "DEQUANTIZE"):
+        tensor = floats.graph.operators[makers[tensor]].inputs[0]
+    return twins[tensor]
 
 
 def _judges(task: Task, model: Model) -> tuple[str, ...]:

@@ -47,12 +47,13 @@ class Group:
 
 
 def channel_groups(model: FloatModel) -> tuple[Group, ...]:
-    """All groups that can be scaled, in order of their first tensor."""
+    """All groups that can be scaled, in order of their first tensor; none whose ranges or codes the file prescribes."""
     finding = _Finding(model)
     for index, operator in enumerate(model.graph.operators):
         _HANDLERS.get(model.op(index), _Finding.freeze)(finding, operator)
-    finding.freeze_tensors((*model.graph.inputs, *model.graph.outputs))
-    return finding.groups()
+    prescribed = {*model.ranges, *model.params}
+    finding.freeze_tensors((*model.graph.inputs, *model.graph.outputs, *prescribed))
+    return tuple(group for group in finding.groups() if prescribed.isdisjoint(f.constant for f in group.factors))
 
 
 class _Finding:

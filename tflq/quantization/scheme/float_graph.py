@@ -1,8 +1,10 @@
 """The float graph prepared: constants are float32, ranges that the file prescribes stand beside it.
 
-Constants behind DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32 with their
-parameters kept, and FAKE_QUANT goes, with its range kept. Computed tensors between DEQUANTIZE or QUANTIZE and float
-operators keep the parameters of the other side. Only the first subgraph is looked at; tensors keep their indices.
+Constants behind QUANTIZE, DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32
+with their parameters kept, and FAKE_QUANT goes, with its range kept; so do QUANTIZE to uint8 and DEQUANTIZE that stand
+for it, as TensorFlow's converter writes it. Computed tensors between DEQUANTIZE or QUANTIZE
+and float operators keep the parameters of the other side. Only the first subgraph is looked at; tensors keep their
+indices.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tflq.interpreter import make_plan, run
 from tflq.interpreter.constants import constant_of
 from tflq.ir import Buffer, Model, Operator, Quantization, Subgraph, TensorSpec, TensorType
-from tflq.quantization.params import Array, Params, Range
+from tflq.profiles import by_name
+from tflq.quantization.params import Array, Params, Range, limits
+from tflq.surgery.cut import cut
 
 #: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
 NARROW = (TensorType.INT8, TensorType.UINT8)
@@ -85,6 +90,7 @@ class _Folding:
         self._ranges: dict[int, Range] = {}
         self._codes: dict[int, int] = {}
         self._instead: dict[int, int] = {}  # a tensor that is read -> the one that is read in its place
+        self._dissolved: set[int] = set()  # tensors that DEQUANTIZE made, of pairs that are gone
         self._new: dict[int, Array] = {}  # new constants
         self._constants = {
             t: value
@@ -99,9 +105,19 @@ class _Folding:
         if name == "DENSIFY" and inputs[0] in self._constants:
             self._new_constant(operator.outputs[0], self._constants[inputs[0]])
             return
+        if name == "QUANTIZE" and inputs[0] in self._constants:  # as training tools export weights
+            self._new_constant(operator.outputs[0], self._encoded(index, inputs[0]))
+            return
         if name == "DEQUANTIZE" and self._widen(inputs[0], operator.outputs[0]):
             return
         if name == "FAKE_QUANT" and self._take_range(operator, inputs[0]):
+            return
+        if name == "QUANTIZE" and (pair := self._pair(operator)) is not None:
+            span, result = pair
+            if self._stands_for(span, inputs[0], result):
+                self._dissolved.add(result)
+                return
+        if name == "DEQUANTIZE" and operator.outputs[0] in self._dissolved:
             return
         self._kept.append((index, replace(operator, inputs=inputs)))
         if name in ("QUANTIZE", "DEQUANTIZE"):
@@ -116,7 +132,7 @@ class _Folding:
         for tensor, values in self._new.items():
             buffers.append(Buffer(np.ascontiguousarray(values).reshape(-1).view(np.uint8)))
             spec = self._float_spec(tensor) if values.dtype == np.float32 else self._tensors[tensor]
-            self._tensors[tensor] = replace(spec, buffer=len(buffers) - 1, sparsity=None)
+            self._tensors[tensor] = replace(spec, shape=values.shape, buffer=len(buffers) - 1, sparsity=None)
         graph = replace(
             self._graph, tensors=tuple(self._tensors), operators=tuple(operator for _, operator in self._kept)
         )
@@ -164,18 +180,49 @@ class _Folding:
             self._tensors[tensor] = self._float_spec(tensor)
         return True
 
+    def _encoded(self, index: int, source: int) -> Array:
+        """Return the very codes that the operator QUANTIZE makes of a constant."""
+        part, _ = cut(self._model, [index])
+        inputs = dict.fromkeys(part.subgraphs[0].inputs, self._constants[source])
+        shapes = {i: values.shape for i, values in inputs.items()}
+        trace = run(make_plan(part, by_name("litert-ref"), input_shapes=shapes), inputs)
+        (result,) = part.subgraphs[0].outputs
+        return trace.values[result]
+
     def _new_constant(self, tensor: int, values: Array) -> None:
         self._new[tensor] = self._constants[tensor] = values
 
     def _take_range(self, operator: Operator, source: int) -> bool:
         """Let FAKE_QUANT's range stand for its input, and let one of the two tensors stand for both."""
-        options, result = operator.options, operator.outputs[0]
+        options = operator.options
         if options is None or not options["min"] < options["max"]:
             return False
+        return self._stands_for(Range.of(float(options["min"]), float(options["max"])), source, operator.outputs[0])
+
+    def _pair(self, quantize: Operator) -> tuple[Range, int] | None:
+        """Return the range of uint8 codes that nothing but one DEQUANTIZE reads, and what that makes of them."""
+        codes = quantize.outputs[0]
+        spec = self._tensors[codes]
+        readers = [o for o in self._graph.operators if codes in o.inputs]
+        names = [self._model.operator_codes[o.opcode_index].name for o in readers]
+        params = stored_params(spec.type, spec.quantization)
+        if spec.type != TensorType.UINT8 or params is None or params.scale.size != 1:
+            return None
+        if (
+            names != ["DEQUANTIZE"]
+            or codes in self._graph.outputs
+            or self._type(quantize.inputs[0]) != TensorType.FLOAT32
+        ):
+            return None
+        ends = float(params.scale[0]) * (np.array(limits(TensorType.UINT8)) - int(params.zero_point[0]))
+        return Range.of(ends[0], ends[1]), readers[0].outputs[0]
+
+    def _stands_for(self, span: Range, source: int, result: int) -> bool:
+        """Let one of two tensors stand for both, with a range that the file prescribes; False where it cannot."""
         kept, gone = (result, source) if result in self._graph.outputs else (source, result)
         if gone in self._graph.outputs or gone in self._graph.inputs or gone in self._constants:
             return False
-        self._ranges[kept] = Range.of(float(options["min"]), float(options["max"]))
+        self._ranges[kept] = span
         self._instead[gone] = kept
         self._kept = [(index, _renamed(other, gone, kept)) for index, other in self._kept]
         return True
