@@ -137,7 +137,11 @@ def test_every_verb_that_knows_operators_writes_an_overlay(device: Path, rows: P
         assert all({"value", "bgColor"} <= set(result) for result in data["results"].values())
     made = json.loads((tmp_path / "quantize.json").read_text())
     assert made["name"] == "tflq: what the operator costs alone, noise of the outputs, ppm"
-    assert run("verify", INT8, "--mode", "cumulative", "--overlay", tmp_path / "none.json").exit_code == 2
+    outputs = tmp_path / "outputs.npz"
+    assert run("record", INT8, "-o", outputs).exit_code == 0
+    done = run("verify", INT8, "--golden", outputs, "--overlay", tmp_path / "none.json")
+    assert done.exit_code == 2
+    assert "isolated mode compares each" in done.stderr
 
 
 @pytest.mark.slow

@@ -31,7 +31,8 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
     profile = by_name(f"litert-{resolver}" if resolver in _RESOLVERS else "litert-ref")
     if not name:
         return profile, ""
-    note = f"there is no profile of {name} {version}: {profile.name} is compared; --profile names another"
+    said = f"{name} {version}".strip()
+    note = f"there is no profile of {said}: {profile.name} is compared; --profile names another"
     return profile, note
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 #: Width of a box and of a bend, and the smallest gap between two of a layer. Pixels.
-BOX, BEND, GAP = 176.0, 14.0, 24.0
+BOX, BEND, GAP = 200.0, 14.0, 24.0
 #: Passes down and up that order the layers, and that place their boxes.
 _ORDERINGS, _PLACINGS = 12, 24
 #: Bends that a picture may have; the longest arrows beyond these go straight to their end.

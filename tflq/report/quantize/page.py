@@ -26,6 +26,7 @@ from tflq.report.html.fidelity import (
 )
 from tflq.report.html.page import page
 from tflq.report.layout import counted
+from tflq.report.numbers import short
 from tflq.report.quantize.lines import (
     COLUMNS,
     SENSITIVITY_COLUMNS,
@@ -171,7 +172,7 @@ def _sensitivity(report: Report) -> Markup:
         return Markup("")
     unit = "noise of the outputs when only this operator is integer, parts per million of their power"
     bars = [
-        parts.Bar(parts.operator_link(s.operator, s.op), _noise(s), f"{_noise(s):.3g} ppm")
+        parts.Bar(parts.operator_link(s.operator, s.op), _noise(s), f"{short(_noise(s))} ppm")
         for s in report.sensitivities
     ]
     table = parts.table(SENSITIVITY_COLUMNS, map(sensitivity_row, report.sensitivities))
