@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.comparison import Comparison
-from tflq.report.compare.lines import next_step, quality_text
+from tflq.report.compare.lines import lead_text, next_step
 from tflq.report.graph.panels import by_operator
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html.fidelity import (
@@ -26,7 +26,7 @@ def compare_page(view: ModelView, first: ModelFacts, second: ModelFacts, compari
     focus = comparison.first or comparison.worst
     return page(
         "compare",
-        Markup('<span class="{}">{}</span>').format(quality_style(comparison), quality_text(comparison)),
+        Markup('<span class="{}">{}</span>').format(quality_style(comparison), lead_text(comparison)),
         outputs_section(comparison),
         graph_section(
             view,
@@ -36,7 +36,7 @@ def compare_page(view: ModelView, first: ModelFacts, second: ModelFacts, compari
         ),
         tensors_section(comparison),
         next_section([command] if command else []),
-        title=f"{quality_text(comparison)}: {second.path}",
+        title=f"{lead_text(comparison)}: {second.path}",
         facts=[
             together(code(second.path), f"({second.size:,} bytes) against", code(first.path), f"({first.size:,} bytes)")
         ],
