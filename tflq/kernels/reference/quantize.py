@@ -15,13 +15,14 @@ reference/requantize.h Requantize.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.unary import prepare_unary
-from tflq.kernels.filling import Call, filling
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
@@ -30,6 +31,9 @@ from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 from tflq.numerics.stages import OutputPipeline, type_range
+
+#: Elements of an input whose accumulators are kept from run to run.
+_KEPT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +100,18 @@ def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_unary(node, data, eval_requantize, CARRIER[x.type])
 
 
-def eval_requantize(data: RequantizeData, x: Array) -> Array:
-    """Source: Requantize. Rounding: once, by the stage. Overflow: x - zero point wraps int32."""
+def _requantize_once(data: RequantizeData, x: Array) -> Array:
     return data.pipeline(x.astype(np.int32) - np.int32(data.zero_point))
+
+
+@filling(lambda data, x: (x.shape, data.pipeline.dtype), once=_requantize_once)
+def eval_requantize(data: RequantizeData, out: Array, x: Array) -> Call:
+    """Source: Requantize. Rounding: once, by the stage. Overflow: x - zero point wraps int32."""
+    if x.size > _KEPT or not x.size:
+        return lambda: np.copyto(out, _requantize_once(data, x))
+    centred = np.empty(x.shape, np.int32)
+    subtract = partial(np.subtract, x, np.int32(data.zero_point), centred, dtype=np.int32)
+    return in_turn([subtract, data.pipeline.into(centred, out)])
 
 
 #: Limits of the types that are carried in wider ones.
