@@ -73,6 +73,7 @@ TOGETHER = {
         ),
         "profiles/test_recorded.py",
     ),
+    **dict.fromkeys(("micro.batch_matmul", "micro.relu"), "kernels/micro/test_multipliers.py"),
     **dict.fromkeys(
         (
             "earlier.equal",

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from tflq.kernels.micro.acceptance import accepted
 from tflq.kernels.micro.registry import MICRO
-from tflq.numerics.arithmetic import prepared_real
 from tflq.numerics.stages import DoubleRounding, WideRounding
 from tflq.profiles.litert_ref import LITERT_REF
 from tflq.profiles.profile import Source
@@ -15,10 +14,7 @@ _SHARED = LITERT_REF.derive(
     name="tflm",
     source=Source(package="tflite-micro", version="0.dev20261023", resolver="reference kernels", cpu="any"),
     arithmetic=replace(
-        LITERT_REF.arithmetic,
-        dense_real=prepared_real,
-        requantize_dense=DoubleRounding.of,
-        requantize_dense_wide=WideRounding.of,
+        LITERT_REF.arithmetic, requantize_dense=DoubleRounding.of, requantize_dense_wide=WideRounding.of
     ),
     without=("QUANTIZE",),  # of other types, all of them among its own
 ).within(accepted)

@@ -8,6 +8,7 @@ MICRO = catalogue(
     "tflq.kernels.micro",
     {
         "ADD": "add",
+        "BATCH_MATMUL": "batch_matmul",
         "CONV_2D": "conv_2d",
         "FULLY_CONNECTED": "fully_connected",
         "LEAKY_RELU": "leaky_relu",
@@ -15,6 +16,7 @@ MICRO = catalogue(
         "MUL": "mul",
         "PRELU": "prelu",
         "QUANTIZE": "quantize",
+        "RELU": "relu",
         "RELU6": "relu6",
         "RSQRT": "rsqrt",
         "SQUARED_DIFFERENCE": "squared_difference",

@@ -68,7 +68,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Gate multipliers: the product of scales in float32, then float64; those between gates in float64 throughout."""
+    """All multipliers are evaluated in float64."""
     x, state, cell = node.input(0), node.input(SINGLE.output_state), node.input(SINGLE.cell_state)
     node.check(len(x.shape) == 3, "number of dimensions", x, expected=3, got=len(x.shape))
     time_major = bool(node.options.get("time_major", False))
@@ -102,7 +102,7 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int, x: Operand, state: Oper
     sides = ((x, SINGLE.inputs[gate], SINGLE.biases[gate]), (state, SINGLE.recurrent[gate], None))
     for operand, position, bias in sides:
         w = node.input(position)
-        real = np.atleast_1d(np.float64(operand.scale * w.scale) / np.float64(_ENTERS))
+        real = np.atleast_1d(np.float64(operand.scale) * np.float64(w.scale) / np.float64(_ENTERS))
         weights = node.constant(position).astype(np.int64).T
         added = np.zeros(weights.shape[1], np.int64) if bias is None else node.constant(bias).astype(np.int64)
         pipeline = OutputPipeline(stage_of(arithmetic, accumulator, real), ZeroPoint(0), type_range(_INT16), _INT16)

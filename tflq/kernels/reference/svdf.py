@@ -131,9 +131,13 @@ def _push(state: Array, latest: Array, memory: int) -> Array:
 
 
 def prepare_integer(
-    node: Node, arithmetic: Arithmetic, state_type: DTypeLike = np.int16, state_zero_point: int = 0
+    node: Node,
+    arithmetic: Arithmetic,
+    state_type: DTypeLike = np.int16,
+    state_zero_point: int = 0,
+    real: type[np.floating[Any]] = np.float32,
 ) -> Prepared:
-    """Both real multipliers are float32 expressions, left to right. 16-bit states are taken to have zero point 0."""
+    """Multipliers are evaluated in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
     y = node.outputs[0]
@@ -142,8 +146,8 @@ def prepare_integer(
     node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
     data = IntegerData(
         features=Contraction.of(node.constant(FEATURES).T, (-128 - x.zero_point, 127 - x.zero_point)),
-        to_state=_pipeline(arithmetic, x.scale * features.scale / state.scale, state_type, 0),
-        to_output=_pipeline(arithmetic, state.scale * time.scale / y.scale, np.int8, y.zero_point),
+        to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
+        to_output=_pipeline(arithmetic, real(state.scale) * real(time.scale) / real(y.scale), np.int8, y.zero_point),
         rank=rank,
         input_zero_point=x.zero_point,
         state_zero_point=ZeroPoint(state_zero_point),
@@ -151,7 +155,7 @@ def prepare_integer(
     return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
 
 
-def _pipeline(arithmetic: Arithmetic, real: np.float32, dtype: Any, zero_point: int) -> OutputPipeline:
+def _pipeline(arithmetic: Arithmetic, real: np.floating[Any], dtype: Any, zero_point: int) -> OutputPipeline:
     stage = arithmetic.requantize(np.float64(real))
     return OutputPipeline(stage, ZeroPoint(zero_point), type_range(dtype), np.dtype(dtype))
 
