@@ -81,6 +81,7 @@ TOGETHER = {
             "earlier.sum_1_0",
             "optimized.leaky_relu",
             "optimized.mul",
+            "optimized.sum_2_14",
             "xnnpack.transpose_conv_2_12",
         ),
         "profiles/test_ties.py",

@@ -65,7 +65,7 @@ SEEN = (
     ("litert-opt", mul(15), 127),
     *((name, equal(), 1) for name in ("tflite-2.14-ref", "litert-2.0-opt")),
     ("litert-opt", equal(), 0),
-    *((name, total(), 1) for name in ("tflite-2.7-opt", "tflite-2.13-ref", "litert-1.0-xnnpack")),
+    *((name, total(), 1) for name in ("tflite-2.7-opt", "tflite-2.13-ref", "tflite-2.14-opt", "litert-1.0-xnnpack")),
 )
 
 
@@ -75,8 +75,8 @@ def test_outputs_that_releases_were_seen_to_give(profile: str, case: Case, expec
     assert set(outputs[0].astype(int).tolist()) == {expected}
 
 
-@pytest.mark.parametrize("profile", ["tflite-2.7-opt", "tflite-2.12-ref", "tflite-2.13-opt"])
-def test_sums_of_16_bits_are_not_rescaled_up_to_2_13(profile: str) -> None:
+@pytest.mark.parametrize("profile", ["tflite-2.7-opt", "tflite-2.12-ref", "tflite-2.13-opt", "tflite-2.14-opt"])
+def test_sums_of_16_bits_are_not_rescaled_up_to_2_14(profile: str) -> None:
     x, axis = total().inputs
     rescaled = Case("SUM", (x, axis), (T("int16", (1,), 2.0**-4),), total().samples, total().options, 2)
     with pytest.raises(TflqError, match="not rescaled"):

@@ -26,7 +26,7 @@ OPTIMIZED_2_14 = catalogue(
         "REDUCE_PROD": "reduce_prod_2_14",
         "RESIZE_BILINEAR": "resize_bilinear unclaimed",
         "SOFTMAX": "softmax softmax_float",
-        "SUM": "sum unclaimed",
+        "SUM": "sum_2_14 unclaimed",
         "TANH": "tanh unclaimed",
         "TRANSPOSE_CONV": "unclaimed",
     },
