@@ -180,10 +180,16 @@ def test_broken_files_are_typed_errors(tmp_path: Path) -> None:
     pickled = np.array([{}], object)
     np.save(tmp_path / "pickled.npy", pickled, allow_pickle=True)
     np.savez(tmp_path / "pickled.npz", image=pickled, allow_pickle=True)
-    for name, data in {"x.npy": b"\x93NUMPY", "x.npz": b"PK\3\4broken", "x.raw": b"12345", "y.npz": b""}.items():
+    for name, data in {
+        "x.npy": b"\x93NUMPY",
+        "x.npz": b"PK\3\4broken",
+        "x.raw": b"12345",
+        "y.npz": b"",
+        "x.txt": bytes(64),
+    }.items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "folder.npz").mkdir()
-    for name in ("pickled.npy", "pickled.npz", "x.npy", "x.npz", "x.raw", "y.npz", "folder.npz"):
+    for name in ("pickled.npy", "pickled.npz", "x.npy", "x.npz", "x.raw", "y.npz", "folder.npz", "x.txt"):
         with pytest.raises(TflqError):
             make_inputs(model(IMAGE), tmp_path / name)
 

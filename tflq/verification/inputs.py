@@ -173,10 +173,16 @@ def _numbered_sample(
     return tuple(values)
 
 
+#: Endings of files that hold text, whatever their size.
+_TEXT = frozenset((".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"))
+
+
 def _raw(path: Path, spec: TensorSpec) -> Array:
     """Raw elements of one input, one or more samples behind each other."""
     if not isinstance(spec.type, TensorType) or CARRIER[spec.type] == np.dtype(object):
         raise UnsupportedError("raw input file", reason=f"input {spec.name!r} has no plain elements")
+    if path.suffix.lower() in _TEXT:
+        raise InputError("kind of file", name=str(path), expected=".npz, .npy, an image or raw bytes", got=path.suffix)
     carrier = CARRIER[spec.type]
     try:
         data = path.read_bytes()
