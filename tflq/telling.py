@@ -17,11 +17,19 @@ def told(verb: str) -> Callable[[type[T]], type[T]]:
     """Let a class of results tell itself as `tflq/report/<verb>/told.py` says in its `CARDS`."""
 
     def telling(cls: type[T]) -> type[T]:
-        cls.__repr__ = lambda self: str(_card(verb, self).text)  # type: ignore[method-assign]
+        cls.__repr__ = lambda self: _text(verb, self)  # type: ignore[method-assign]
         cls._repr_html_ = lambda self: str(_card(verb, self).html)  # type: ignore[attr-defined]
         return cls
 
     return telling
+
+
+def _text(verb: str, result: object) -> str:
+    """Three lines; of a value whose fields hold what they must not, its class: errors name such values, too."""
+    try:
+        return str(_card(verb, result).text)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return f"<{type(result).__name__} that cannot be told>"
 
 
 def _card(verb: str, result: object) -> Any:

@@ -36,7 +36,7 @@ def test_bits_are_the_librarys(function, size):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
 def test_without_a_library_float64_is_rounded(function, monkeypatch):
-    monkeypatch.setattr(libm, "library", lambda: None)
+    monkeypatch.setattr(libm, "c_library", lambda: None)
     alone = FloatFunction(function.name, function.loop, function.wide, function.arguments)
     operands = sample(function, 2000)
     got, native = alone(*operands), function(*operands)
@@ -45,7 +45,7 @@ def test_without_a_library_float64_is_rounded(function, monkeypatch):
 
 
 def test_without_a_library_extremes_are_cs(monkeypatch):
-    monkeypatch.setattr(libm, "library", lambda: None)
+    monkeypatch.setattr(libm, "c_library", lambda: None)
 
     def alone(function, *operands):
         return float(FloatFunction(function.name, function.loop, function.wide, function.arguments)(*operands)[()])

@@ -141,7 +141,8 @@ def quantize_command(
     \b
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
     tflq quantize float.tflite --calibration photos/ --std 255 -o int8.tflite
-    tflq quantize float.tflite --calibration samples.npz -o int8.tflite --runtimes litert-xnnpack,tflm
+    tflq quantize float.tflite --calibration samples.npz -o int8.tflite \\
+        --runtimes litert-xnnpack,tflm
     """
     from tflq.api.subject import subject
     from tflq.quantization.calibration import Calibration
