@@ -73,7 +73,7 @@ TOGETHER = {
         ),
         "profiles/test_recorded.py",
     ),
-    **dict.fromkeys(("micro.batch_matmul", "micro.relu"), "kernels/micro/test_multipliers.py"),
+    **dict.fromkeys(("micro.batch_matmul", "micro.relu", "micro.svdf_float32"), "kernels/micro/test_multipliers.py"),
     **dict.fromkeys(
         (
             "earlier.equal",
@@ -118,7 +118,14 @@ TOGETHER = {
         "profiles/test_faults.py",
     ),
     **dict.fromkeys(
-        ("micro.bias_width", "micro.conv_2d", "micro.fully_connected", "micro.squared_difference", "micro.svdf"),
+        (
+            "micro.bias_width",
+            "micro.conv_2d",
+            "micro.fully_connected",
+            "micro.squared_difference",
+            "micro.svdf",
+            "micro.svdf_float32",
+        ),
         "profiles/test_tflm.py",
     ),
     **dict.fromkeys(

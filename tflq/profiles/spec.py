@@ -12,7 +12,8 @@ from tflq.profiles.litert_ref import LITERT_REF
 
 #: Where the mended rows are: TensorFlow Lite Micro does not have these faults.
 _MENDED = catalogue(
-    "tflq.kernels.micro", {"CONV_2D": "conv_2d", "FULLY_CONNECTED": "fully_connected", "SUM": "sum", "SVDF": "svdf"}
+    "tflq.kernels.micro",
+    {"CONV_2D": "conv_2d", "FULLY_CONNECTED": "fully_connected", "SUM": "sum", "SVDF": "svdf_float32"},
 )
 
 SPEC = LITERT_REF.derive(

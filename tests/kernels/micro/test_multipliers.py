@@ -12,9 +12,11 @@ import tflq
 from tflq.conformance.one_operator import T, build
 
 
-def run(op: str, inputs: Sequence[T | None], made: T, fed: Sequence[Any], options: Any, version: int) -> int:
+def run(
+    op: str, inputs: Sequence[T | None], made: T, fed: Sequence[Any], options: Any, version: int, profile: str = "tflm"
+) -> int:
     model = build(op, tuple(inputs), (made,), options, version)
-    interpreter = tflq.Interpreter(model_content=model, profile="tflm")
+    interpreter = tflq.Interpreter(model_content=model, profile=profile)
     interpreter.allocate_tensors()
     for detail, value in zip(interpreter.get_input_details(), fed, strict=True):
         interpreter.set_tensor(detail["index"], value)
@@ -84,7 +86,10 @@ def test_svdf(kind: str, state: float, time: float, made: float, bias: int, expe
         T(kind, (1, 6), state, 0, variable=True),
     )
     options = ("SVDFOptions", {"rank": 1, "fused_activation_function": 1, "asymmetric_quantize_inputs": False})
-    assert run("SVDF", inputs, T("int8", (1, 2), made, 0), [np.full((1, 4), 7, np.int8)], options, 3) == expected
+    made_tensor, fed = T("int8", (1, 2), made, 0), [np.full((1, 4), 7, np.int8)]
+    assert run("SVDF", inputs, made_tensor, fed, options, 3) == expected
+    in_float32 = {"int16": "litert-ref", "int8": "spec"}[kind]
+    assert run("SVDF", inputs, made_tensor, fed, options, 3, in_float32) == expected - 1
 
 
 WEIGHTS = [

@@ -17,6 +17,7 @@ of August 2026 evaluate the multipliers in float32.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +26,9 @@ from tflq.kernels.reference import svdf
 from tflq.numerics.arithmetic import Arithmetic
 
 
-def prepare_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_int8_state(node: Node, arithmetic: Arithmetic, real: type[np.floating[Any]] = np.float64) -> Prepared:
     """Prepare SVDF with an int8 state, which has a zero point; the int16 state has none."""
-    return svdf.prepare_integer(node, arithmetic, np.int8, node.input(svdf.STATE).zero_point, np.float64)
+    return svdf.prepare_integer(node, arithmetic, np.int8, node.input(svdf.STATE).zero_point, real)
 
 
 KERNELS = (
