@@ -49,11 +49,12 @@ def device_of(profile: Profile) -> Device:
     return lambda alone: alone.run(alone.plan(profile))
 
 
-def nearness(base: Profile, other: Profile) -> tuple[int, int, int, int, int]:
+def nearness(base: Profile, other: Profile) -> tuple[int, ...]:
     """By what profiles are ordered that differ from `base`: the less, the nearer.
 
-    Whether no runtime computes it (`spec`), whether it has other kernels, whether it is another release, how many
-    fields of the arithmetic are others, and how many facts of the runtime.
+    Whether no runtime computes it (`spec`), whether it has other kernels, whether only one of them is for
+    microcontrollers, whether it is another release, how many fields of the arithmetic are others, and how many facts of
+    the runtime.
     """
     has_other_kernels = base.kernels is not other.kernels
     is_nobodys = other.source.package == "none"
@@ -61,6 +62,7 @@ def nearness(base: Profile, other: Profile) -> tuple[int, int, int, int, int]:
     return (
         int(is_nobodys),
         int(has_other_kernels),
+        int(len({p.source.package == "tflite-micro" for p in (base, other)}) > 1),
         int(released != also_released),
         _changed(base.arithmetic, other.arithmetic),
         _changed(base.source, other.source),
