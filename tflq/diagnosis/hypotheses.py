@@ -58,11 +58,12 @@ def nearness(base: Profile, other: Profile) -> tuple[int, ...]:
     """
     has_other_kernels = base.kernels is not other.kernels
     is_nobodys = other.source.package == "none"
+    is_micro, also_micro = (p.source.package == "tflite-micro" for p in (base, other))
     released, also_released = ((p.source.package, p.source.version) for p in (base, other))
     return (
         int(is_nobodys),
         int(has_other_kernels),
-        int(len({p.source.package == "tflite-micro" for p in (base, other)}) > 1),
+        int(is_micro != also_micro),
         int(released != also_released),
         _changed(base.arithmetic, other.arithmetic),
         _changed(base.source, other.source),

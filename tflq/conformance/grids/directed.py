@@ -118,11 +118,10 @@ def _parting(
     x = y = T(kind, fed.shape, 1.0)
     low, high = CODES[kind]
     every = np.arange(low, high + 1, dtype=np.int64)
-    wide = 256.0 if kind == made == "int16" or (kind, made) == ("int8", "int16") else 1.0
     for _ in range(_DRAWS):
         x = T(kind, fed.shape, _scale(rng, -8, -3), _zero(rng, kind))
         values = every - int(x.zero_point)
-        near = 2.0 ** rng.uniform(-0.9, 0.9) * CODES[made][1] / CODES[kind][1] * min(1.0, wide)
+        near = 2.0 ** rng.uniform(-0.9, 0.9) * CODES[made][1] / CODES[kind][1]
         tie = int(rng.choice(values[values > 0]))  # comes to lie beside a half
         ratio = (math.floor(tie * near) + 0.5) / tie
         y = T(made, fed.shape, float(np.float32(float(x.scale) / ratio)), _zero(rng, made))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.quantization.build.build import Built
@@ -34,9 +33,6 @@ def agreed(task: Task, built: Built) -> tuple[Built, Agreed | None]:
         return built, None
     fitting, judging = parted(task.samples)
 
-    def remade(nudges: Sequence[Nudge]) -> Built:
-        return built.again(recipe, moved(built.activations, nudges))
-
     nudges = nudged(
         built.assignment.scheme,
         built.activations,
@@ -47,9 +43,9 @@ def agreed(task: Task, built: Built) -> tuple[Built, Agreed | None]:
     )
     before = portability(built.integer.model, inputs, judging, recipe.judges)
     score = judged(task, built, judging)
-    for some in dict.fromkeys((nudges, tuple(n for n in nudges if n.is_strong))):
-        again = remade(some) if some else built
-        if not some or not is_even(judged(task, again, judging), score):
+    for some in dict.fromkeys(filter(None, (nudges, tuple(n for n in nudges if n.is_strong)))):
+        again = built.again(recipe, moved(built.activations, some))
+        if not is_even(judged(task, again, judging), score):
             continue
         after = portability(again.integer.model, inputs, judging, recipe.judges)
         if after.total < before.total:

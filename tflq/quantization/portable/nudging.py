@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.ir import Model, TensorSpec
-from tflq.profiles import by_name
+from tflq.profiles import Profile, by_name
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params
 from tflq.quantization.portable.portability import Alone, batched, differing, forget
@@ -81,7 +81,7 @@ def nudged(
                 for i, other in enumerate(integer.model.subgraphs[0].operators)
                 if i >= index and _movable(plan, integer, groups, i) == group and _readable(integer, i, values[0])
             ]
-            factor, before, after = _best_factor(integer.model, writers, values, runtimes)
+            factor, before, after = _best_factor(integer.model, writers, values, profiles)
             trial = {**chosen, group: _scaled(chosen[group], factor)}
             again = remake(trial) if factor != 1 else integer
             if factor != 1 and _is_alike(integer.model, again.model):
@@ -139,10 +139,9 @@ def _readable(integer: IntegerModel, index: int, values: Mapping[int, Array]) ->
 
 
 def _best_factor(
-    model: Model, writers: Sequence[int], values: Sequence[Mapping[int, Array]], runtimes: Sequence[str]
+    model: Model, writers: Sequence[int], values: Sequence[Mapping[int, Array]], profiles: Sequence[Profile]
 ) -> tuple[float, int, int]:
     """Return the factor of the writers' output scale with the fewest disagreements, and these before and after."""
-    profiles = [by_name(name) for name in runtimes]
 
     def count(factor: float) -> int:
         return sum(
