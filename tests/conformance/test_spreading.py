@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from measure_cluster import cluster, push
 
 from tflq.cli.main import cli
 from tflq.conformance.session import Order, make_suite, run_suite
-from tflq.conformance.spreading import Part, parts_of, spread
+from tflq.conformance.spreading import Part, do, parts_of, spread
 from tflq.conformance.targets import target_of
 from tflq.errors import FileAccessError, InputError, RuntimeFailed, RuntimeMissing, TflqError
 
@@ -41,6 +42,17 @@ def test_parts_make_the_whole(path: str) -> None:
     parts = parts_of(Part(path, TARGET), size=5)
     whole = run_suite(path, target_of(TARGET)).cases
     assert [(p.start, p.stop) for p in parts] == [(a, min(a + 5, len(whole))) for a in range(0, len(whole), 5)]
+
+
+def test_a_suite_that_took_the_place_of_another_is_read_anew(path: str, tmp_path: Path) -> None:
+    other = tmp_path / "suite.npz"
+    shutil.copy(path, other)
+    part = Part(str(other), TARGET, stop=2)
+    before = [judged.case.model for judged in do(part)]
+    make_suite(str(other), Order(every=600, seed=1))
+    after = [judged.case.model for judged in run_suite(str(other), target_of(TARGET)).cases[:2]]
+    assert before != after
+    assert [judged.case.model for judged in do(part)] == after
 
 
 @pytest.mark.slow

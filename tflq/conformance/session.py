@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from tflq.conformance.jobs import Job
@@ -61,18 +60,16 @@ def run_suite(
         if work is not None:
             judged = _run(archive, suite, target, work, batch)
         else:
-            with temporary_folder() as folder:
-                judged = _run(archive, suite, target, folder, batch)
+            judged = judged_cases(archive, suite, target, batch)
         return Verdicts(target.name, suite.profile, suite.level, judged)
 
 
 def judged_cases(
-    path: str, target: Target, level: str, shard: tuple[int, int], batch: int, chosen: slice, groups: int
+    archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED
 ) -> tuple[Judged, ...]:
-    """As `run_suite`, of some cases of the level and shard only; of so many groups of failing ones one is explained."""
-    with opened(path) as archive, temporary_folder() as folder:
-        suite = read_suite(archive).part(level, shard)
-        return _run(archive, replace(suite, cases=suite.cases[chosen]), target, folder, batch, groups)
+    """Hold a target against a suite, or some of its cases; at most so many `groups` of failing cases are explained."""
+    with temporary_folder() as folder:
+        return _run(archive, suite, target, folder, batch, groups)
 
 
 def _run(

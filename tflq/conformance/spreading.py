@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from multiprocessing import get_context
 from typing import Any
 
 from tflq.conformance.judging import EXPLAINED, Judged, Verdicts
 from tflq.conformance.session import judged_cases
-from tflq.conformance.suite import read_suite
+from tflq.conformance.suite import Suite, read_suite
 from tflq.conformance.targets import target_of
 from tflq.errors import OptionError, RuntimeFailed
-from tflq.storage.archive import opened
+from tflq.storage.archive import Archive, opened
 
 #: Cases of a part, and parts that a cluster has before it at a time.
 _PART, _AHEAD = 100, 64
@@ -57,11 +60,41 @@ def do(part: Part) -> tuple[Judged, ...]:
     """Run the target on a part. What it left is judged here, so that only verdicts travel.
 
     Raises:
-        TflqError: As `judged_cases`.
+        FileAccessError: The suite cannot be read.
+        InputError: The file is no suite.
+        RuntimeMissing: There is no such target.
     """
     target = target_of(part.target, part.python, part.timeout)
-    chosen = slice(part.start, part.stop)
-    return judged_cases(part.suite, target, part.level, part.shard, part.batch, chosen, part.groups)
+    held = _held(part.suite, _stamp(part.suite))
+    suite = held.suite.part(part.level, part.shard)
+    chosen = replace(suite, cases=suite.cases[part.start : part.stop])
+    return judged_cases(held.archive, chosen, target, part.batch, part.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A suite's open archive, which closes with the last of its `reading`, and its cases."""
+
+    archive: Archive
+    suite: Suite
+    reading: ExitStack
+
+
+@lru_cache(maxsize=1)
+def _held(path: str, stamp: tuple[int, ...]) -> _Held:
+    """Return the suite at a path, which this process keeps open for the next part; another stamp is another suite."""
+    with ExitStack() as stack:
+        archive = stack.enter_context(opened(path, streamed=True))
+        return _Held(archive, read_suite(archive), stack.pop_all())
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """What tells a file from one that took its place; empty where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[tuple[Judged, ...]]:
