@@ -14,7 +14,7 @@ from tflq.errors import LimitError, UndefinedResultError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.interpreter.arrays import admit
 from tflq.interpreter.limits import Limits
-from tflq.interpreter.routine import _together, routine
+from tflq.interpreter.routine import routine
 from tflq.ir import TensorSpec, TensorType
 from tflq.kernels.kernel import Array
 from tflq.numerics import pieces
@@ -66,6 +66,7 @@ def sample(random: np.random.Generator, plan: Plan, tensor: int) -> Array:
 @pytest.mark.parametrize("name", ["digits_mobilenet_int8", "digits_unet_float"])
 def test_threads_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "SMALLEST", 64)
+    monkeypatch.setattr("tflq.interpreter.routine.cores", lambda: 4)
     plan = make_plan(load(ROOT / "golden" / "models" / f"{name}.tflite"), by_name("litert-ref"))
     inputs = {index: sample(np.random.default_rng(7), plan, index) for index in plan.inputs}
     alone = run(plan, inputs)
@@ -73,9 +74,18 @@ def test_threads_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) 
         state = State(threads=threads)
         for _ in range(4):
             trace = run(plan, inputs, state)
-        assert sum(getattr(call, "func", None) is _together for call in state.routine._calls) > 3
+        assert state.routine._crew.size == min(threads, 4)
+        assert len(state.routine._crew._shared) > 3
         for index, value in alone.values.items():
             np.testing.assert_array_equal(trace.values[index], value)
+
+
+def test_no_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflq.interpreter.routine.cores", lambda: 1)
+    plan = make_plan(load(WHOLE[0]), by_name("litert-ref"))
+    bound = routine(plan, threads=8)
+    assert bound is not None
+    assert bound._crew is None
 
 
 def test_a_bias_that_an_operator_makes_is_read_when_the_model_runs() -> None:

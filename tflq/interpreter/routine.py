@@ -10,7 +10,6 @@ is copied into the block where it is small.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +28,7 @@ from tflq.kernels.families.subgraph_calls import eval_call
 from tflq.kernels.filling import Call, Filling, Fillings
 from tflq.kernels.kernel import Array, Prepared
 from tflq.numerics.compiled import compiling_is_off
+from tflq.numerics.crew import Crew, cores
 from tflq.numerics.pieces import at_once
 
 #: Arrays begin at multiples of this many bytes: a line of the cache.
@@ -43,7 +43,7 @@ class Routine:
     """The steps of a plan, bound to arrays of their own. One run at a time; what a run gives is the caller's.
 
     `given` are the inputs of all runs, to which steps are bound as well; None where every run brings its own.
-    `called` are the routines of subgraphs, by the step that calls them.
+    `called` are the routines of subgraphs, by the step that calls them. Calls are shared by the threads of `crew`.
     """
 
     def __init__(
@@ -51,13 +51,12 @@ class Routine:
         plan: Plan,
         places: Mapping[int, Array],
         block: Array,
-        threads: int,
+        crew: Crew | None,
         given: Mapping[int, Array] | None,
         called: Mapping[int, Routine],
     ) -> None:
-        self._plan, self._threads, self._given, self._called = plan, threads, given, called
+        self._plan, self._crew, self._given, self._called = plan, crew, given, called
         self._shared = (block, *(given or {}).values())
-        self._pool = ThreadPoolExecutor(threads - 1, "tflq") if threads > 1 else None
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
             self._values[tensor] = place
@@ -79,6 +78,8 @@ class Routine:
         Raises:
             InputError: As `check_inputs`.
         """
+        if self._crew is not None:
+            self._crew.assemble()
         if inputs is not self._given:
             self._take(inputs)
         if self._is_quiet:
@@ -152,20 +153,9 @@ class Routine:
         self._fixed.update(step.outputs)
 
     def _add(self, step: Step, call: Call) -> None:
-        parts = at_once(call, self._threads)
         self._steps.append(step)
-        self._calls.append(call if self._pool is None or len(parts) == 1 else partial(_together, self._pool, parts))
-
-
-def _together(pool: Executor, calls: Sequence[Call]) -> None:
-    """Make calls that do not depend on each other, the first of them here; none is left running when this returns."""
-    others = [pool.submit(call) for call in calls[1:]]
-    try:
-        calls[0]()
-    finally:
-        wait(others)
-    for other in others:
-        other.result()
+        parts = [] if self._crew is None else at_once(call, self._crew.size)
+        self._calls.append(self._crew.shared(call, parts) if self._crew is not None and len(parts) > 1 else call)
 
 
 def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:
@@ -190,18 +180,23 @@ def _evaluate(
 
 
 def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
-    """The plan's routine, in which so many threads compute. `given` are the inputs, where they are the same arrays in
-    every run.
+    """The plan's routine, in which so many threads compute, but no more than this process has processors. `given` are
+    the inputs, where they are the same arrays in every run.
 
     None where it needs more than arrays of known shapes, or has no memory for them.
     """
+    threads = 1 if compiling_is_off() else min(threads, cores())
+    return _routine(plan, Crew(threads - 1) if threads > 1 else None, given)
+
+
+def _routine(plan: Plan, crew: Crew | None, given: Mapping[int, Array] | None = None) -> Routine | None:
     if not plan.is_settled or plan.variables or any(_is_bound_late(step) for step in plan.steps):
         return None
     placed = _places(plan, given or {})
-    called = {step.index: routine(_callee(plan, step), threads) for step in plan.steps if _is_call(step.prepared)}
+    called = {step.index: _routine(_callee(plan, step), crew) for step in plan.steps if _is_call(step.prepared)}
     if placed is None or None in called.values():
         return None
-    return Routine(plan, *placed, threads, given, {index: each for index, each in called.items() if each is not None})
+    return Routine(plan, *placed, crew, given, {index: each for index, each in called.items() if each is not None})
 
 
 def _callee(plan: Plan, step: Step) -> Plan:

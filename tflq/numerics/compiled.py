@@ -148,3 +148,9 @@ def compiling_is_off() -> bool:
 def compiled(function: Callable[P, R]) -> Compiled[P, R]:
     """Compile `function` at its first call. Never fastmath: float sums keep their order, nothing is contracted."""
     return Compiled(function)
+
+
+def unlocked(function: Compiled[P, R]) -> Compiled[P, R]:
+    """Let other threads run while its machine code does; goes above `@compiled`."""
+    function.frees_threads = True
+    return function

@@ -18,8 +18,8 @@ from tflq.numerics.compiled import Array, Compiled
 
 #: Passes through an innermost loop that one call makes at most, where it can be cut: about a tenth of a second.
 LONGEST = 1 << 26
-#: Passes that are worth a thread of their own.
-SMALLEST = 1 << 17
+#: Passes that are worth a thread of their own: about ten times what it takes to share a call.
+SMALLEST = 1 << 13
 #: Multiply-accumulates of floats that one product of matrices makes at most: about as long.
 LONGEST_PRODUCT = 1 << 31
 
@@ -71,7 +71,7 @@ class InPieces(Compiled[..., None]):
             bound.whole = self
         return bound
 
-    def parts(self, args: tuple[Any, ...], count: int) -> list[Callable[[], None]]:
+    def parts(self, args: tuple[Any, ...], count: int) -> list[functools.partial[None]]:
         """The call as up to `count` calls that may be made at the same time; fewer where there is little to do."""
         first, letters = args[self._first], self._axes[0][1]
         size, count = prod(first.shape[: len(letters)]), min(count, self._work_of(args) // SMALLEST)
@@ -106,9 +106,9 @@ class Divisible(functools.partial[None]):
     whole: InPieces
 
 
-def at_once(call: Callable[[], object], count: int) -> Sequence[Callable[[], object]]:
-    """Up to `count` calls that together are `call`, and may be made at the same time: `call` itself if it is one."""
-    return call.whole.parts(call.args, count) if isinstance(call, Divisible) else [call]
+def at_once(call: Callable[[], object], count: int) -> Sequence[functools.partial[None]]:
+    """Up to `count` calls that together are `call`, and may be made at the same time; none where it cannot be cut."""
+    return call.whole.parts(call.args, count) if isinstance(call, Divisible) else []
 
 
 def in_pieces(

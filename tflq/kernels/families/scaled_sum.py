@@ -160,7 +160,7 @@ def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) 
         out[i] = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
 
 
-@in_pieces(4, a="r", b="r", out="r")
+@in_pieces(4, are_independent=True, a="r", b="r", out="r")
 @compiled
 def _add_scaled(
     a: Array,
