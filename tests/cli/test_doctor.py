@@ -33,6 +33,7 @@ def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
     assert runtime["version"] is None or runtime["profile"] == "litert-ref" or runtime["reason"]
 
 
+@pytest.mark.slow
 def test_a_changed_arithmetic_fails_the_self_test(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     _, drawn, _ = doctor.digests()
     assert drawn == doctor.DRAWN

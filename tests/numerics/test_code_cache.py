@@ -264,6 +264,7 @@ def told(process: subprocess.Popen[str]) -> str:
     return err
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once(tmp_path: Path) -> None:
     started = [start(NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(3)]
     assert [told(process) for process in started] == [""] * 3

@@ -51,6 +51,7 @@ def test_every_named_profile_has_kernels_for_the_form() -> None:
                 assert any(row.signature.mismatches(*types_of(types)) == 0 for row in rows), (name, fault.op, types)
 
 
+@pytest.mark.slow
 def test_spec_differs_from_the_reference_on_mended_rows_only() -> None:
     differing = [(d.op, form) for d in compare_profiles(REFERENCE, SPEC) for form in d.types]
     for op, form in differing:
@@ -103,6 +104,7 @@ def test_a_bias_of_32_bits_is_read_as_such() -> None:
         run(model, "litert-ref", x)
 
 
+@pytest.mark.slow
 def test_spec_differs_from_recorded_outputs_on_mended_rows_only() -> None:
     """And it does where a model shows one: the outputs are those of LiteRT's reference resolver."""
     folder = suites.ROOT / "golden" / "singleop"

@@ -33,6 +33,7 @@ def test_real_multipliers_become_what_was_recorded(shared: Path) -> None:
     assert np.array_equal(stage.shift, shift)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_it_differs_in_requantizers_only() -> None:
     for name in ("litert-ref", "tflm"):
         for difference in compare_profiles(PROFILES[name], by_name(f"{name}+single-rounding")):

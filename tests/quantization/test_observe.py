@@ -150,6 +150,7 @@ def test_outlying_samples_are_found_by_their_peaks() -> None:
     assert outlying([]) == ()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_samples() -> None:
     model = digits()
     begun = Observations.begin(floats(model), *EVERY)

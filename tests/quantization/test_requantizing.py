@@ -37,6 +37,7 @@ def constants(model: Model) -> dict[str, tuple[TensorType | int, bytes, bytes, b
     return found
 
 
+@pytest.mark.slow
 def test_only_biases_change_and_the_model_comes_nearer_to_the_float_one() -> None:
     integer = tflq.load(GOLDEN / "digits_mobilenet_int8.tflite")
     floats = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")
