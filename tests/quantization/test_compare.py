@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import tflq
 from tflq.errors import InputError
-from tflq.quantization.judge.comparison import compare_models, kl, wilson
+from tflq.quantization.judge.comparison import Agreement, compare_models, kl, wilson
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.report.compare.lines import agreement_texts
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))
@@ -86,6 +87,18 @@ def test_sums_of_one_tensor() -> None:
 @pytest.mark.parametrize(("hits", "trials", "low", "high"), [(8, 10, 0.4902, 0.9433), (0, 20, 0.0, 0.1611)])
 def test_wilson_interval(hits: int, trials: int, low: float, high: float) -> None:
     assert wilson(hits, trials) == pytest.approx((low, high), abs=5e-5)  # figures of the published formula
+
+
+def test_ties_that_coarse_steps_made_are_counted_and_told() -> None:
+    found = Agreement()
+    for before, after in (
+        ([3.0, 2.0, 1.0], [1.0, 1.0, 0.0]),
+        ([2.0, 2.0, 1.0], [1.0, 1.0, 0.0]),
+        ([1.0, 2.0], [0.0, 1.0]),
+    ):
+        found.add(np.array(before), np.array(after), None)
+    assert (found.tied, len(found.flips)) == (1, 0)
+    assert [text for text in agreement_texts(found) if "ties: in 1 of 3 samples" in text]
 
 
 def test_divergence_of_distributions() -> None:

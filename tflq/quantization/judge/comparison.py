@@ -57,12 +57,14 @@ class Agreement:
     confusion: Counter[tuple[int, int]] = field(
         default_factory=Counter
     )  # of (right class, or the reference's; other's)
+    tied: int = 0  # samples where several classes share the other's largest output, and do not share the reference's
 
     def add(self, reference: Reals, other: Reals, label: int | None) -> None:
         """Count one sample's scores."""
         before, after = int(reference.argmax()), int(other.argmax())
         if before != after:
             self.flips.append(Flip(self.samples, before, after, float(reference[before] - reference[after])))
+        self.tied += _is_tied(other) and not _is_tied(reference)
         self.confusion[before if label is None else label, after] += 1
         self.samples += 1
         self.divergence += kl(reference, other)
@@ -93,6 +95,10 @@ class Agreement:
         """Paired standard error of the difference of the accuracies (McNemar's variance)."""
         n, gained, lost = self.labelled, self.gained, self.lost
         return math.sqrt(max(0.0, gained + lost - (gained - lost) ** 2 / n)) / n if n else math.nan
+
+
+def _is_tied(scores: Reals) -> bool:
+    return int(np.count_nonzero(scores == scores.max())) > 1
 
 
 def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:

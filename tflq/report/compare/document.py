@@ -71,4 +71,5 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
         "divergence": None if math.isnan(divergence) else divergence,
         "flips": [asdict(flip) for flip in agreement.flips],
         "accuracy": labelled,
+        "tied": agreement.tied,
     }

@@ -115,6 +115,11 @@ def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
     if not math.isnan(agreement.divergence):
         text += f"; mean KL divergence {agreement.divergence / agreement.samples:.3g} nats"
     yield text
+    if agreement.tied:
+        yield (
+            f"ties: in {agreement.tied:,} of {samples_text(agreement.samples)} several classes share the largest output, "
+            "whose steps are too coarse; what the last SOFTMAX reads has finer ones"
+        )
     if agreement.accuracies is not None:
         before, after = agreement.accuracies
         yield (
