@@ -117,8 +117,8 @@ def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
     yield text
     if agreement.tied:
         yield (
-            f"ties: in {agreement.tied:,} of {samples_text(agreement.samples)} several classes share the largest output, "
-            "whose steps are too coarse; what the last SOFTMAX reads has finer ones"
+            f"ties: in {agreement.tied:,} of {samples_text(agreement.samples)} several classes share the largest "
+            "output, whose steps are too coarse; what the last SOFTMAX reads has finer ones"
         )
     if agreement.accuracies is not None:
         before, after = agreement.accuracies
