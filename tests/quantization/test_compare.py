@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import tflq
 from tflq.errors import InputError
-from tflq.quantization.judge.comparison import Agreement, compare_models, kl, wilson
+from tflq.quantization.judge.agreement import Agreement, kl, wilson
+from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.compare.lines import agreement_texts
 

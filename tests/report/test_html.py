@@ -18,7 +18,8 @@ from tflq.diagnosis.findings import Findings, investigate
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import by_name
-from tflq.quantization.judge.comparison import Agreement, Comparison
+from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.comparison import Comparison
 from tflq.report.explain.page import explain_page
 from tflq.report.graph.standard import view_of
 from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks, scatter

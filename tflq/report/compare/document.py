@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.api.subject import ModelFacts
-from tflq.quantization.judge.comparison import Agreement, Comparison
+from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.compare.lines import mean_error
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from shlex import quote
 
 from tflq.api.subject import ModelFacts
-from tflq.quantization.judge.comparison import DAMAGED, Agreement, Comparison
+from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.layout import Line, table
 from tflq.report.names import short_name

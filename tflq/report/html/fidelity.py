@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from tflq.quantization.judge.comparison import DAMAGED, Agreement, Comparison
+from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.compare.lines import (
     COLUMNS,

@@ -12,8 +12,9 @@ from tflq.errors import RuntimeMissing
 from tflq.ir import TensorSpec
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
+from tflq.quantization.judge.agreement import wilson
 from tflq.quantization.judge.check import Check
-from tflq.quantization.judge.comparison import DAMAGED, wilson
+from tflq.quantization.judge.comparison import DAMAGED
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.pipeline import Remark, Report, Result
