@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from tflq.numerics.microkernels.emission import emit_function
+from tflq.numerics.microkernels.float_emission import emit_function as emit_float_tile
 
 GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 ARM = "aarch64-unknown-linux-gnu"
@@ -39,11 +40,11 @@ int main(void) {
 """
 
 
-def module_of(kernel, triple):
+def module_of(kernel, triple, emit=emit_function):
     """LLVM's text of a module with the kernel as the function `tile`."""
     module = ir.Module("tiles")
     module.triple = triple
-    function = emit_function(module, kernel)
+    function = emit(module, kernel)
     function.linkage = "external"
     return str(module).replace(f'"{function.name}"', '"tile"')
 
@@ -54,8 +55,8 @@ def target_machine(triple, cpu, features):
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic")
 
 
-def assembly(kernel, triple, cpu, features):
-    text = module_of(kernel, triple)
+def assembly(kernel, triple, cpu, features, emit=emit_function):
+    text = module_of(kernel, triple, emit)
     return target_machine(triple, cpu, features).emit_assembly(llvm.parse_assembly(text))
 
 
@@ -65,20 +66,48 @@ def arguments(kernel, rows, weights, constants, terms, limits):
     return [np.ascontiguousarray(a) for a in (rows, weights, constants, terms)], limits, out
 
 
+def on_host(text, kinds):
+    """The function `tile` of a module's text, for this machine, and what keeps its code."""
+    machine = target_machine(
+        llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    )
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    return engine, ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("tile"))
+
+
+class HostFloatTile:
+    """A tile of float sums as a function of this machine, with the arguments of its definition."""
+
+    def __init__(self, tile):
+        address, i64, f32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
+        kinds = (address, i64, address, i64, i64, address, f32, f32, address, i64, i64)
+        self.engine, self.function = on_host(module_of(tile, llvm.get_process_triple(), emit_float_tile), kinds)
+
+    def __call__(self, rows, row, weights, panel, block, biases, low, high, out, out_row, out_column, count):
+        self.function(
+            rows[row:].ctypes.data,
+            rows.strides[0],
+            weights[panel].ctypes.data,
+            weights.shape[1],
+            block,
+            biases[out_column:].ctypes.data,
+            low,
+            high,
+            out[out_row:, out_column:].ctypes.data,
+            out.strides[0],
+            count,
+        )
+
+
 class HostTile:
     """The kernel as a function of this machine."""
 
     def __init__(self, kernel):
-        text = module_of(kernel, llvm.get_process_triple())
-        machine = target_machine(
-            llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-        )
-        self.kernel = kernel
-        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
-        self.engine.finalize_object()
         address, i64, i32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
         kinds = (address, i64, address, i64, address, address, i32, i32, i32, address, i64)
-        self.function = ctypes.CFUNCTYPE(None, *kinds)(self.engine.get_function_address("tile"))
+        self.kernel = kernel
+        self.engine, self.function = on_host(module_of(kernel, llvm.get_process_triple()), kinds)
 
     def __call__(self, rows, weights, constants, terms, limits):
         (rows, weights, constants, terms), limits, out = arguments(self.kernel, rows, weights, constants, terms, limits)

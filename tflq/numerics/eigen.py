@@ -50,6 +50,14 @@ def product(columns: Floats, x: Floats, dot: Dot | None = None) -> Floats:
     return out
 
 
+def ordered_block(depth: int, units: int, rows: int) -> int:
+    """How many k a product of these sizes adds up in order before it adds sums to each other in order; 0 where some of
+    its sums have another order.
+    """
+    is_blocked = rows > 1 and units > 1 and depth > 0 and depth + units + rows >= _COEFFICIENT_BASED
+    return _depth_block(depth, units, rows) if is_blocked and units % 8 == 0 else 0
+
+
 def _depth_block(depth: int, units: int, rows: int) -> int:
     """How many k go into one panel. Source: evaluateProductBlockingSizesHeuristic (mr 8, nr 4, one thread)."""
     if max(depth, units, rows) < _UNBLOCKED:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.geometry.windows import patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reference.conv_2d import FloatData, channels_last, prepare_float
+from tflq.kernels.reference.conv_2d import FloatData, channels_last, eval_float, prepare_float
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -29,6 +31,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     data: FloatData = prepared.data
     if data.group_count > 1 or 0 in data.shape:
         return prepared
+    if node.input(1).is_constant:
+        columns, rows = data.weights.reshape(-1, data.shape[3]), prod(data.shape[:3])
+        block = eigen.ordered_block(*columns.shape, rows)
+        product = OrderedProduct.of(columns, data.window, rows, block) if block else None
+        if product is not None:
+            return Prepared(prepared.shapes, replace(data, product=product), eval_float)
     return Prepared(prepared.shapes, data, evaluate if node.input(1).is_constant else eval_variable)
 
 

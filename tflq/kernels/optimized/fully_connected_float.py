@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from tflq.kernels.families.activation import clamp_in_place
 from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.reference.fully_connected import FloatData, eval_empty, prepare_float, units_last
+from tflq.kernels.reference.fully_connected import FloatData, eval_empty, eval_float, prepare_float, units_last
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.eigen import Floats
@@ -42,6 +44,13 @@ def by(product: Product) -> Prepare:
         prepared = prepare_float(node, arithmetic)
         if prepared.eval is eval_empty:
             return prepared
+        data: FloatData = prepared.data
+        if node.input(1).is_constant:
+            (length, units), count = data.weights.shape, prod(data.shape[:-1])
+            block = eigen.ordered_block(length, units, count)
+            ordered = OrderedProduct.of_rows(data.weights, count, block) if block else None
+            if ordered is not None:
+                return replace(prepared, data=replace(data, product=ordered), eval=eval_float)
         return replace(prepared, eval=evaluate if node.input(1).is_constant else eval_variable)
 
     return prepare

@@ -19,12 +19,17 @@ import numpy as np
 
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.contraction import code_span, per_tensor_multiplier
+from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.ordered_sums import multiply
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.codes import ZeroPoint
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.contract import PairContraction, accumulators_int32
 from tflq.numerics.stages import OutputPipeline, type_range
+
+#: Rows from which on it pays to lay out a matrix for tiles.
+_ROWS_TO_PACK = 16
+_OPEN = NumberClamp(-np.float32(np.inf), np.float32(np.inf))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +151,12 @@ def eval_float(data: FloatData, x: Array, y: Array) -> Array:
     nothing = np.zeros(data.shape[-1], np.float32)
     lefts, rights = np.broadcast_to(left, leading + left.shape[-2:]), np.broadcast_to(right, leading + right.shape[-2:])
     for index in np.ndindex(*leading):
-        multiply(lefts[index], rights[index], nothing, -np.float32(np.inf), np.float32(np.inf), out[index])
+        rows = lefts[index]
+        product = OrderedProduct.of_rows(rights[index], len(rows)) if len(rows) >= _ROWS_TO_PACK else None
+        if product is not None:
+            product.into(rows[None, None], nothing, _OPEN, out[index])()
+        else:
+            multiply(rows, rights[index], nothing, *_OPEN, out[index])
     return out
 
 

@@ -15,6 +15,7 @@ Source: LiteRT 2.3, conv.cc Prepare; reference/conv.h Conv; reference/integer_op
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from tflq.kernels.families.contraction import (
 )
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import Patches, PlainRows, Rows
+from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.ordered_sums import convolve
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.windows import Window, window
@@ -69,6 +71,7 @@ class FloatData:
     group_count: int
     clamp: NumberClamp
     weights: Array  # (KH, KW, C/G, O), or empty where they are not constant
+    product: OrderedProduct | None = None  # with constant weights, where tiles can make it
 
 
 def shapes(node: Node) -> tuple[Window, Shape, int]:
@@ -146,7 +149,9 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     at, shape, groups = shapes(node)
     w = node.input(1)
     constant = np.zeros((0, 0, 0, 0), np.float32) if w.value is None else channels_last(w.value)
-    data = FloatData(at, shape, groups, float_range(node), constant)
+    matrix = constant.reshape(-1, shape[3])
+    product = OrderedProduct.of(matrix, at, prod(shape[:3])) if groups == 1 and constant.size else None
+    data = FloatData(at, shape, groups, float_range(node), constant, product)
     return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
 
 
@@ -158,15 +163,10 @@ def channels_last(w: Array) -> Array:
 @filling(lambda data, *_: (data.shape, np.float32))
 def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array) -> Call:
     """Source: Conv (float). Rounding: product and sum apart, over ky, kx, c in order, bias last. Padding: left out."""
-    return convolve.bound(
-        np.ascontiguousarray(x),
-        data.weights,
-        np.ascontiguousarray(bias).reshape(-1),
-        data.window,
-        data.shape[3] // data.group_count,
-        *data.clamp,
-        out,
-    )
+    image, added = np.ascontiguousarray(x), np.ascontiguousarray(bias).reshape(-1)
+    if data.product is not None:
+        return data.product.into(image, added, data.clamp, out.reshape(-1, data.shape[3]))
+    return convolve.bound(image, data.weights, added, data.window, data.shape[3] // data.group_count, *data.clamp, out)
 
 
 def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array) -> Array:

@@ -16,6 +16,7 @@ reference/integer_ops/fully_connected.h FullyConnected, FullyConnectedPerChannel
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from tflq.kernels.families.contraction import (
 )
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import PlainRows
+from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.ordered_sums import multiply
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
@@ -69,6 +71,7 @@ class FloatData:
     shape: Shape  # of the output
     clamp: NumberClamp
     weights: Array  # (K, O), or empty where they are not constant
+    product: OrderedProduct | None = None  # with constant weights, where tiles can make it
 
 
 def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
@@ -184,6 +187,8 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = FloatData(shape, float_range(node), weights)
     if w.shape[1] == 0 or 0 in shape:
         return Prepared((shape,), data, eval_empty)
+    if w.value is not None:
+        data = replace(data, product=OrderedProduct.of_rows(weights, prod(shape[:-1])))
     return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
 
 
@@ -199,6 +204,8 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | No
     sums = out.reshape(-1, units)
     rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
     added = np.zeros(units, np.float32) if bias is None else np.ascontiguousarray(bias).reshape(-1)
+    if data.product is not None:
+        return data.product.into(rows[None, None], added, data.clamp, sums)
     return multiply.bound(rows, data.weights, added, *data.clamp, sums)
 
 
