@@ -156,7 +156,7 @@ def add_quantized(
     (N), `out` (B, N).
     """
     rows, depth = x.shape
-    codes, scales = np.empty((rows, depth), np.int8), np.empty(rows, np.float32)
+    codes, scales = np.empty((rows, depth), np.int16), np.empty(rows, np.float32)
     zero_points = np.zeros(rows, np.int32)
     if asymmetric:
         _quantize_asymmetric(x, codes, scales, zero_points)
