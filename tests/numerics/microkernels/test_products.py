@@ -135,7 +135,7 @@ def test_groups_lie_side_by_side_and_rows_may_begin_anywhere():
         ),
         (
             np.ones((1, 1), np.int16),
-            OutputPipeline(ShortHalfUp.of(0.5), ZeroPoint(0), Clamp(0, 255), np.dtype(np.uint8)),
+            OutputPipeline(ShortHalfUp.of(2.0**24), ZeroPoint(0), Clamp(0, 255), np.dtype(np.uint8)),
         ),
     ],
 )

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from support.tiles import ARM, ArmTile, HostTile, assembly, has_arm_tools
 from tflq.numerics.block_tail import BlockTail
-from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven
+from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
 from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.microkernels import packing
 from tflq.numerics.microkernels.forms import FORMS, Tile, features, machine
@@ -40,6 +40,7 @@ STAGES = {
     "float64": FloatRounding.of,
     "float32": FloatRoundingEven.of,
     "exact": ExactHalfUp.of,
+    "short": ShortHalfUp.of,
     "blocks": BlockTail.of(HalfUpTwice.of, DoubleRounding.of, 8),
 }
 CODES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}

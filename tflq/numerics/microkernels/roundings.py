@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.compiled import Int, Real
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
-from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven
+from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp, saturate_int16
 from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.multiplier import reduce_multiplier, rounding_twice
 from tflq.numerics.rounding import (
@@ -71,10 +71,17 @@ def _float32_half_even(x: Int, real: Real) -> Int:
     return np.int64(np.rint(min(max(product, np.float32(-(2.0**21))), np.float32(2.0**21))))
 
 
+def _short_half_up(x: Int, half: Int, exponent: Int, mantissa: Int) -> Int:
+    """`half` is that of 2**exponent; a mantissa of 15 bits."""
+    short = saturate_int16(divide_by_pot_half_up(np.int64(x), np.int64(exponent)))
+    return divide_by_pot_half_up(np.int64(short) * np.int64(mantissa), np.int64(15))
+
+
 SHIFT_LEFT = Step("shift_left", ("int32",), _shift_left)
 HIGH_HALF_UP = Step("high_half_up", ("int32",), saturating_rounding_doubling_high_mul)
 DIVIDE_HALF_AWAY = Step("divide_half_away", ("int32", "int32", "int32"), _divide_half_away)
 ONCE_HALF_UP = Step("once_half_up", ("int32", "int32"), _once_half_up)
+SHORT_HALF_UP = Step("short_half_up", ("int32", "int32", "int32"), _short_half_up)
 FLOAT64_HALF_AWAY = Step("float64_half_away", ("float64",), _float64_half_away)
 FLOAT32_HALF_EVEN = Step("float32_half_even", ("float32",), _float32_half_even)
 
@@ -123,6 +130,17 @@ def _exact(stage: ExactHalfUp, largest: int) -> Scaling | None:
     return Scaling((ONCE_HALF_UP,), _int32(mantissa, amount))
 
 
+def _short(stage: ShortHalfUp, largest: int) -> Scaling | None:
+    """ShortHalfUp, whose second product cannot leave int16: it is one with less than 1."""
+    mantissa, left, right = stage.constants(stage.real.astype(np.float32))
+    if not np.all(np.isfinite(stage.real)) or right.max() > 31 or largest << int(left.max()) >= LIMIT:
+        return None
+    constants = _int32((1 << right) >> 1, right, mantissa)
+    if not left.any():
+        return Scaling((SHORT_HALF_UP,), constants)
+    return Scaling((SHIFT_LEFT, SHORT_HALF_UP), (*_int32(left), *constants))
+
+
 def _wide(stage: WideRounding, largest: int) -> Scaling | None:
     """WideRounding: the mantissa reduced to 16 bits."""
     if stage.mantissa.min() < 0 or stage.shift.max() > 15 or stage.shift.min() < -31:
@@ -168,6 +186,7 @@ _SCALINGS: Mapping[type, Callable[[Any, int], Scaling | None]] = {
     SingleRounding: _once,
     WideRounding: _wide,
     ExactHalfUp: _exact,
+    ShortHalfUp: _short,
     FloatRounding: _float64,
     FloatRoundingEven: _float32,
     Unscaled: _unscaled,

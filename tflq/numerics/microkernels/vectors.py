@@ -82,6 +82,13 @@ class Vectors:
         even, odd = parts
         return self._interleaved(even, self.builder.shl(odd, self._splat(self._halves, 32)))
 
+    def short_half_up(self, x: Value, half: Value, exponent: Value, mantissa: Value) -> Value:
+        """(s * mantissa + 2**14) >> 15 for s = (x + half) >> exponent held inside int16; mantissas have 15 bits."""
+        short = self.builder.ashr(self.builder.add(x, half), exponent)
+        short = self.clamp(short, self.constant(-(2**15)), self.constant(2**15 - 1))
+        rounded = self.builder.add(self.builder.mul(short, mantissa), self.constant(1 << 14))
+        return self.builder.ashr(rounded, self.constant(15))
+
     def float64_half_away(self, x: Value, real: Value) -> Value:
         """x * real (<lanes x double>), one float64 product, rounded half away from zero; the result fits int32."""
         kind = ir.VectorType(DOUBLE, self.lanes)
