@@ -10,9 +10,13 @@ from tflq.interpreter.footprint import Footprint
 from tflq.interpreter.limits import PREPARE_STEP_WORK, Meter, call_work
 from tflq.interpreter.memory import Budget, beyond, sizes_of
 from tflq.interpreter.plan import Plan, Shapes, Step
+from tflq.interpreter.routine import Routine, routine
 from tflq.interpreter.state import State, variable
 from tflq.interpreter.trace import Called
 from tflq.kernels.kernel import Array, Prepared
+
+#: Calls in a row from which on it pays to make a routine of a subgraph.
+_TIMES = 3
 
 
 class Execution:
@@ -157,6 +161,7 @@ class _Call:
         self._shapes: tuple[Any, ...] | None = None
         self._planned: Shapes = ()
         self._place = step.place
+        self._times = 0  # that it was called with these shapes
 
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         shapes = tuple([x.shape for x in inputs])
@@ -165,6 +170,9 @@ class _Call:
         plan, caller = self._plan, self._caller
         caller.meter.spend(self._work, self._place)
         called, outer = caller.called, caller.live_bytes_at(self._step)
+        if called is None and (ready := self._routine(outer)) is not None:
+            made = ready.run(dict(zip(plan.inputs, inputs, strict=True)))
+            return tuple([made.values[tensor] for tensor in plan.outputs])
         if called is not None:
             called.pop(self._subgraph, None)
             outer += sum(value.nbytes for other in called.values() for value in other.values.values())
@@ -180,10 +188,23 @@ class _Call:
             self._planned = shapes
         else:
             self._planned = tuple(p if p == s else None for p, s in zip(self._planned, shapes, strict=True))
-        self._shapes = shapes
+        self._shapes, self._times = shapes, 0
         self._plan, bindings = self._caller.plan.program.plan(self._subgraph, self._planned)
         self._work = self._plan.work + call_work(len(self._plan.steps))
         self._state = State(bound=bindings, resources=self._caller.state.resources)
+
+    def _routine(self, outer: int) -> Routine | None:
+        """What the caller's state has of this subgraph, or gets now that it is called again; None for other plans."""
+        plan, known = self._plan, self._caller.state.called
+        self._times += 1
+        before, ready = known.get(self._subgraph, (None, None))
+        if before is not plan:
+            fits = outer + 2 * plan.peak_memory <= plan.limits.memory  # places, and what is copied from them
+            if self._times < _TIMES or not plan.is_settled or not fits:
+                return None
+            ready = routine(plan)
+            known[self._subgraph] = plan, ready
+        return ready
 
 
 def _present(value: Array | None) -> Array:

@@ -26,6 +26,7 @@ class State:
     resources: dict[Hashable, Any] = field(default_factory=dict)
     known: Plan | None = None
     routine: Any = None  # of that plan; None where there is none
+    called: dict[int, tuple[Plan, Any]] = field(default_factory=dict)  # plans and routines of subgraphs, by number
     threads: int = 1  # that may compute at the same time
     inputs: Mapping[int, Array] | None = None  # that every run is given; None where they change from run to run
 

@@ -346,3 +346,30 @@ def test_a_while_with_fewer_outputs_is_refused() -> None:
     main = Graph([*tensors, T("int32", ())], (0, 1), (2,), [Op("WHILE", (0, 1), (2,), options)])
     with pytest.raises(ModelError, match="number of outputs"):
         Interpreter(model_content=build(main, cond, body)).allocate_tensors()
+
+
+def test_rounds_of_a_loop_share_what_the_first_ones_made() -> None:
+    """A body whose shapes are fixed is bound to its memory once, for later rounds and runs: few calls a round."""
+    tensors = [T("int32", ()), T("float32", (2, 3))]
+    multiplied = [T("float32", (2, 3))] * 4
+    steps = [Op("MUL", (4 + i, 3), (5 + i,), MUL) for i in range(4)]
+    first = Op("ADD", (0, 2), (9,), ADD), Op("MUL", (1, 3), (4,), MUL)
+    body = Graph(
+        [
+            *tensors,
+            T("int32", (), value=1),
+            T("float32", (), value=0.75),
+            *multiplied,
+            T("float32", (2, 3)),
+            tensors[0],
+        ],
+        (0, 1),
+        (9, 8),
+        [*first, *steps],
+    )
+    model = while_model(tensors, 1000, body)
+    rng = np.random.default_rng(8)
+    runs = [[np.array(n, np.int32), draw(rng, T("float32", (2, 3)))] for n in (0, 990, 998, 1000)]
+    assert_runs(model, runs)
+    with at_most(calls=1000 * 60):
+        run_here(model, runs[:1])
