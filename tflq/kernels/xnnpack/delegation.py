@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Session
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.kernels.reference.registry import REFERENCE
 from tflq.kernels.table import KernelTable, Rows, find
 from tflq.numerics.arithmetic import Arithmetic
@@ -42,7 +41,7 @@ class Delegate:
             static = all(node.input(position).is_constant for position in self.kernel.shape_operands)
             row = self.kernel if static and self.takes(node) else without(node, base, self.kernel.sparse)
             prepared = row.prepare(node, arithmetic)
-            return ignoring_session(prepared) if session and not row.session else prepared
+            return replace(prepared, alone=True) if session and not row.session else prepared
 
         return replace(self.kernel, prepare=prepare, session=session)
 
@@ -54,16 +53,6 @@ def without(node: Node, base: KernelTable, sparse: tuple[int, ...]) -> Kernel:
     if row is None:
         node.refuse("is not taken by XNNPACK, and has no other kernel")
     return row
-
-
-def ignoring_session(prepared: Prepared) -> Prepared:
-    """Adapt a prepared operator to a row that is handed the Session, which it does not use."""
-    evaluate = prepared.eval
-
-    def eval_without(data: Any, session: Session, *inputs: Array | None) -> Array | tuple[Array, ...]:
-        return evaluate(data, *inputs)
-
-    return replace(prepared, eval=eval_without)
 
 
 #: What is said of XNNPACK's float results.
