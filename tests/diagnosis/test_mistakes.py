@@ -27,12 +27,12 @@ MODELS = suites.ROOT / "golden" / "singleop" / "models"
 REF = PROFILES["litert-ref"]
 
 
-def given(path: Path) -> tuple[Model, dict[int, Array]]:
+def given(path: Path, type_: Any = np.int8) -> tuple[Model, dict[int, Array]]:
     """A model of one operator, inputs that reach every code, and the reference's results."""
     model = load(path)
     graph = model.subgraphs[0]
     rng = np.random.default_rng(5)
-    x = {t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs}
+    x = {t: rng.integers(-128, 128, graph.tensors[t].shape).astype(type_) for t in graph.inputs}
     return model, dict(run(make_plan(model, REF), x, keep_all=True).values)
 
 
@@ -242,3 +242,28 @@ def test_a_batch_of_which_one_item_is_computed() -> None:
     made = result.copy()
     made[1:] = 7
     assert "only the first item of the batch computed, the others hold 7" in names_of(model, values, made)
+
+
+@pytest.mark.parametrize(
+    ("signs", "cause"),
+    [((-1, 1), "zero point of input 0 with the wrong sign"), ((1, -1), "zero point of input 1 with the wrong sign")],
+)
+def test_zero_points_that_are_no_codes(signs: tuple[int, int], cause: str) -> None:
+    model, values = given(MODELS / "fc_u8_4.tflite", np.uint8)
+    graph = model.subgraphs[0]
+    operator = graph.operators[0]
+    xs, ws, bs, ys = (graph.tensors[t] for t in (*operator.inputs, *operator.outputs))
+    x, w, bias = values[operator.inputs[0]], array_of(model, ws, np.uint8), array_of(model, bs, np.int32)
+    (xq, wq, yq), result = map(parameters, (xs, ws, ys)), values[operator.outputs[0]]
+    real = float(xq.scale[0]) * float(wq.scale[0]) / float(yq.scale[0])
+
+    def computed(x_sign: int, w_sign: int) -> Array:
+        left = x.reshape(-1, w.shape[1]).astype(np.int64) - x_sign * int(xq.zero_point[0])
+        sums = left @ (w.astype(np.int64) - w_sign * int(wq.zero_point[0])).T + bias
+        codes = [rescaled(int(total), real) + int(yq.zero_point[0]) for total in sums.reshape(-1)]
+        return np.clip(codes, 0, 255).astype(np.uint8).reshape(result.shape)
+
+    np.testing.assert_array_equal(computed(1, 1), result)
+    made = computed(*signs)
+    assert (made != result).any()
+    assert cause in names_of(model, values, made)

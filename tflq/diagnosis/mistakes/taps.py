@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.tensors import wrong_zero_points
 from tflq.inspection.parts import parts_of
 from tflq.interpreter.constants import constant_of
-from tflq.ir import Model
+from tflq.ir import CARRIER, Model, TensorType
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Prepared, Shape
 from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
+from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -77,7 +79,7 @@ class Contraction:
         """The operator's results."""
         bias = self.output.bias[: len(self.weights)].astype(np.int64)
         values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
-        weights = reading.weights(self.weights).astype(np.int32) - np.int32(self.weight_zero_point)
+        weights = reading.weights(self.weights).astype(np.int32) - np.int32(reading.weight_zero(self.weight_zero_point))
         window = reading.window or self.window
         sums = np.zeros((len(values), window.out_h, window.out_w, len(weights)), np.int64)
         if reading.bias_first:
@@ -106,6 +108,7 @@ class Reading:
     input: Callable[[Array], Array] = _itself
     weights: Callable[[Array], Array] = _itself
     input_zero: Callable[[int], int] = int
+    weight_zero: Callable[[int], int] = int
     outside: Callable[[int], int] = lambda zero: 0  # what taps outside the image read, centred, for that zero point
     window: Window | None = None  # its own, where it is another
     bits: int = _UNLIMITED  # of the accumulator, held after each tap
@@ -175,6 +178,7 @@ def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
 
 def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Reading]]:
     yield from _READINGS.items()
+    yield from _beyond_codes(alone)
     for name, window in wrong_windows(contraction.window).items():
         yield name, Reading(window=window)
     x = _input(alone)
@@ -183,6 +187,22 @@ def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Read
             for first in (False, True):
                 name = f"accumulator of {bits} bits that saturates after each tap, bias {'first' if first else 'last'}"
                 yield name, Reading(bits=bits, bias_first=first)
+
+
+def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:
+    """Zero points that no code of their type stands for, which a model cannot have."""
+    graph = alone.model.subgraphs[0]
+    readings: tuple[Callable[[int], Reading], ...] = (
+        lambda zero: Reading(input_zero=lambda _: zero),
+        lambda zero: Reading(weight_zero=lambda _: zero),
+    )
+    for place, reading in enumerate(readings):
+        tensor = graph.operators[0].inputs[place]
+        low, high = type_range(CARRIER[TensorType(graph.tensors[tensor].type)])
+        points = np.array([zero_point(alone.model, tensor)])
+        for name, (changed,) in wrong_zero_points(graph.tensors[tensor], points).items():
+            if not low <= changed <= high:
+                yield f"zero point of input {place} {name}", reading(int(changed))
 
 
 def wrong_windows(window: Window) -> dict[str, Window]:

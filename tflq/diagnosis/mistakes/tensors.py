@@ -55,13 +55,17 @@ def _zero_points(alone: Model) -> Iterator[Mistaken]:
         quantization = None if spec is None else spec.quantization
         if spec is None or quantization is None or not quantization.zero_point.size:
             continue
-        points = quantization.zero_point
-        changes = {"of the other signedness": points + _to_other_sign(spec)} if _to_other_sign(spec) else {}
-        if np.any(points):
-            changes |= {"ignored": np.zeros_like(points), "with the wrong sign": -points}
-        for name, changed in changes.items():
+        for name, changed in wrong_zero_points(spec, quantization.zero_point).items():
             mistaken = replace(spec, quantization=replace(quantization, zero_point=changed))
             yield f"zero point of {place} {name}", with_tensor(alone, tensor, mistaken)
+
+
+def wrong_zero_points(spec: TensorSpec, points: Array) -> dict[str, Array]:
+    """What devices take for a tensor's zero points, by what is wrong; some are no codes of its type."""
+    changes = {"of the other signedness": points + _to_other_sign(spec)} if _to_other_sign(spec) else {}
+    if np.any(points):
+        changes |= {"ignored": np.zeros_like(points), "with the wrong sign": -points}
+    return changes
 
 
 def _to_other_sign(spec: TensorSpec) -> int:
