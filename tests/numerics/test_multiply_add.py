@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.numerics.multiply_add import fused, rounded_apart, sum_to_odd
+from tflq.numerics.multiply_add import fused, multiply_add_once, rounded_apart, sum_to_odd
 
 F = np.float32
 
@@ -40,6 +40,7 @@ def test_fused_is_the_exact_value_rounded_once() -> None:
         nearest(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))) for x, y, z in zip(a, b, c, strict=True)
     ]
     np.testing.assert_array_equal(fused(a, b, c), np.array(want, F))
+    np.testing.assert_array_equal([multiply_add_once(*each) for each in zip(a, b, c, strict=True)], np.array(want, F))
 
 
 def test_one_rounding_and_two_in_float64_differ() -> None:
@@ -58,6 +59,8 @@ def test_apart_rounds_twice() -> None:
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_stays(odd: float) -> None:
     np.testing.assert_array_equal(fused(np.array([odd], F), F(1), F(1)), np.array([odd], F))
+    np.testing.assert_array_equal(multiply_add_once(F(odd), F(1), F(1)), F(odd))
+    assert multiply_add_once(F(3e38), F(2), F(-3e38)) == fused(np.array([3e38], F), F(2), F(-3e38))[0]
 
 
 def test_exact_sums_are_left_alone() -> None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UndefinedResultError
-from tflq.numerics.compiled import compiled
-from tflq.numerics.dynamic_range import Floats, Ints8, Ints32, Rows
-from tflq.numerics.multiply_add import fused
+from tflq.numerics.compiled import Real, compiled
+from tflq.numerics.dynamic_range import Floats, Ints8, Ints32, Rows, are_finite
+from tflq.numerics.multiply_add import fused, multiply_add_once
 from tflq.numerics.pieces import in_pieces
 
 #: Sums (R, O), scales of the rows (R, 1), scales of the weights (O,), bias (O,) -> results, all float32.
@@ -23,10 +23,15 @@ Rescale = Callable[[Floats, Floats, Floats, Floats], NDArray[np.float32]]
 def quantize_rows_float32(x: Floats) -> Rows:
     """Each row of `x` (B, K) by itself; ranges include 0. Infinities and NaN are refused."""
     if not np.isfinite(x).all():
-        raise UndefinedResultError("xnn_f32_qd8_asymmetric_quantization_params", "a row holds NaN or an infinity")
+        raise not_finite()
     rows = Rows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.empty(len(x), np.int32))
     _quantize(np.ascontiguousarray(x), rows.codes, rows.scale, rows.zero_point)
     return rows
+
+
+def not_finite() -> UndefinedResultError:
+    """What is said of rows that cannot be quantized."""
+    return UndefinedResultError("xnn_f32_qd8_asymmetric_quantization_params", "a row holds NaN or an infinity")
 
 
 @in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
@@ -53,6 +58,52 @@ def _quantize(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> Non
             scaled = np.float32(x[b, k] * per_unit)
             clamped = min(max(scaled, np.float32(lowest - zero)), np.float32(highest - zero))
             codes[b, k] = np.int32(np.rint(clamped)) + np.int32(zero)
+
+
+@in_pieces(lambda x, weights, *_: len(x) * weights.size, x="r", out="r")
+@compiled
+def multiply_quantized(
+    x: Floats,
+    weights: Ints8,
+    scale: Floats,
+    bias: Floats,
+    is_fused: bool,
+    low: Real,
+    high: Real,
+    out: Floats,
+    undefined: Ints8,
+) -> None:
+    """out = clamp(the rows of `x`, quantized as quantize_rows_float32 does, times `weights`, rescaled).
+
+    By rescale_fused, or else by rescale_apart. Where a row holds NaN or an infinity, `undefined` becomes 1 instead.
+
+    The caller guarantees: `x` is (B, K), `weights` (N, K), `scale` and `bias` (N), `out` (B, N), `undefined` (1).
+    """
+    rows, depth = x.shape
+    if not are_finite(x):
+        undefined[0] = 1
+        return
+    codes, row_scale, zero_point = (
+        np.empty((rows, depth), np.int16),
+        np.empty(rows, np.float32),
+        np.empty(rows, np.int32),
+    )
+    _quantize(x, codes, row_scale, zero_point)
+    for b in range(rows):
+        row = codes[b]
+        for k in range(depth):
+            row[k] -= np.int16(zero_point[b])
+        for n in range(out.shape[1]):
+            factors, total = weights[n], np.int32(0)
+            for k in range(depth):
+                total += np.int32(row[k]) * np.int32(factors[k])
+            summed = np.float32(np.int32(total))
+            if is_fused:
+                value = multiply_add_once(np.float32(summed * row_scale[b]), scale[n], bias[n])
+            else:
+                value = np.float32(np.float32(summed * np.float32(scale[n] * row_scale[b])) + bias[n])
+            value = low if value < low else value
+            out[b, n] = high if value > high else value
 
 
 def rescale_fused(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.numerics.compiled import Real, compiled
+
 Floats = NDArray[np.float32]
 
 #: a * b + c, elementwise, in float32.
@@ -46,3 +48,18 @@ def sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.flo
     away_from_zero = (lost > 0) == (total > 0)
     odd = bits + np.where(is_rounded & is_even, np.where(away_from_zero, 1, -1), 0)
     return np.asarray(odd.view(np.float64)).reshape(np.broadcast_shapes(a.shape, b.shape))
+
+
+@compiled
+def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
+    """`fused` of three float32."""
+    product = np.float64(a) * np.float64(b)
+    total = product + np.float64(c)
+    second = total - product
+    lost = (product - (total - second)) + (np.float64(c) - second)
+    if lost != 0 and np.isfinite(total):
+        bits = np.float64(total).view(np.int64)
+        if bits & 1 == 0:
+            bits += 1 if (lost > 0) == (total > 0) else -1
+            total = np.int64(bits).view(np.float64)
+    return np.float32(total)

@@ -8,6 +8,8 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode; XNNPACK's qd8-f3
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from tflq.ir import TensorType
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.hybrid import is_blockwise
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference.fully_connected import output_shape
 from tflq.kernels.xnnpack import fully_connected_blocks
@@ -24,7 +27,17 @@ from tflq.kernels.xnnpack.fully_connected_blocks import has_block_scales
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction, accumulators_int32
-from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
+from tflq.numerics.dynamic_range_float32 import (
+    Rescale,
+    multiply_quantized,
+    not_finite,
+    quantize_rows_float32,
+    rescale_apart,
+    rescale_fused,
+)
+
+#: Rows beyond which products by BLAS are faster.
+_MOST_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +49,7 @@ class OpData:
     scale: Array  # of the weights, one a unit, float32
     rescale: Rescale
     clamp: NumberClamp
+    weights: Array  # (O, K), int8
 
 
 def takes(node: Node) -> bool:
@@ -62,11 +76,41 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = OpData(
         shape=shape,
         matrix=Contraction.of(w.value.astype(np.int16).T, (-255, 255)),
-        scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
+        scale=np.array(np.broadcast_to(w.quantization.scale, w.shape[0]), np.float32),
         rescale=arithmetic.xnnpack_rescale,
         clamp=float_range(node),
+        weights=np.array(w.value, np.int8),
     )
-    return Prepared((shape,), data, evaluate)
+    is_small = 0 < prod(shape) <= _MOST_ROWS * shape[-1] and arithmetic.xnnpack_rescale in (
+        rescale_fused,
+        rescale_apart,
+    )
+    return Prepared((shape,), data, evaluate_rows if is_small else evaluate)
+
+
+@filling(lambda data, *_: (data.shape, np.float32))
+def evaluate_rows(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
+    """As `evaluate`, for few rows."""
+    units, length = data.weights.shape
+    undefined = np.zeros(1, np.int8)
+    multiply = multiply_quantized.bound(
+        np.ascontiguousarray(x).reshape(-1, length),
+        data.weights,
+        data.scale,
+        bias_of(bias, units, np.float32),
+        data.rescale is rescale_fused,
+        *data.clamp,
+        out.reshape(-1, units),
+        undefined,
+    )
+    return partial(_checked, multiply, undefined)
+
+
+def _checked(multiply: Call, undefined: Array) -> None:
+    multiply()
+    if undefined[0]:
+        undefined[0] = 0
+        raise not_finite()
 
 
 def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
