@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.numerics.code_cache import CodeCache, code_folder
+from tflq.numerics.linking import linked
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,6 +48,7 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
         self._call: Callable[..., R] | None = None
+        self._inner: Any = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -72,7 +74,7 @@ class Compiled(Generic[P, R]):
         )
         bound.__qualname__, bound.__module__, bound.__doc__ = source.__qualname__, source.__module__, source.__doc__
         specialized = copy.copy(self)
-        specialized.python, specialized._call = bound, None
+        specialized.python, specialized._call, specialized._inner = bound, None, None
         return specialized
 
     def digest(self) -> str:
@@ -99,18 +101,33 @@ class Compiled(Generic[P, R]):
     def _dispatcher(self) -> Callable[..., R]:
         import numba
 
+        dispatcher = numba.njit(error_model="numpy", nogil=self.frees_threads, no_cfunc_wrapper=True)(self._bound())
+        # As Dispatcher.enable_caching of numba.core.dispatcher does with numba's own cache.
+        dispatcher._cache = CodeCache(
+            code_folder(), f"{self.python.__module__}.{self.python.__qualname__}", self.digest()
+        )
+        return cast(Callable[..., R], dispatcher)
+
+    def inner(self) -> Any:
+        """What compiled code calls."""
+        with _MAKING:
+            if self._inner is None:
+                self._inner = self._linked()
+            return self._inner
+
+    def _linked(self) -> Any:
+        return linked(self._bound())
+
+    def _bound(self) -> Any:
+        """The function, with what numba finds for callees under their names."""
         source: Any = self.python
-        callees = {name: value.resolve() for name, value in self._globals().items() if isinstance(value, Compiled)}
-        # numba looks callees up in the function's globals: give it their dispatchers under the same names.
+        callees = {name: value.inner() for name, value in self._globals().items() if isinstance(value, Compiled)}
         bound = types.FunctionType(
             source.__code__, {**source.__globals__, **callees}, source.__name__, source.__defaults__, source.__closure__
         )
         bound.__qualname__ = f"{source.__qualname__}_{self.digest()}"
         bound.__module__, bound.__doc__ = source.__module__, source.__doc__
-        dispatcher = numba.njit(error_model="numpy", nogil=self.frees_threads)(bound)
-        # As Dispatcher.enable_caching of numba.core.dispatcher does with numba's own cache.
-        dispatcher._cache = CodeCache(code_folder(), f"{source.__module__}.{source.__qualname__}", self.digest())
-        return cast(Callable[..., R], dispatcher)
+        return bound
 
 
 def _source(code: types.CodeType) -> list[object]:

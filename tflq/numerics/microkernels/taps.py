@@ -62,7 +62,7 @@ class EmittedLine(Compiled[..., None]):
         """A digest of the kernel and of the code that writes it."""
         return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
 
-    def _dispatcher(self) -> Callable[..., None]:
+    def _linked(self) -> Any:
         emitted: Callable[..., None] = _intrinsic(self.kernel)
         return emitted
 

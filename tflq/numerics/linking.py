@@ -1,0 +1,77 @@
+"""Compiled functions that are called by other compiled functions only.
+
+By itself numba makes of every function machine code that Python can call, and compiles each anew for constants that it
+is called with. Of most functions here that would never be run: their code is inlined where they are called. So these
+are kept as LLVM's intermediate code, which is optimized once, in the machine code of what Python calls.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+
+def linked(function: Any) -> Any:
+    """A numba dispatcher of `function` for compiled callers: Python must not call it."""
+    import numba
+
+    dispatcher = numba.njit(
+        error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_parts()[0]
+    )(function)
+    dispatcher.__class__ = _parts()[1]
+    return dispatcher
+
+
+@cache
+def _parts() -> tuple[Any, Any]:
+    """The compiler and the class of these dispatchers."""
+    from numba import _dynfunc
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, _LowerResult
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.registry import CPUDispatcher
+    from numba.core.runtime import rtsys
+    from numba.core.typed_passes import NativeLowering
+    from numba.core.types.misc import unliteral
+
+    class Library(JITCodeLibrary):  # type: ignore[misc]
+        """Intermediate code with that of all that it calls, neither optimized nor made machine code."""
+
+        def finalize(self) -> None:
+            for library in dict.fromkeys(self._linking_libraries):
+                if library is not rtsys.library:  # it is linked to what Python calls
+                    self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalized = True
+
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class Lowering(NativeLowering):  # type: ignore[misc]
+        """To intermediate code, under a name of its own in the typing context."""
+
+        _name = "tflq_lowering"
+
+        def run_pass(self, state: Any) -> bool:
+            state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.flags.no_compile = True
+            super().run_pass(state)
+            described, environment = state["cr"].fndesc, state["cr"].env
+            # What numba knows a function by must be one of Python's; this one has no address.
+            known = _dynfunc.make_function(
+                described.lookup_module(), described.qualname, "", 0, environment, (state.library,)
+            )
+            state.targetctx.insert_user_function(known, described, [state.library])
+            state["cr"] = _LowerResult(described, state["cr"].call_helper, known, environment)
+            return True
+
+    class LinkedCompiler(Compiler):  # type: ignore[misc]
+        def define_pipelines(self) -> list[Any]:
+            (pipeline,) = super().define_pipelines()
+            pipeline.passes = [(Lowering if each is NativeLowering else each, why) for each, why in pipeline.passes]
+            return [pipeline]
+
+    class LinkedDispatcher(CPUDispatcher):  # type: ignore[misc]
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            """As numba's, but for the types of constants, not for their values."""
+            plain = {name: unliteral(kind) for name, kind in kws.items()}
+            return super().get_call_template(tuple(map(unliteral, args)), plain)
+
+    return LinkedCompiler, LinkedDispatcher
