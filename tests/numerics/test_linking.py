@@ -38,6 +38,6 @@ def test_what_a_callee_raises_reaches_the_caller() -> None:
 
 
 def test_a_callee_has_one_body_for_all_constants() -> None:
-    _sum_of.resolve().compile("int64(int64[::1], int64)")
+    _sum_of.inner().compile("int64(int64[::1], int64)")
     (body,) = _checked.inner().overloads.values()
     assert body.library.get_pointer_to_function(body.fndesc.llvm_func_name) == 0

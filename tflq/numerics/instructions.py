@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tflq.numerics.compiled import Array, Compiled, Int
+from tflq.numerics.compiled import Array, Compiled, Int, compiled
 
 _ORDER = "seq_cst"
 #: LLVM's name of what tells a processor that a thread waits in a loop, and its arguments, by architecture.
@@ -52,8 +52,9 @@ class Instruction(Compiled[..., Int]):
         return instruction
 
 
-def _instruction(emit: Callable[..., Any]) -> Callable[[Callable[..., Int]], Instruction]:
-    return lambda definition: Instruction(definition, emit)
+def _instruction(emit: Callable[..., Any]) -> Callable[[Compiled[..., Int]], Instruction]:
+    """Goes above `@compiled`, as which it is defined."""
+    return lambda function: Instruction(function.python, emit)
 
 
 def _emit_look(builder: Any, address: Any, a: Any, b: Any) -> Any:
@@ -69,21 +70,33 @@ def _emit_look(builder: Any, address: Any, a: Any, b: Any) -> Any:
 
 
 @_instruction(_emit_look)
+@compiled
 def look(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """The word, read after a short pause: for loops that wait."""
+    """The word, read after a short pause: for loops that wait.
+
+    The caller guarantees: `words` has an element `at`.
+    """
     return words[at]
 
 
 @_instruction(lambda builder, address, a, b: builder.atomic_rmw("add", address, a, _ORDER))
+@compiled
 def add(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Add `a` to the word; returns what it was."""
+    """Add `a` to the word; returns what it was.
+
+    The caller guarantees: `words` has an element `at`.
+    """
     words[at] += a
     return words[at] - a
 
 
 @_instruction(lambda builder, address, a, b: builder.atomic_rmw("xchg", address, a, _ORDER))
+@compiled
 def put(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the word `a`; returns what it was."""
+    """Make the word `a`; returns what it was.
+
+    The caller guarantees: `words` has an element `at`.
+    """
     before, words[at] = words[at], a
     return before
 
@@ -94,8 +107,12 @@ def _emit_swap(builder: Any, address: Any, a: Any, b: Any) -> Any:
 
 
 @_instruction(_emit_swap)
+@compiled
 def swap(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the word `b` if it is `a`; returns whether it was."""
+    """Make the word `b` if it is `a`; returns whether it was.
+
+    The caller guarantees: `words` has an element `at`.
+    """
     if words[at] != a:
         return 0
     words[at] = b
@@ -111,6 +128,10 @@ def _emit_call(builder: Any, address: Any, a: Any, b: Any) -> Any:
 
 
 @_instruction(_emit_call)
+@compiled
 def make(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the call whose words (`machine_calls`) begin at the address in the word; returns its status, 0 if none."""
+    """Make the call that the word is the address of (`machine_calls`); returns its status, 0 where nothing is raised.
+
+    The caller guarantees: `words` has an element `at`, and the call's words and arrays are still there.
+    """
     raise NotImplementedError("a call at an address is only made by compiled code")

@@ -156,14 +156,17 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
 
 def cpu_model() -> str:
     """The processor as the system names it; empty where it does not. Runtimes choose kernels by it."""
+    facts = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            pairs = [line.partition(":") for line in file]
+            for line in file:
+                key, _, value = line.partition(":")
+                if key.strip() == "model name":
+                    return value.strip()  # so many processors, so many times
+                facts[key.strip()] = value.strip()
     except OSError:
         return platform.processor()
-    facts = {key.strip(): value.strip() for key, _, value in pairs}
-    part = " ".join(facts[key] for key in ("CPU implementer", "CPU part") if key in facts)  # all that Arm tells
-    return facts.get("model name", part)
+    return " ".join(facts[key] for key in ("CPU implementer", "CPU part") if key in facts)  # all that Arm tells
 
 
 def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006

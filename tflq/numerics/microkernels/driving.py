@@ -72,7 +72,8 @@ def product_into(
 
     `codes` and `geometry` are the packer's: it packs a row's `length` values as code - shift, padding as `fill`.
     `factor` times the sum of a row's packed values is added to its sums. The last tile of a panel overlaps the one
-    before it; what is narrower or lower than a tile goes through `edge`.
+    before it; what is narrower or lower than a tile goes through `edge`. Rows and values beyond those packed are left
+    as memory has them: the former give what is not copied, the latter meet weights of 0.
 
     Prepare guarantees: rows from `first_row` on are the packer's; packed values fit LEFT; `weights` is (panels, steps,
     COLUMNS * GROUP) with 0 < `length` <= steps * GROUP and as many panels as `width` columns take, `constants` has as
@@ -80,7 +81,7 @@ def product_into(
     """
     rows, filled = out.shape[0], weights.shape[1] * GROUP
     block = max(1, min(_BLOCK_BYTES // (filled * ROWS * 2), (rows + ROWS - 1) // ROWS)) * ROWS
-    packed, terms = np.zeros((block, filled), LEFT), np.zeros(block, np.int32)
+    packed, terms = np.empty((block, filled), LEFT), np.empty(block, np.int32)
     edge = np.empty((ROWS, COLUMNS), out.dtype)
     for first in range(0, rows, block):
         count = min(block, rows - first)
