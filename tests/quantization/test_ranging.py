@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph
+from tflq.flatbuf import write
 from tflq.ir import Model
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
@@ -184,3 +185,30 @@ def test_two_passes_win_where_one_value_leaves_the_bulk_a_single_bin() -> None:
     extremes = np.mean(np.square(results(model, usual) - results(integer, codes(integer, usual))))
     assert found[True] < 0.1 * extremes
     assert found[True] < 0.5 * found[False]
+
+
+def scored(*, other_reader: bool) -> tuple[Model, Samples]:
+    """Scores near each other above one that lies far below, with a SOFTMAX."""
+    graph = FloatGraph(0)
+    scores = dense(graph, graph.given(1, 8), np.diag([1.0] * 7 + [60.0]))
+    made = [graph.unary("SOFTMAX", scores, {"beta": 1.0})]
+    rows = normal((64, 8), 5)
+    rows[:, 7] = -2
+    return graph.model([*made, scores] if other_reader else made), of_input(rows)
+
+
+def test_scores_get_their_steps_where_the_distribution_needs_them() -> None:
+    model, samples = scored(other_reader=False)
+    by_values, by_scores = (
+        Ranging(Watch.HISTOGRAM, activations=Search(target=t)) for t in (Target.VALUES, Target.SCORES)
+    )
+    assert error(model, samples, by_scores) < 0.2 * error(model, samples, by_values)
+
+
+def test_scores_that_others_read_are_no_scores_alone() -> None:
+    model, samples = scored(other_reader=True)
+    by_values, by_scores = (
+        quantized(model, samples, Ranging(Watch.HISTOGRAM, activations=Search(target=target)))
+        for target in (Target.VALUES, Target.SCORES)
+    )
+    assert write(by_scores) == write(by_values)

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import ModelError
 from tflq.ir import Model
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
@@ -31,6 +30,7 @@ from tflq.quantization.params import codes_of, real
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.runner import Runner, Sample, executor
 from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.quantization.scores import divergences, scores_of
 
 Reals = NDArray[np.float64]
 
@@ -103,23 +103,24 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
     On several runtimes a sample's loss is the mean of its losses there, and its greatest score is the same where it is
     on all of them.
     """
-    tensor, beta = _scores(task.floats)
+    scores = scores_of(task.floats)
+    tensor, beta = scores.tensor, scores.beta
     model, twin = built.integer.model, _twin(built, task.floats, tensor)
     graph, inputs = model.subgraphs[0], task.floats.graph.inputs
     pairs = list(zip(inputs, graph.inputs, strict=True))
     codes = [{n: codes_of(graph.tensors[n], s[o]) for o, n in pairs} for s in judging[which]]
     runs = [_run(task, built, twin, profile, codes) for profile in _judges(task, model)]
     references = [row for part in parts_of(judging) for row in _reference(task, tensor, part)][which]
-    divergences, noises, same, differing = [], [], 0, 0
+    lost, noises, same, differing = [], [], 0, 0
     for reference, *results in zip(references, *runs, strict=True):
         rows = [real(graph.tensors[twin], result[twin]).reshape(-1) for result in results]
         noises.append(float(np.mean([np.square(reference - row).sum() for row in rows])))
         differing += int(np.count_nonzero(np.any([rows[0] != row for row in rows], axis=0)))
         if beta is not None:
-            divergences.append(float(np.mean([_divergence(beta * reference, beta * row) for row in rows])))
+            lost.append(float(divergences(beta * reference, beta * np.array(rows)).mean()))
             same += int(all(reference.argmax() == row.argmax() for row in rows))
     signal = sum(float(reference @ reference) for reference in references)
-    known = np.array(divergences) if beta is not None else None
+    known = np.array(lost) if beta is not None else None
     return Score(known, signal, sum(noises), same, len(codes), np.array(noises), differing)
 
 
@@ -150,7 +151,7 @@ def _run(
 def expect_scores(task: Task, judging: Sequence[Sample]) -> None:
     """Make now what the float model gives for samples that candidates will be judged by."""
     for part in parts_of(judging):
-        _reference(task, _scores(task.floats)[0], part)
+        _reference(task, scores_of(task.floats).tensor, part)
 
 
 def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
@@ -165,9 +166,9 @@ def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
 
 def joined(scores: Sequence[Score]) -> Score:
     """Return the score over all samples of several scores."""
-    divergences = [s.divergences for s in scores if s.divergences is not None]
+    known = [s.divergences for s in scores if s.divergences is not None]
     return Score(
-        np.concatenate(divergences) if divergences else None,
+        np.concatenate(known) if known else None,
         sum(s.signal for s in scores),
         sum(s.noise for s in scores),
         sum(s.same for s in scores),
@@ -175,27 +176,6 @@ def joined(scores: Sequence[Score]) -> Score:
         np.concatenate([s.noises for s in scores]),
         sum(s.differing for s in scores),
     )
-
-
-def _scores(floats: FloatModel) -> tuple[int, float | None]:
-    """Return the tensor that decides the first output, and the beta of the SOFTMAX that reads it (None: no SOFTMAX)."""
-    if not floats.graph.outputs:
-        raise ModelError("the model has no output, by which configurations are judged")
-    output = floats.graph.outputs[0]
-    for index, operator in enumerate(floats.graph.operators):
-        if (
-            output in operator.outputs
-            and floats.op(index) == "SOFTMAX"
-            and len(floats.graph.tensors[output].shape) == 2
-        ):
-            return operator.inputs[0], float(operator.options["beta"]) if operator.options else 1.0
-    return output, None
-
-
-def _divergence(reference: Reals, scores: Reals) -> float:
-    """Return the KL divergence of the distributions that two rows of scores stand for, nats."""
-    logs = [row - row.max() - math.log(np.exp(row - row.max()).sum()) for row in (reference, scores)]
-    return float(np.sum(np.exp(logs[0]) * (logs[0] - logs[1])))
 
 
 def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:

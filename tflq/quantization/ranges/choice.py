@@ -14,7 +14,7 @@ from tflq.interpreter import Plan, make_plan
 from tflq.profiles import by_name
 from tflq.quantization.params import Params, Range, hull
 from tflq.quantization.ranges.layers import Layer, layer_of
-from tflq.quantization.ranges.losses import data_loss
+from tflq.quantization.ranges.losses import data_loss, scores_loss
 from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import FirstSamples, Histogram, Observer, Percentile, Reservoir
 from tflq.quantization.ranges.observers.catalogue import OBSERVERS
@@ -28,8 +28,11 @@ from tflq.quantization.scheme.float_graph import FloatModel, with_constants
 from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+from tflq.quantization.scores import Scores, scores_of
 
 Array = NDArray[Any]
+#: Bytes of scores by whose distributions a range is sought, and the divergence from which on it is, nats.
+SCORES_BYTES, COARSE = 1 << 18, 1e-3
 #: Tensors that get one range, by their group.
 Groups = Mapping[Form, tuple[int, ...]]
 
@@ -86,7 +89,12 @@ class Chooser:
             layers, weights = [layer for layer, _ in read], [self._dequantized(m) for _, m in read]
             return solver(Problem(data_loss(layers, weights, quantizer, search.objective), start, quantizer))
         points = reduce(Points.joined, [_points(observations.of[t]) for t in self.groups[group]])
-        return solver(Problem(loss(points, quantizer, search.objective), start, quantizer, points))
+        chosen = solver(Problem(loss(points, quantizer, search.objective), start, quantizer, points))
+        if self._scores is None or self.groups[group] != (self._scores.tensor,):
+            return chosen
+        kept = _first_samples(observations, self._scores.tensor).samples
+        lost = scores_loss(kept.reshape(-1, kept.shape[-1]), self._scores.beta or 1.0, quantizer)
+        return chosen if lost(chosen) <= COARSE else solver(Problem(lost, start, quantizer))
 
     def quantized(self, group: Form, value: Array, range_: Range) -> Array:
         """A float tensor as quantization to the group's range leaves it."""
@@ -98,8 +106,11 @@ class Chooser:
         if search is None:
             return (first,)
         values = () if isinstance(first, (Histogram, Percentile, Reservoir)) else (Histogram(),)
-        multiplied = search.target is Target.OUTPUT and any(m.data == tensor for m in self.scheme.multiplied)
-        return (first, *values, *((FirstSamples(),) if multiplied else ()))
+        if search.target is Target.OUTPUT and any(m.data == tensor for m in self.scheme.multiplied):
+            return (first, *values, FirstSamples())
+        if self._scores is not None and tensor == self._scores.tensor:
+            return (first, *values, FirstSamples(limit=SCORES_BYTES))
+        return (first, *values)
 
     def _layers(self, group: Form, observations: Observations) -> list[tuple[Layer, Multiplied]]:
         """The operators that multiply the group's tensors by weights, with samples of their data; none where one of
@@ -110,10 +121,19 @@ class Chooser:
             return layers
         for m in self.scheme.multiplied:
             if m.data in self.groups[group]:
-                kept = next(observer for observer in observations.of[m.data] if isinstance(observer, FirstSamples))
-                layer = layer_of(self._plan, m, kept)
+                layer = layer_of(self._plan, m, _first_samples(observations, m.data))
                 layers += [(layer, m)] if layer is not None else []
         return layers
+
+    @cached_property
+    def _scores(self) -> Scores | None:
+        """The scores whose range is sought by their distribution; None where none is."""
+        search, graph = self.ranging.activations, self.scheme.model.graph
+        if search is None or search.target is not Target.SCORES or not graph.outputs:
+            return None
+        scores = scores_of(self.scheme.model)
+        readers = sum(scores.tensor in operator.inputs for operator in graph.operators)
+        return scores if scores.beta is not None and readers == 1 and scores.tensor not in graph.outputs else None
 
     @cached_property
     def _plan(self) -> Plan:
@@ -122,6 +142,10 @@ class Chooser:
     def _dequantized(self, m: Multiplied) -> NDArray[np.float32]:
         values: NDArray[np.float32] = self.weighted.constants[m.tensor]
         return values
+
+
+def _first_samples(observations: Observations, tensor: int) -> FirstSamples:
+    return next(observer for observer in observations.of[tensor] if isinstance(observer, FirstSamples))
 
 
 def _points(observers: tuple[Observer, ...]) -> Points:

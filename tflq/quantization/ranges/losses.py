@@ -13,6 +13,7 @@ from tflq.quantization.ranges.search.objectives import Loss, distance
 from tflq.quantization.ranges.search.points import Points, from_rows, rows_of
 from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.recipe.ranging import Objective
+from tflq.quantization.scores import divergences
 
 Reals = NDArray[np.float64]
 
@@ -51,6 +52,17 @@ def data_loss(
             )
             outputs.append((layer.output(data, own) * unit).ravel())
         return error(together, np.concatenate(outputs)[None].astype(np.float64))
+
+    return loss
+
+
+def scores_loss(scores: NDArray[np.float32], beta: float, quantizer: Quantizer) -> Loss:
+    """Return the loss of a range of scores [N, C]: the mean divergence of their SOFTMAX's distributions."""
+    aim, row = beta * scores.astype(np.float64), scores.reshape(1, -1).astype(np.float64)
+
+    def loss(range_: Range) -> Reals:
+        near = beta * quantizer.nearest(row, range_).reshape(aim.shape)
+        return np.array([divergences(aim, near).mean()])
 
     return loss
 

@@ -13,8 +13,8 @@ from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 _EQUAL = 0.5
 _EXTREMES = Ranging()
 _TYPICAL = Ranging(Watch.MOVING_AVERAGE)
-_RELATIVE = Ranging(Watch.RELATIVE, activations=Search(Objective.L2))
-_LEAST_NOISE = Ranging(Watch.HISTOGRAM, activations=Search(Objective.L2))
+_RELATIVE = Ranging(Watch.RELATIVE, activations=Search(Objective.L2, target=Target.SCORES))
+_LEAST_NOISE = Ranging(Watch.HISTOGRAM, activations=Search(Objective.L2, target=Target.SCORES))
 _WEIGHTS_TOO = Search(Objective.L2, Solving.GOLDEN_SECTION, Target.OUTPUT)
 
 _ROUNDED = Refining(Rounding.GPTQ)

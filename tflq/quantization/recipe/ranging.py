@@ -39,6 +39,10 @@ class Target(Enum):
     """On the tensor itself."""
     OUTPUT = "output"
     """On what the operators that multiply it make of it; on the tensor itself where there are none."""
+    SCORES = "scores"
+    """As VALUES, but on the distribution for scores that nothing but the first output's SOFTMAX reads, where VALUES
+    would leave them coarse: where rounding these alone costs 0.001 nats.
+    """
 
 
 class Order(Enum):

@@ -29,9 +29,12 @@ def _ranging(ranging: Ranging) -> Iterator[str]:
         yield "two passes"
 
 
+_TARGETS = {Target.VALUES: "", Target.OUTPUT: " of outputs", Target.SCORES: ", scores by divergence"}
+
+
 def _search(search: Search) -> str:
     text = search.objective.value
-    text += "" if search.target == Target.VALUES else " of outputs"
+    text += _TARGETS[search.target]
     return text if search.solver == Solving.GRID else f"{text} by {search.solver.value}"
 
 
