@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.ir import Model, TensorSpec
+from tflq.ir import Model, Operator, TensorSpec
 from tflq.profiles import Profile, by_name
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params
@@ -69,17 +69,17 @@ def nudged(
     profiles = [by_name(name) for name in runtimes]
     batches, _ = batched(integer.model, plan.model.graph.inputs, samples, profiles)
     values = [dict(batch) for batch in batches]
-    groups = _groups(plan, integer)
+    movable, computed = _movable(plan, integer), _computed(integer.model)
     left = Counter(t for operator in integer.model.subgraphs[0].operators for t in operator.inputs)
     tried: set[Form] = set()
     for index, operator in enumerate(integer.model.subgraphs[0].operators):
-        group = _movable(plan, integer, groups, index)
+        group = movable.get(index)
         if group is not None and group not in tried:
             tried.add(group)
             writers = [
                 i
-                for i, other in enumerate(integer.model.subgraphs[0].operators)
-                if i >= index and _movable(plan, integer, groups, i) == group and _readable(integer, i, values[0])
+                for i, own in movable.items()
+                if own == group and _is_known(integer.model.subgraphs[0].operators[i], computed, values[0])
             ]
             factor, before, after = _best_factor(integer.model, writers, values, profiles)
             trial = {**chosen, group: _scaled(chosen[group], factor)}
@@ -116,8 +116,19 @@ def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
     return {tensor: frozenset(found) for tensor, found in groups.items()}
 
 
-def _movable(plan: Scheme, integer: IntegerModel, groups: Mapping[int, frozenset[Form]], index: int) -> Form | None:
-    """Return the group whose scale an operator rounds its results to, if that may move."""
+def _movable(plan: Scheme, integer: IntegerModel) -> dict[int, Form]:
+    """Return the group whose scale each operator rounds its results to, of those where that may move."""
+    groups = _groups(plan, integer)
+    found = (
+        (index, _movable_group(plan, integer, groups, index))
+        for index in range(len(integer.model.subgraphs[0].operators))
+    )
+    return {index: group for index, group in found if group is not None}
+
+
+def _movable_group(
+    plan: Scheme, integer: IntegerModel, groups: Mapping[int, frozenset[Form]], index: int
+) -> Form | None:
     operator, origin = integer.model.subgraphs[0].operators[index], integer.operators[index]
     made = {groups.get(t, frozenset()) for t in operator.outputs}
     if len(made) != 1 or len(only := next(iter(made))) != 1 or origin in plan.cells:
@@ -131,11 +142,14 @@ def _movable(plan: Scheme, integer: IntegerModel, groups: Mapping[int, frozenset
     return group
 
 
-def _readable(integer: IntegerModel, index: int, values: Mapping[int, Array]) -> bool:
-    """Whether all that an operator reads is known: values, or constants of the file."""
-    model = integer.model
-    made = {t for operator in model.subgraphs[0].operators for t in operator.outputs}
-    return all(t in values for t in model.subgraphs[0].operators[index].inputs if t in made)
+def _computed(model: Model) -> frozenset[int]:
+    """Return the tensors that operators make."""
+    return frozenset(t for operator in model.subgraphs[0].operators for t in operator.outputs)
+
+
+def _is_known(operator: Operator, computed: Collection[int], values: Mapping[int, Array]) -> bool:
+    """Whether all that an operator reads is at hand: values, or constants of the file."""
+    return all(t in values for t in operator.inputs if t in computed)
 
 
 def _best_factor(
