@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tflq
+from support.float_graphs import FloatGraph
 from tflq.ir import Model, TensorType
 from tflq.quantization.runner import Runner, Sample, executor
 
@@ -46,6 +47,51 @@ def test_a_graph_that_mixes_rows_runs_one_by_one() -> None:
     batches = [values[wanted] for values in Runner(model).run(samples(model, 4))]
     alone = [Runner(model).one(sample)[wanted] for sample in samples(model, 4)]
     np.testing.assert_array_equal(np.concatenate(batches), np.concatenate(alone))
+
+
+def attention() -> Model:
+    """A graph whose shapes fix the batch to one, and part of whose tensors have no dimension for it."""
+    g = FloatGraph(0)
+    x = g.given(1, 6, 8)
+    fully = {"fused_activation_function": 0, "weights_format": 0, "keep_num_dims": False}
+
+    def heads(values: int) -> int:
+        split = g.op("RESHAPE", [values, g.constant([1, 6, 2, 4], "int32")])[0]
+        return g.op("TRANSPOSE", [split, g.constant([0, 2, 1, 3], "int32")])[0]
+
+    def mixed(values: int, **options: bool) -> int:
+        return g.op("FULLY_CONNECTED", [values, g.weights(8, 8), g.bias(8)], {**fully, **options})[0]
+
+    keys, queries = heads(mixed(x, keep_num_dims=True)), heads(x)
+    shares = g.unary(
+        "SOFTMAX", g.op("BATCH_MATMUL", [queries, keys], {"adj_x": False, "adj_y": True})[0], {"beta": 1.0}
+    )
+    seen = g.op("BATCH_MATMUL", [shares, heads(x)], {"adj_x": False, "adj_y": False})[0]
+    back = g.op("TRANSPOSE", [seen, g.constant([0, 2, 1, 3], "int32")])[0]
+    rows = mixed(g.op("RESHAPE", [back, g.constant([6, 8], "int32")])[0])
+    return g.model([g.op("ADD", [x, rows], {"fused_activation_function": 0})[0], rows])
+
+
+def test_shapes_that_fix_the_batch_are_no_hindrance() -> None:
+    model, random = attention(), np.random.default_rng(0)
+    graph = model.subgraphs[0]
+    made = [t for operator in graph.operators for t in operator.outputs]
+    given = [{graph.inputs[0]: random.normal(size=(1, 6, 8)).astype(np.float32)} for _ in range(5)]
+    runner = Runner(model, made)
+    assert runner.together(given) == 32
+    for sample, values in zip(given, runner.each(given), strict=True):
+        alone = runner.one(sample)
+        for tensor in made:
+            assert values[tensor].shape == alone[tensor].shape == graph.tensors[tensor].shape
+            assert values[tensor].tobytes() == alone[tensor].tobytes()
+
+
+def test_axes_that_would_count_the_batch_keep_samples_apart() -> None:
+    g = FloatGraph(0)
+    flat = g.op("RESHAPE", [g.given(1, 4, 3), g.constant([4, 3], "int32")])[0]
+    summed = g.op("SUM", [flat, g.constant([0], "int32")], {"keep_dims": False})[0]
+    model = g.model([summed])
+    assert Runner(model).together([{0: np.full((1, 4, 3), k, np.float32)} for k in (1, 2)]) == 1
 
 
 def test_kept_tensors_are_inputs_and_intermediates_too() -> None:

@@ -17,6 +17,7 @@ from tflq.interpreter.plan import Bindings
 from tflq.interpreter.state import variable
 from tflq.ir import Model, Quantization
 from tflq.profiles import by_name
+from tflq.quantization.batching import batchable
 from tflq.quantization.runner import Array, Runner, Sample, joined, needed_operators
 from tflq.quantization.store import Store
 
@@ -61,6 +62,7 @@ class Frontier:
             subgraphs=(replace(graph, outputs=(), operators=operators), *model.subgraphs[1:]),
             signature_defs=None,
         )
+        model = batchable(model) if size > 1 else model
         self._place = {index: place for place, index in enumerate(kept)}
         self._read = {t for operator in operators for t in operator.inputs}
         self._store, self._done = store, 0

@@ -14,6 +14,7 @@ from tflq.errors import ModelError, TflqError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.ir import Model, Operator
 from tflq.profiles import by_name
+from tflq.quantization.batching import batchable
 
 Array = NDArray[Any]
 #: The graph's inputs of one sample, by tensor index, batch dimension included.
@@ -27,7 +28,9 @@ class Runner:
     """A model's first subgraph, whose tensors `keep` (None: its outputs) are wanted for many samples.
 
     Samples are joined along axis 0 where all inputs have one row there, and where two of them joined give every kept
-    tensor the very bits that they give apart; else each runs alone. `together` says how many may, where that is known.
+    tensor the very bits that they give apart; else each runs alone. Shapes in the file that fix the batch to one do not
+    hinder that: a tensor without a dimension for the batch gets one in front. `together` says how many may, where that
+    is known.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Runner:
             graph, outputs=tuple(t for t in self.kept if t in computed), operators=needed_operators(model, self.kept)
         )
         self._model = replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None)
+        self._batchable = batchable(self._model)
         self._profile, self._known = by_name(profile), together
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
 
@@ -58,14 +62,23 @@ class Runner:
         """Yield the kept tensors like `run`, one sample at a time."""
         for count, values in self._batches(samples, batch):
             for row in range(count):
-                yield values if count == 1 else {t: v[row : row + 1] for t, v in values.items()}
+                yield values if count == 1 else {t: self._row(t, v, row) for t, v in values.items()}
 
     def one(self, sample: Sample) -> dict[int, Array]:
         """The kept tensors of one sample."""
+        return self._kept(self._model, sample)
+
+    def _row(self, tensor: int, values: Array, row: int) -> Array:
+        """Return one of the samples that ran together, in the shape that it has alone."""
+        rank = len(self._model.subgraphs[0].tensors[tensor].shape)
+        return values[row] if 0 < rank < values.ndim else values[row : row + 1]
+
+    def _kept(self, model: Model, sample: Sample) -> dict[int, Array]:
+        """Return the kept tensors of a sample, or of several that are joined, by the model or what was made of it."""
         shapes = tuple(sample[t].shape for t in self._model.subgraphs[0].inputs)
         if shapes not in self._plans:
             by_tensor = dict(zip(self._model.subgraphs[0].inputs, shapes, strict=True))
-            self._plans[shapes] = make_plan(self._model, self._profile, input_shapes=by_tensor), State()
+            self._plans[shapes] = make_plan(model, self._profile, input_shapes=by_tensor), State()
         plan, state = self._plans[shapes]
         if plan.variables:
             state = State(bound=state.bound)  # every sample begins anew
@@ -92,7 +105,7 @@ class Runner:
             waiting = waiting[batch:] or list(islice(stream, 1))
 
     def _together(self, samples: list[Sample]) -> dict[int, Array]:
-        return self.one(samples[0] if len(samples) == 1 else joined(samples))
+        return self.one(samples[0]) if len(samples) == 1 else self._kept(self._batchable, joined(samples))
 
     def together(self, samples: Iterable[Sample], most: int = BATCH) -> int:
         """Return how many of the samples may run together: at most `most`, and no more than memory allows."""
@@ -108,10 +121,10 @@ class Runner:
             return 1
         alone = [self.one(sample) for sample in head]
         try:
-            pair = self.one(joined(head))
+            pair = self._together(head)
         except TflqError:
             return 1
-        if any(v.shape[:1] != (1,) or not _same(pair[t], v, alone[1][t]) for t, v in alone[0].items()):
+        if any(not _same(pair[t], v, alone[1][t]) for t, v in alone[0].items()):
             return 1
         kept = sum(v.nbytes for v in alone[0].values())
         return max(1, min(batch, BATCH_BYTES // max(1, kept), BATCH_BYTES // max(1, self._peak)))
@@ -157,5 +170,5 @@ def joined(samples: Sequence[Sample]) -> dict[int, Array]:
 
 def _same(pair: Array, first: Array, second: Array) -> bool:
     """Whether two samples that ran together gave the very bits that they gave apart."""
-    apart = np.concatenate([first, second])
-    return pair.shape == apart.shape and pair.tobytes() == apart.tobytes()
+    rows = first.shape[1:] if first.shape[:1] == (1,) else first.shape
+    return pair.shape == (2, *rows) and pair.tobytes() == first.tobytes() + second.tobytes()
