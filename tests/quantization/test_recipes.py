@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -245,3 +246,8 @@ def test_documents_that_are_no_recipes_are_refused(tmp_path: Path, name: str) ->
         read_recipe(tmp_path / name)
     assert str(found.value).isprintable()
     assert len(str(found.value)) < 5000
+
+
+def test_fields_and_arguments_of_a_recipe_have_the_same_defaults() -> None:
+    arguments = inspect.signature(Recipe).parameters
+    assert {f.name: f.default for f in fields(Recipe)} == {name: a.default for name, a in arguments.items()}

@@ -25,7 +25,7 @@ from tflq.quantization.judge.journal import entry_of, ranked_from
 from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
-from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.recipe import Budget, Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
@@ -107,6 +107,29 @@ def test_an_interrupted_run_goes_on_to_the_same_file_with_less_work(
     assert facts(resumed) == facts(anew)
     assert operators_run[0] - before < whole
     assert not journal.exists()
+
+
+def test_sensitivities_and_trials_of_a_budget_are_not_made_again(tmp_path: Path, operators_run: list[int]) -> None:
+    least = tflq.quantize(FLOAT, rows(), RECIPE).report.comparison.sqnr
+    recipe = replace(RECIPE, budget=Budget(least_sqnr=least + 3))
+    anew = tflq.quantize(FLOAT, rows(), recipe)
+    runs = []
+    for phase in ("sensitivity", "sparing 0", "sparing 1"):
+        journal = tmp_path / "run.journal"
+
+        def interrupt(what: str, done: int, total: int, phase: str = phase) -> None:
+            if what.startswith(phase):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            tflq.quantize(FLOAT, rows(), recipe, interrupt, resume=journal)
+        before = operators_run[0]
+        resumed = tflq.quantize(FLOAT, rows(), recipe, resume=journal)
+        assert facts(resumed) == facts(anew)
+        assert (resumed.report.sensitivities, resumed.report.trials) == (anew.report.sensitivities, anew.report.trials)
+        assert not journal.exists()
+        runs.append(operators_run[0] - before)
+    assert runs[0] > runs[1] > runs[2]
 
 
 def test_later_stops_leave_less_to_do(tmp_path: Path, operators_run: list[int]) -> None:

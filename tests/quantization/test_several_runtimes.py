@@ -198,7 +198,7 @@ def test_a_runtime_that_does_not_take_the_model_is_named_with_the_operator() -> 
 
 def test_modes_with_floats_and_unknown_names_are_refused() -> None:
     with pytest.raises(OptionError, match="mode dynamic computes with floats"):
-        Recipe(mode="dynamic", runtimes=("tflm",))  # type: ignore[arg-type]
+        Recipe(mode="dynamic", runtimes=("tflm",))
     with pytest.raises(UnknownNameError, match="tflmm"):
         changed_recipe(Recipe(), (), None, {}, "litert-xnnpack,tflmm")
 

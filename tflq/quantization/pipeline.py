@@ -185,9 +185,9 @@ def _made(
     spared: dict[int, str] = {}
     trials: tuple[Trial, ...] = ()
     if sensitivity or recipe.budget is not None:
-        costs = sensitivities(source, replace(task, samples=fitting), judging)
+        costs = sensitivities(source, replace(task, samples=fitting), judging, notes)
     if recipe.budget is not None:
-        attempt = within_budget(source, replace(task, samples=fitting), judging, costs)
+        attempt = within_budget(source, replace(task, samples=fitting), judging, costs, notes)
         trials = attempt.trials
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from tflq.api.files import save
 from tflq.errors import OptionError
@@ -11,9 +11,10 @@ from tflq.inspection.operators import macs_of
 from tflq.ir import Model
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
-from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.judge.comparison import compare_models
+from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.recipe.recipe import Budget, Spared
+from tflq.quantization.recipe.recipe import Spared
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 
@@ -34,66 +35,99 @@ class Attempt:
 
     built: Built
     spared: tuple[int, ...]
-    comparison: Comparison
+    sqnr: float  # of the outputs, dB
     size: int  # bytes of the file
     share: float  # of the multiply-accumulates, in spared operators
     trials: tuple[Trial, ...] = ()  # all that were made until this one was taken, by their number of spared operators
 
-    def affordable(self, budget: Budget) -> bool:
-        """Whether it keeps the bounds on cost."""
-        small = budget.most_bytes is None or self.size <= budget.most_bytes
-        return small and (budget.most_share is None or self.share <= budget.most_share)
 
-    def accurate(self, budget: Budget) -> bool:
-        """Whether it keeps the bounds on accuracy."""
-        agreement = self.comparison.agreement
-        agrees = budget.least_agreement is None or (agreement is not None and agreement.rate >= budget.least_agreement)
-        return agrees and (budget.least_sqnr is None or self.comparison.sqnr >= budget.least_sqnr)
-
-
-def within_budget(source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity]) -> Attempt:
+def within_budget(
+    source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity], journal: Journal | None = None
+) -> Attempt:
     """Return the model that the recipe's budget asks for; `order` has the most sensitive operators first.
 
-    Attempts are compared with `source` on the samples `judging`. Numbers of spared operators are tried as 0, 1, 2, 4,
-    8 ..., then halved between the last two of which one keeps the bounds and the other does not.
+    Models are compared with `source` on the samples `judging`. Numbers of spared operators are tried as 0, 1, 2, 4,
+    8 ..., then halved between the last two of which one keeps the bounds and the other does not. What the `journal`
+    holds is not tried again.
 
     Raises:
         OptionError: No number of spared operators keeps all bounds.
     """
     budget = task.recipe.budget
     assert budget is not None  # the caller has one
-    shares = _shares(task.floats)
-    tried: dict[int, Attempt] = {}
+    tries = _Tries(source, task, judging, order, journal or Journal(None, {}))
 
-    def attempt(count: int) -> Attempt:
-        if count not in tried:
-            task.tell(f"sparing {count} operators", len(tried), 0)
-            spared = tuple(s.operator for s in order[:count])
-            floating = dict.fromkeys(spared, "spared by the budget") if task.recipe.spared is Spared.FLOAT else {}
-            wide = frozenset(() if task.recipe.spared is Spared.FLOAT else spared)
-            built = build(replace(task, kept_float={**task.kept_float, **floating}, wide=wide))
-            model = built.integer.model
-            share = sum(shares[i] for i in spared)
-            tried[count] = Attempt(built, spared, compare_models(source, model, judging), len(save(model)), share)
-        return tried[count]
+    def affordable(count: int) -> bool:
+        trial, share = tries.trial(count), tries.share(count)
+        small = budget.most_bytes is None or trial.size <= budget.most_bytes
+        return small and (budget.most_share is None or share <= budget.most_share)
+
+    def accurate(count: int) -> bool:
+        trial, least = tries.trial(count), budget.least_agreement
+        agrees = least is None or (trial.agreement is not None and trial.agreement >= least)
+        return agrees and (budget.least_sqnr is None or trial.sqnr >= budget.least_sqnr)
 
     if budget.wants_accuracy:
-        count = _turn(len(order), lambda n: attempt(n).accurate(budget))
+        count = _turn(len(order), accurate)
     else:
-        count = _turn(len(order), lambda n: not attempt(n).affordable(budget)) - 1
-    last = attempt(min(max(count, 0), len(order)))
-    if not (last.affordable(budget) and last.accurate(budget)):
+        count = _turn(len(order), lambda n: not affordable(n)) - 1
+    count = min(max(count, 0), len(order))
+    last, share = tries.trial(count), tries.share(count)
+    if not (affordable(count) and accurate(count)):
         raise OptionError(
-            f"the budget cannot be kept: {len(last.spared)} operators in {task.recipe.spared.value} give "
-            f"{last.comparison.sqnr:.1f} dB, {last.size} bytes, {last.share:.1%} of the multiply-accumulates in them"
+            f"the budget cannot be kept: {count} operators in {task.recipe.spared.value} give "
+            f"{last.sqnr:.1f} dB, {last.size} bytes, {share:.1%} of the multiply-accumulates in them"
         )
-    return replace(last, trials=tuple(_trial(tried[count]) for count in sorted(tried)))
+    return Attempt(tries.built(count), tries.spared(count), last.sqnr, last.size, share, tries.made)
 
 
-def _trial(attempt: Attempt) -> Trial:
-    agreement = attempt.comparison.agreement
-    rate = None if agreement is None else agreement.rate
-    return Trial(len(attempt.spared), attempt.size, attempt.comparison.sqnr, rate)
+class _Tries:
+    """Models by how many of the most sensitive operators they spare, and how they did."""
+
+    def __init__(
+        self, source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity], journal: Journal
+    ) -> None:
+        self._source, self._task, self._judging, self._order = source, task, judging, order
+        self._journal, self._shares = journal, _shares(task.floats)
+        self._built: dict[int, Built] = {}
+        self._trials: dict[int, Trial] = {}
+
+    @property
+    def made(self) -> tuple[Trial, ...]:
+        """All trials, by their number of spared operators."""
+        return tuple(self._trials[count] for count in sorted(self._trials))
+
+    def spared(self, count: int) -> tuple[int, ...]:
+        """The operators that are spared."""
+        return tuple(s.operator for s in self._order[:count])
+
+    def share(self, count: int) -> float:
+        """Their share of the multiply-accumulates."""
+        return sum(self._shares[i] for i in self.spared(count))
+
+    def built(self, count: int) -> Built:
+        """The model that spares so many operators."""
+        if count not in self._built:
+            task, spared = self._task, self.spared(count)
+            task.tell(f"sparing {count} operators", len(self._built), 0)
+            floating = dict.fromkeys(spared, "spared by the budget") if task.recipe.spared is Spared.FLOAT else {}
+            wide = frozenset(() if task.recipe.spared is Spared.FLOAT else spared)
+            self._built[count] = build(replace(task, kept_float={**task.kept_float, **floating}, wide=wide))
+        return self._built[count]
+
+    def trial(self, count: int) -> Trial:
+        """How it does, made or found in the journal."""
+        if count not in self._trials:
+            key = entry_key(f"sparing {count}", self._task.methods)
+            entry = self._journal.get(key)
+            if entry is None:
+                model = self.built(count).integer.model
+                comparison = compare_models(self._source, model, self._judging)
+                agreement = None if comparison.agreement is None else comparison.agreement.rate
+                entry = asdict(Trial(count, len(save(model)), comparison.sqnr, agreement))
+                self._journal.note(key, entry)
+            self._trials[count] = Trial(**entry)
+        return self._trials[count]
 
 
 def _turn(most: int, holds: Callable[[int], bool]) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from tflq.errors import TflqError
 from tflq.ir import Model, TensorType
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models
+from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.recipe.refining import Refining
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.modes import modes_of
@@ -28,27 +29,45 @@ class Sensitivity:
     agreement: float | None
 
 
-def sensitivities(source: Model, task: Task, judging: Iterable[Sample]) -> tuple[Sensitivity, ...]:
+def sensitivities(
+    source: Model, task: Task, judging: Iterable[Sample], journal: Journal | None = None
+) -> tuple[Sensitivity, ...]:
     """Quantize every operator that the recipe's mode makes integer alone; the most sensitive first.
 
     The outputs are compared with those of `source` on the samples `judging`. Weights are rounded to nearest:
     refinements act on all operators together. An operator whose kernel refuses what it alone is given is left out.
+    What the `journal` holds is not done again.
     """
+    notes = journal or Journal(None, {})
     recipe = replace(task.recipe, input_type=TensorType.FLOAT32, output_type=TensorType.FLOAT32, runtimes=())
     plain = replace(task, recipe=recipe, methods=replace(task.methods, refining=Refining()), progress=None)
     modes, _ = modes_of(task.floats, recipe.mode, {})
     integer = [index for index, mode in enumerate(modes) if mode is not None]
-    results = []
+    results = list[Sensitivity]()
     for done, operator in enumerate(integer):
         task.tell("sensitivity", done, len(integer))
-        others = {index: "the others" for index in range(len(modes)) if index != operator}
-        try:
-            built = build(replace(plain, kept_float=others))
-        except TflqError:
-            continue
-        if operator in built.kept_float:
-            continue
-        comparison = compare_models(source, built.integer.model, judging)
-        agreement = None if comparison.agreement is None else comparison.agreement.rate
-        results.append(Sensitivity(operator, task.floats.op(operator), comparison.sqnr, agreement))
+        key = entry_key(f"sensitivity {operator}", task.methods)
+        entry = notes.get(key)
+        if entry is None:
+            found = _alone(source, plain, operator, range(len(modes)), judging)
+            entry = {} if found is None else asdict(found)
+            notes.note(key, entry)
+        if entry:
+            results.append(Sensitivity(**entry))
     return tuple(sorted(results, key=lambda s: s.sqnr))
+
+
+def _alone(
+    source: Model, plain: Task, operator: int, operators: Iterable[int], judging: Iterable[Sample]
+) -> Sensitivity | None:
+    """Return what one operator costs; None where its kernel refuses what it is given."""
+    others = {index: "the others" for index in operators if index != operator}
+    try:
+        built = build(replace(plain, kept_float=others))
+    except TflqError:
+        return None
+    if operator in built.kept_float:
+        return None
+    comparison = compare_models(source, built.integer.model, judging)
+    agreement = None if comparison.agreement is None else comparison.agreement.rate
+    return Sensitivity(operator, plain.floats.op(operator), comparison.sqnr, agreement)

@@ -118,7 +118,7 @@ class Budget:
 
 
 @told("quantize")
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Recipe:
     """A whole order. Modes and types may be given by their words.
 
@@ -148,7 +148,38 @@ class Recipe:
     turns: int = 1
     profile: str = "litert-xnnpack"
     runtimes: tuple[str, ...] = ()
-    candidates: tuple[Methods, ...] = field(default_factory=lambda: (Methods(),))
+    candidates: tuple[Methods, ...] = (Methods(),)
+
+    def __init__(
+        self,
+        mode: Mode | str = Mode.INT8,
+        input_type: TensorType | str | None = None,
+        output_type: TensorType | str | None = None,
+        weights_type: TensorType | str = TensorType.INT8,
+        keep_float: tuple[str, ...] = (),
+        constant_names: bool = True,
+        budget: Budget | None = None,
+        turns: int = 1,
+        profile: str = "litert-xnnpack",
+        runtimes: tuple[str, ...] = (),
+        candidates: tuple[Methods, ...] = (Methods(),),
+    ) -> None:
+        values = {
+            "mode": _mode(mode),
+            "input_type": _type("input_type", input_type),
+            "output_type": _type("output_type", output_type),
+            "weights_type": _type("weights_type", weights_type),
+            "keep_float": keep_float,
+            "constant_names": constant_names,
+            "budget": budget,
+            "turns": turns,
+            "profile": profile,
+            "runtimes": runtimes,
+            "candidates": candidates,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check()
 
     @property
     def executor(self) -> str:
@@ -167,10 +198,7 @@ class Recipe:
             return self.budget.spared
         return Spared.INT8 if self.mode is Mode.INT8X4 else Spared.INT16X8
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", _mode(self.mode))
-        for name in ("input_type", "output_type", "weights_type"):
-            object.__setattr__(self, name, _type(name, getattr(self, name)))
+    def _check(self) -> None:
         for name in (self.profile, *self.runtimes):
             by_name(name)
         if self.runtimes and TYPES[self.mode].data is None:
