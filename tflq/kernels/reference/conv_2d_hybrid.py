@@ -24,8 +24,9 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.hybrid import centred_images, channel_scales, quantize_images, read_as_int8
+from tflq.kernels.families.ordered_sums import finish_pixels
 from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.recurrent.binding import Inputs, bind
@@ -101,7 +102,7 @@ def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     groups: tuple[Contraction, ...] = data.weights((x, w, bias))
     depth = x.shape[3] // len(groups)
     out = np.empty(data.shape, np.float32)
-    flat = out.reshape(-1, data.shape[3])
+    flat, added = out.reshape(-1, data.shape[3]), np.ascontiguousarray(bias).reshape(-1)
     length, width = groups[0].shape
     for first, patches in blocks(len(flat), length, groups[0].real):
         block = flat[first : first + len(patches)]
@@ -110,8 +111,8 @@ def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
             block[:, g * width : (g + 1) * width] = accumulators_int32(contraction(patches))
         block *= data.scale
         block *= scales[image_of(data, first, len(patches)), None]
-        block += bias.reshape(-1)
-    return clamp_in_place(out, *data.clamp)
+        finish_pixels(block, added, *data.clamp)
+    return out
 
 
 def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:
@@ -123,15 +124,15 @@ def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     codes, scales = rows.codes.reshape(x.shape), rows.scale * data.scale
     matrix: ByteMatrix = data.weights((x, w, bias))
     out = np.empty(data.shape, np.float32)
-    flat = out.reshape(-1, data.shape[3])
+    flat, added = out.reshape(-1, data.shape[3]), np.ascontiguousarray(bias).reshape(-1)
     for first, patches in blocks(len(flat), matrix.products.shape[0], np.dtype(np.int8)):
         patches_into(codes, 0, data.window, first, 0, patches)
         block = flat[first : first + len(patches)]
         block[...] = matrix.sums(patches)
         block *= scales[image_of(data, first, len(patches)), None]
         block += np.float32(0)  # products are added to zeros: no -0 is left
-        block += bias.reshape(-1)
-    return clamp_in_place(out, *data.clamp)
+        finish_pixels(block, added, *data.clamp)
+    return out
 
 
 def blocks(rows: int, length: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, Array]]:
