@@ -14,7 +14,15 @@ from tflq.numerics.multiplier import (
     quantize_multiplier,
 )
 from tflq.numerics.rounding import half_away
-from tflq.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, WideRounding, type_range
+from tflq.numerics.stages import (
+    DoubleRounding,
+    HalfUpTwice,
+    OutputPipeline,
+    SingleRounding,
+    WideRounding,
+    tabulated,
+    type_range,
+)
 
 SCALARS = {
     DoubleRounding: multiply_double_rounding,
@@ -112,3 +120,13 @@ def test_double_and_single_rounding_part_at_negative_ties():
 def test_type_range():
     assert type_range(np.int8) == (-128, 127)
     assert type_range(np.uint16) == (0, 65535)
+
+
+@pytest.mark.parametrize("stage_type", [DoubleRounding, HalfUpTwice, SingleRounding])
+@pytest.mark.parametrize("real", [2.0**-31, 3e-5, 0.25, 0.4999, 0.5, 1.0, 1.7, 77.3, 2.0**31])
+def test_tables_are_what_the_loop_gives(stage_type, real):
+    random = np.random.default_rng(3)
+    near = np.arange(-300, 300)
+    values = np.concatenate([near, near + 2**31 - 301, near - 2**31 + 300, random.integers(-(2**31), 2**31, 3000)])
+    stage = stage_type.of(real)
+    np.testing.assert_array_equal(tabulated(stage, values.astype(np.int32)), stage(values.astype(np.int32)))

@@ -17,7 +17,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Compiled
-from tflq.numerics.multiplier import quantize_multipliers, quantize_multipliers_single_rounding, rounding_twice
+from tflq.numerics.multiplier import (
+    quantize_multipliers,
+    quantize_multipliers_single_rounding,
+    round_twice,
+    rounding_twice,
+)
 from tflq.numerics.stage_loops import double_rounding_rows, single_rounding_rows, wide_rows
 
 Array = NDArray[Any]
@@ -174,6 +179,16 @@ class DoubleRounding(_FixedPoint):
         """What `scale_twice` takes of a per-tensor stage."""
         mantissa, left, offset, below, right = (int(values[0]) for values in self.period)
         return mantissa, left, offset, below, right
+
+
+def tabulated(stage: OutputStage, values: Array) -> Ints32:
+    """What a per-tensor stage makes of a table's values (int32): by NumPy where it can, so that nothing is compiled."""
+    if not isinstance(stage, DoubleRounding):
+        return stage(values)
+    mantissa, left, offset, below, right = stage.of_one()
+    total = (values.astype(np.int64) << left).astype(np.int32).astype(np.int64)  # wraps
+    scaled: Array = round_twice.python(total * mantissa, offset, below, right)
+    return scaled.astype(np.int32)
 
 
 class HalfUpTwice(DoubleRounding):

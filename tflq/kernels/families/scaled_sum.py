@@ -26,7 +26,7 @@ from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stage_loops import scale_twice
-from tflq.numerics.stages import DoubleRounding, OutputPipeline
+from tflq.numerics.stages import DoubleRounding, OutputPipeline, tabulated
 
 #: Bytes of an output whose accumulators are kept from run to run.
 _KEPT = 1 << 14
@@ -85,7 +85,7 @@ def smaller_than_one(real: np.float64) -> np.float64:
 def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
     """By code (as unsigned): (code - zero point) * 2**left_shift * real, rounded as the runtime requantizes."""
     shifted = centred_codes(operand) << left_shift
-    return arithmetic.requantize(smaller_than_one(real))(shifted.astype(np.int32))
+    return tabulated(arithmetic.requantize(smaller_than_one(real)), shifted.astype(np.int32))
 
 
 def centred_codes(operand: Operand) -> Array:
