@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class EmittedFloatTile(Compiled[..., None]):
         """A digest of the tile and of the code that writes it."""
         return hashlib.sha256(f"{self.tile} {_sources()}".encode()).hexdigest()[:16]
 
-    def _dispatcher(self) -> Callable[..., None]:
+    def _linked(self) -> Any:
         from tflq.numerics.microkernels.float_emission import intrinsic_of
 
         emitted: Callable[..., None] = intrinsic_of(self.tile)
