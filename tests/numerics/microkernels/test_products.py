@@ -51,10 +51,19 @@ def exact_sums(weights, x, zero_point):
 
 
 FUSED = [
+    ("uint8", (-255, 0), DoubleRounding, "uint8"),
     ("uint8", (-255, 255), DoubleRounding, "uint8"),
     ("int8", (-128, 127), DoubleRounding, "int8"),
     ("int16", (-128, 127), FloatRounding, "int16"),
 ]
+
+
+def spanning(weights, weight_range):
+    """The weights with both ends of their range among them where there is room: the range decides the form."""
+    flat = weights.reshape(-1)
+    if flat.size > 1:
+        flat[0], flat[-1] = weight_range
+    return weights
 
 
 @pytest.mark.parametrize(("codes", "weight_range", "stage", "code"), FUSED)
@@ -64,6 +73,7 @@ def test_fused(codes, weight_range, stage, code):
     @given(cases(codes, weight_range, 60))
     def check(case):
         weights, x, zero_point, bias = case
+        weights = spanning(weights, weight_range)
         reals = np.exp2(np.arange(weights.shape[1]) % 12 - 14.0) * (1 + np.arange(weights.shape[1]) % 3 / 7)
         pipeline = OutputPipeline(stage.of(reals), ZeroPoint(3), Clamp(int(info.min), int(info.max)), np.dtype(code))
         bound, got = made(weights, x, zero_point, bias, pipeline)
@@ -144,17 +154,26 @@ def test_what_could_wrap_is_not_fused(weights, pipeline):
     assert made(weights, x, 0, np.zeros(1, np.int32), pipeline)[0] == ()
 
 
-def test_best_form_of_a_processor():
-    names = {form.name for form in forms.FORMS}
-    x86 = ["sse2", "ssse3", "avx2", "avx512bw", "avx512vnni", "avxvnni"]
-    assert forms.best("x86_64", x86, False).name == "avx512-vnni"
-    assert forms.best("x86_64", x86, True).name == "avx512-bw"
-    assert forms.best("x86_64", {"sse2", "avx2", "avxvnni"}, False).name == "avx-vnni"
-    assert forms.best("x86_64", {"sse2", "avx2", "avxvnni"}, True).name == "avx2"
-    assert forms.best("x86_64", {"sse2"}, False).name == "sse2"
-    assert forms.best("aarch64", {"neon", "dotprod"}, False).name == "neon-dotprod"
-    assert forms.best("aarch64", {"neon", "dotprod"}, True).name == "neon"
-    assert forms.best("riscv64", names, False) is None
+def test_forms_of_a_processor():
+    def names(machine, features, is_wide):
+        return [form.name for form in forms.ranked(machine, features.split(), is_wide)]
+
+    x86 = "sse2 ssse3 avx2 avx512bw avx512vnni avxvnni"
+    assert names("x86_64", x86, False) == ["avx512-vnni", "avx-vnni", "avx512-bw", "avx2", "sse2"]
+    assert names("x86_64", x86, True) == ["avx512-bw", "avx2", "sse2"]
+    assert names("x86_64", "sse2 avx2 avxvnni", False) == ["avx-vnni", "avx2", "sse2"]
+    assert names("x86_64", "sse2", False) == ["sse2"]
+    assert names("aarch64", "neon dotprod", False) == ["neon-dotprod", "neon"]
+    assert names("aarch64", "neon dotprod", True) == ["neon"]
+    assert names("riscv64", x86, False) == []
+
+
+@pytest.mark.parametrize(("weight_range", "is_wide"), [((-255, 0), False), ((-128, 127), False), ((-255, 255), True)])
+def test_weights_beyond_8_bits_take_the_best_wide_form(weight_range, is_wide):
+    weights = np.array([weight_range, weight_range], np.int16)
+    pipeline = OutputPipeline(DoubleRounding.of(2.0**-9), ZeroPoint(0), Clamp(-128, 127), np.dtype(np.int8))
+    bound, _ = made(weights, np.zeros((3, 2), np.uint8), 7, np.zeros(2, np.int32), pipeline)
+    assert [product.kernel.tile.form for product in bound] == [forms.chosen(is_wide)]
 
 
 SCRIPT = """
@@ -165,7 +184,7 @@ from tflq.numerics.microkernels.product import Codes, fused
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import DoubleRounding, OutputPipeline
 rng = np.random.default_rng(3)
-x, w = rng.integers(0, 256, (50, 37)).astype(np.uint8), rng.integers(-255, 256, (37, 41)).astype(np.int16)
+x, w = rng.integers(0, 256, (50, 37)).astype(np.uint8), rng.integers(-127, 128, (37, 41)).astype(np.int16)
 reals = np.exp2(-np.arange(41) / 5 - 6)
 stage = OutputPipeline(DoubleRounding.of(reals), ZeroPoint(3), Clamp(0, 255), np.dtype(np.uint8))
 out = np.zeros((50, 41), np.uint8)

@@ -83,19 +83,24 @@ FORMS = (
 
 
 @cache
-def chosen(is_wide: bool) -> Form | None:
-    """The best form of this machine that takes 8-bit codes, or 16-bit ones if `is_wide`; None where there is none."""
+def available(is_wide: bool) -> tuple[Form, ...]:
+    """Return this machine's forms for 8-bit codes, or for 16-bit ones if `is_wide`, best first."""
     if compiling_is_off() or sys.byteorder != "little":
-        return None
-    return best(machine(), features(), is_wide)
+        return ()
+    return ranked(machine(), features(), is_wide)
 
 
-def best(machine: str, features: Collection[str], is_wide: bool) -> Form | None:
-    """The first form of that machine for which it has the features."""
-    for form in FORMS:
-        if form.machine == machine and form.features <= set(features) and (form.is_wide or not is_wide):
-            return form
-    return None
+def chosen(is_wide: bool) -> Form | None:
+    """Return the best of `available`, or None if there is none."""
+    return next(iter(available(is_wide)), None)
+
+
+def ranked(machine: str, features: Collection[str], is_wide: bool) -> tuple[Form, ...]:
+    """Return the forms of `machine` whose features are all among `features`, best first."""
+    own = frozenset(features)
+    return tuple(
+        form for form in FORMS if form.machine == machine and form.features <= own and (form.is_wide or not is_wide)
+    )
 
 
 def machine() -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from tflq.numerics.compiled import Array, Compiled
 from tflq.numerics.microkernels import packing
 from tflq.numerics.microkernels.driving import driver
-from tflq.numerics.microkernels.forms import Form, Tile, chosen
+from tflq.numerics.microkernels.forms import Form, Tile, available
 from tflq.numerics.microkernels.kernel import Kernel
 from tflq.numerics.microkernels.roundings import Scaling
 from tflq.numerics.stages import OutputPipeline
@@ -57,7 +57,7 @@ def fused(
 
     Matrices are (K, N) of equal shapes, K and N at least 1, `bias` is as long as all columns together. `rows` says how
     many there will be, as far as that decides which kernel is best. None at all where that would not be exact, or where
-    this processor has no form for it; `form` is the processor's best unless it is given.
+    this processor has no form for it; `form` is the best of the processor that takes a matrix, unless it is given.
     """
     limits = (int(pipeline.zero_point), *pipeline.clamp)
     products: list[IntegerProduct] = []
@@ -107,12 +107,10 @@ def _bound(
     code: str,
     form: Form | None,
 ) -> IntegerProduct | None:
-    form = form or chosen(codes.dtype.itemsize > 1)
-    if form is None:
+    fitting = _fitting(codes, matrix, form)
+    if fitting is None:
         return None
-    offsets = packing.offsets(form, matrix, codes.dtype, codes.zero_point)
-    if offsets is None:
-        return None
+    form, offsets = fitting
     length, width = matrix.shape
     tile = form.tile(width)
     kernel = Kernel(tile if rows > 1 else Tile(form, 1, tile.vectors), scaling.steps, code)
@@ -129,3 +127,12 @@ def _bound(
         width,
     )
     return IntegerProduct(kernel, driver(codes.packer, kernel), constants, (length, width))
+
+
+def _fitting(codes: Codes, matrix: Array, form: Form | None) -> tuple[Form, packing.Offsets] | None:
+    """Return the best form whose operands hold `codes` and `matrix`: a wide one if weights need more than 8 bits."""
+    for candidate in (form,) if form else available(codes.dtype.itemsize > 1):
+        offsets = packing.offsets(candidate, matrix, codes.dtype, codes.zero_point)
+        if offsets is not None:
+            return candidate, offsets
+    return None
