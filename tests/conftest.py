@@ -5,9 +5,19 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support import suites
 from tflq.numerics import pieces
+from tflq.numerics.microkernels import forms
+from tflq.runtimes import processor
+
+# Examples are the same in every run; the first one of a compiled function pays for its compilation.
+settings.register_profile("tflq", deadline=None, derandomize=True)
+settings.load_profile("tflq")
+
+#: How names of features begin that decide which code runs.
+_VECTORS = ("sse4", "avx", "fma", "neon", "dotprod", "sve")
 
 _PASSED: list[str] = []
 
@@ -16,6 +26,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """So that a second run, of more tests or with more material, need not repeat the first."""
     parser.addoption("--record-passed", metavar="FILE", help="Write the names of the tests that passed.")
     parser.addoption("--without-passed", metavar="FILE", help="Leave out the tests that FILE names.")
+
+
+def pytest_report_header() -> str:
+    """Name what of the processor decides which code runs here, and which bits runtimes give."""
+    said, form = processor.describe(), forms.chosen(False)
+    features = " ".join(sorted(name for name in forms.features() if name.startswith(_VECTORS))) if form else ""
+    cache = f"{said['first_level_cache'] >> 10} KiB first-level cache"
+    return f"processor: {forms.machine()} {said['vectors']}, {cache}, form {form.name if form else 'none'}: {features}"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -8,6 +8,10 @@ import pytest
 from support.single_op import Array, T, _run, build
 from tflq.numerics import eigen
 from tflq.numerics.eigen_activations import logistic, tanh
+from tflq.runtimes import processor
+
+#: What Eigen finds on this machine.
+CACHE = processor.describe()["first_level_cache"] or eigen.FIRST_LEVEL_CACHE
 
 
 def _live(model: bytes, x: Array) -> Array:
@@ -31,9 +35,17 @@ def test_product(rows: int, units: int) -> None:
     for depth in (1, 3, 4, 7, 8, 11, 12, 20, 33, 129, 700, 1501):
         weights = rng.standard_normal((units, depth)).astype(np.float32)
         x = rng.standard_normal((rows, depth)).astype(np.float32)
-        np.testing.assert_array_equal(
-            eigen.product(np.ascontiguousarray(weights.T), x), _live(_dense(weights, x), x), f"depth {depth}"
-        )
+        got = eigen.product(np.ascontiguousarray(weights.T), x, cache=CACHE)
+        np.testing.assert_array_equal(got, _live(_dense(weights, x), x), f"depth {depth}")
+
+
+def test_product_depends_on_the_first_level_cache_beyond_a_panel() -> None:
+    rng = np.random.default_rng(1)
+    columns, x = rng.standard_normal((1501, 8)).astype(np.float32), rng.standard_normal((4, 1501)).astype(np.float32)
+    for depth, is_same in ((eigen.panel_limit(32 << 10), True), (1501, False)):
+        rows = np.ascontiguousarray(x[:, :depth])
+        small, large = (eigen.product(columns[:depth], rows, cache=size) for size in (32 << 10, 48 << 10))
+        assert np.array_equal(small, large) == is_same
 
 
 @pytest.mark.parametrize(("op", "function"), [("TANH", tanh), ("LOGISTIC", logistic)])

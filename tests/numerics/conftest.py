@@ -1,13 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 
 from support import vectors as golden_vectors
-
-# The first example of a compiled function pays for its compilation.
-settings.register_profile("numerics", deadline=None, derandomize=True)
-settings.load_profile("numerics")
 
 
 @pytest.fixture

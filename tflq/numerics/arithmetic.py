@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 from tflq.numerics.block_products import BlockProduct
 from tflq.numerics.dynamic_range_float32 import Rescale, rescale_fused
+from tflq.numerics.eigen import FIRST_LEVEL_CACHE
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.stages import DoubleRounding, HalfUpTwice, Reals, SingleRounding, StageOf
@@ -41,6 +42,8 @@ class Arithmetic:
     xnnpack_rescale: Rescale = rescale_fused
     #: how XNNPACK adds sums of blocks whose weights have scales of their own; None where that is not known
     xnnpack_blocks: BlockProduct | None = None
+    #: bytes of the first-level data cache that Eigen fits panels of float products to
+    first_level_cache: int = FIRST_LEVEL_CACHE
 
     def each_stage(self, change: Callable[[StageOf], StageOf]) -> Arithmetic:
         """The arithmetic with every rule that makes output stages changed."""

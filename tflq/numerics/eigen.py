@@ -10,7 +10,6 @@ Redux.h, InnerProduct.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -26,12 +25,15 @@ Dot = Callable[[Floats, Floats, Floats], None]
 _COEFFICIENT_BASED = 20
 #: Products that are nowhere as large as this are not blocked.
 _UNBLOCKED = 48
+#: Bytes of the first-level data cache of most processors before 2019, and of AArch64 as Eigen assumes it.
+FIRST_LEVEL_CACHE = 32 << 10
 
 
-def product(columns: Floats, x: Floats, dot: Dot | None = None) -> Floats:
-    """x (B, K) times `columns` (K, N), the weights transposed: (B, N). Both C-contiguous.
+def product(columns: Floats, x: Floats, dot: Dot | None = None, cache: int = FIRST_LEVEL_CACHE) -> Floats:
+    """Multiply x (B, K) by `columns` (K, N), the weights transposed: (B, N). Both are C-contiguous.
 
-    `dot` makes the product of one row and one column, where it is not Eigen 5's.
+    `dot` makes the product of one row and one column, where it is not Eigen 5's. `cache` is the size in bytes of the
+    first-level data cache that Eigen finds: it decides the order of sums of more products than `panel_limit`.
     Source: GemmImplUsingEigen::Run, bias and clamp left out.
     """
     depth, units = columns.shape
@@ -46,35 +48,33 @@ def product(columns: Floats, x: Floats, dot: Dot | None = None) -> Floats:
     elif depth + units + rows < _COEFFICIENT_BASED:
         coefficients(columns, x, out)
     else:
-        _blocked(columns, x, _depth_block(depth, units, rows), out)
+        _blocked(columns, x, _depth_block(depth, units, rows, cache), out)
     return out
 
 
-def ordered_block(depth: int, units: int, rows: int) -> int:
-    """How many k a product of these sizes adds up in order before it adds sums to each other in order; 0 where some of
-    its sums have another order.
+def ordered_block(depth: int, units: int, rows: int, cache: int) -> int:
+    """Return how many k a product of these sizes adds up in order before it adds sums to each other in order.
+
+    0 if some of its sums have another order.
     """
     is_blocked = rows > 1 and units > 1 and depth > 0 and depth + units + rows >= _COEFFICIENT_BASED
-    return _depth_block(depth, units, rows) if is_blocked and units % 8 == 0 else 0
+    return _depth_block(depth, units, rows, cache) if is_blocked and units % 8 == 0 else 0
 
 
-def _depth_block(depth: int, units: int, rows: int) -> int:
-    """How many k go into one panel. Source: evaluateProductBlockingSizesHeuristic (mr 8, nr 4, one thread)."""
+def panel_limit(cache: int) -> int:
+    """Return the most k that fit one panel. Source: evaluateProductBlockingSizesHeuristic (mr 8, nr 4, one thread)."""
+    return max(((cache - 8 * 4 * 4) // (8 * 4 + 4 * 4)) & ~7, 1)
+
+
+def _depth_block(depth: int, units: int, rows: int, cache: int) -> int:
+    """Return how many k go into one panel. Source: as `panel_limit`."""
     if max(depth, units, rows) < _UNBLOCKED:
         return depth
-    largest = max(((_first_level_cache() - 8 * 4 * 4) // (8 * 4 + 4 * 4)) & ~7, 1)
+    largest = panel_limit(cache)
     if depth <= largest:
         return depth
     rest = depth % largest
     return largest if rest == 0 else largest - 8 * ((largest - 1 - rest) // (8 * (depth // largest + 1)))
-
-
-def _first_level_cache() -> int:
-    """Bytes of this machine's first-level data cache; 32 KiB where it does not say."""
-    try:
-        return os.sysconf("SC_LEVEL1_DCACHE_SIZE") or 32768
-    except (ValueError, OSError, AttributeError):
-        return 32768
 
 
 @compiled

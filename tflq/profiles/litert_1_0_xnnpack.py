@@ -10,7 +10,7 @@ from tflq.profiles.litert_1_0_opt import LITERT_1_0_OPTIMIZED
 
 LITERT_1_0_XNNPACK = LITERT_1_0_OPTIMIZED.derive(
     name="litert-1.0-xnnpack",
-    source=replace(LITERT_1_0_OPTIMIZED.source, resolver="BUILTIN"),
+    source=replace(LITERT_1_0_OPTIMIZED.source, resolver="BUILTIN", vectors="AVX2"),
     kernels=xnnpack_over(
         LITERT_1_0_OPTIMIZED.kernels, ("batch_matmul", "elementwise", "sum"), HYBRID, {"MEAN": "mean_1_0"}
     ),

@@ -13,7 +13,7 @@ from tflq.profiles.litert_2_0_opt import LITERT_2_0_OPTIMIZED
 
 LITERT_2_0_XNNPACK = LITERT_2_0_OPTIMIZED.derive(
     name="litert-2.0-xnnpack",
-    source=replace(LITERT_2_0_OPTIMIZED.source, resolver="BUILTIN"),
+    source=replace(LITERT_2_0_OPTIMIZED.source, resolver="BUILTIN", vectors="AVX2"),
     kernels=xnnpack_over(
         LITERT_2_0_OPTIMIZED.kernels,
         ("elementwise",),

@@ -14,7 +14,7 @@ from tflq.profiles.litert_opt import LITERT_OPT
 
 LITERT_XNNPACK = LITERT_OPT.derive(
     name="litert-xnnpack",
-    source=replace(LITERT_OPT.source, resolver="BUILTIN"),
+    source=replace(LITERT_OPT.source, resolver="BUILTIN", vectors="AVX2"),
     arithmetic=replace(LITERT_OPT.arithmetic, xnnpack_blocks=summed_in_four_lanes),
     kernels=xnnpack_over(LITERT_OPT.kernels),
 ).measured()

@@ -14,12 +14,16 @@ _NONE = table()
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The runtime that a profile stands for."""
+    """The runtime that a profile stands for.
+
+    `vectors` names the vector extension whose float results the profile has; empty if results depend on none.
+    """
 
     package: str
     version: str
     resolver: str
     cpu: str
+    vectors: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +55,10 @@ class Profile:
 
     def _kernels_with(self, kernels: Mapping[str, Rows], without: Collection[str]) -> KernelTable:
         return self.kernels.overlaid(kernels).only(lambda op: op not in without)
+
+    def with_first_level_cache(self, size: int) -> Profile:
+        """Return the profile on a processor with a first-level data cache of `size` bytes."""
+        return replace(self, arithmetic=replace(self.arithmetic, first_level_cache=size))
 
     def within(self, limits: Callable[[KernelTable], KernelTable]) -> Profile:
         """Return a profile with what `limits` leaves of its kernels."""

@@ -9,6 +9,7 @@ runtime are all it needs.
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -149,9 +150,20 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": cpu_model(),
+        **processor().describe(),
         "delegated": delegated,
         "counts": counts,
     }
+
+
+def processor() -> Any:
+    """Load the module that stands beside this one; imports cannot find it by name."""
+    spec = importlib.util.spec_from_file_location("tflq_processor", os.path.join(_HERE, "processor.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def cpu_model() -> str:

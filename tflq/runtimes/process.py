@@ -125,6 +125,8 @@ class ProcessRuntime:
             numpy=result["numpy"],
             platform=result["platform"],
             cpu=result["cpu"],
+            vectors=result["vectors"],
+            first_level_cache=result["first_level_cache"],
             delegate=self.delegate,
             delegated=tuple(result["delegated"]),
         )

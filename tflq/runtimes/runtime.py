@@ -15,7 +15,11 @@ Sample = tuple[Array, ...]
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Exactly what ran. `delegated` counts the delegate's partitions in each model that was run."""
+    """Exactly what ran. `delegated` counts the delegate's partitions in each model that was run.
+
+    `vectors` names the processor's widest vector extension, `first_level_cache` is the size of its first-level data
+    cache in bytes: both decide bits of floats. Empty and 0 where unknown.
+    """
 
     name: str
     package: str
@@ -28,6 +32,8 @@ class Description:
     delegate: str = ""
     delegated: tuple[int, ...] = ()
     cpu: str = ""
+    vectors: str = ""
+    first_level_cache: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,12 @@ from tflq.profiles import Profile, by_name
 from tflq.runtimes import Description
 
 #: How names of profiles of a package's releases begin.
-_FAMILIES = {"ai-edge-litert": "litert", "tflite-runtime": "tflite", "tensorflow": "tflite"}
+_FAMILIES = {
+    "ai-edge-litert": "litert",
+    "ai-edge-litert-nightly": "litert",
+    "tflite-runtime": "tflite",
+    "tensorflow": "tflite",
+}
 #: How names of profiles of LiteRT's resolvers end, by the last part of a runtime's name.
 _RESOLVERS = ("ref", "opt", "xnnpack")
 

@@ -43,8 +43,11 @@ _FACTS: Mapping[str, type | tuple[type]] = {
     "notes": (str,),
 }
 RUNTIME: Mapping[str, type | tuple[type]] = {
-    **dict.fromkeys(("name", "package", "version", "resolver", "python", "numpy", "platform", "cpu", "delegate"), str),
+    **dict.fromkeys(
+        ("name", "package", "version", "resolver", "python", "numpy", "platform", "cpu", "vectors", "delegate"), str
+    ),
     "threads": int,
+    "first_level_cache": int,
     "delegated": (int,),
 }
 EMPTY: Mapping[int, Array] = MappingProxyType({})

@@ -29,6 +29,7 @@ from tflq.verification.guards import guards
 from tflq.verification.inputs import Inputs, InputSource, make_inputs
 from tflq.verification.observation import observe
 from tflq.verification.preparation import Numbers, Preparation, preparation
+from tflq.verification.processor import matched
 from tflq.verification.results import Mode, OperatorResult, Report, TensorResult
 
 #: Samples that a runtime runs together for a bundle, and about how many bytes of tensors these may have.
@@ -99,6 +100,7 @@ def verify(
     tolerances = {**allowed, **(tolerances or {})}
     if chosen is None:
         chosen, note = counterpart(golden.runtime)
+    chosen, processor_note = matched(chosen, golden.runtime)
     fed = Mode(mode or (Mode.ISOLATED if golden.tensors else Mode.CUMULATIVE))
     if fed == Mode.ISOLATED:
         if not golden.tensors:
@@ -121,7 +123,12 @@ def verify(
         inputs=golden.inputs,
         operators=operators,
         outputs=outputs,
-        notes=(*([note] if note else []), *golden.notes, *map(_expired, late), *guards(target.model, golden)),
+        notes=(
+            *filter(None, (note, processor_note)),
+            *golden.notes,
+            *map(_expired, late),
+            *guards(target.model, golden),
+        ),
     )
 
 

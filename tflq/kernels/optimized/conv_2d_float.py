@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -33,14 +34,15 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         return prepared
     if node.input(1).is_constant:
         columns, rows = data.weights.reshape(-1, data.shape[3]), prod(data.shape[:3])
-        block = eigen.ordered_block(*columns.shape, rows)
+        block = eigen.ordered_block(*columns.shape, rows, arithmetic.first_level_cache)
         product = OrderedProduct.of(columns, data.window, rows, block) if block else None
         if product is not None:
             return Prepared(prepared.shapes, replace(data, product=product), eval_float)
-    return Prepared(prepared.shapes, data, evaluate if node.input(1).is_constant else eval_variable)
+    evaluation = evaluate if node.input(1).is_constant else eval_variable
+    return Prepared(prepared.shapes, data, partial(evaluation, cache=arithmetic.first_level_cache))
 
 
-def evaluate(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
+def evaluate(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
     """Rounding: product and sum apart, in Eigen's order of k, bias last. Padding: products with 0."""
     out = np.empty(data.shape, np.float32)
     pixels = out.reshape(-1, data.shape[3])
@@ -49,7 +51,7 @@ def evaluate(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
     for part in parts(len(pixels)):
         patches = np.empty((part.stop - part.start, len(columns)), np.float32)
         patches_into(image, 0, data.window, part.start, 0, patches)
-        np.add(eigen.product(columns, patches), added, out=pixels[part])
+        np.add(eigen.product(columns, patches, cache=cache), added, out=pixels[part])
     return clamp_in_place(out, *data.clamp)
 
 
@@ -60,9 +62,9 @@ def parts(rows: int) -> Iterator[slice]:
         yield slice(block * BLOCK, (block + 1) * BLOCK if block < whole - 1 else rows)
 
 
-def eval_variable(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
+def eval_variable(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
     """Weights that another operator computed."""
-    return evaluate(replace(data, weights=channels_last(w)), x, w, bias)
+    return evaluate(replace(data, weights=channels_last(w)), x, w, bias, cache=cache)
 
 
 KERNELS = (Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 8)),)

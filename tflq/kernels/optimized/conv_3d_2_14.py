@@ -7,6 +7,7 @@ Source: TensorFlow 2.14 conv3d.cc EvalFloat; optimized_ops.h Conv3D; cpu_backend
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -25,13 +26,15 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Constants are the reference's, and so are sums of dilated windows."""
     prepared = conv_3d.prepare(node, arithmetic)
     is_dilated = any(axis.dilation > 1 for axis in prepared.data.window)
-    return prepared if is_dilated or 0 in prepared.data.shape else replace(prepared, eval=evaluate)
+    if is_dilated or 0 in prepared.data.shape:
+        return prepared
+    return replace(prepared, eval=partial(evaluate, cache=arithmetic.first_level_cache))
 
 
-def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None, *, cache: int) -> Array:
     """Rounding: product and sum apart, in Eigen's order of k, bias last. Padding: products with 0."""
     columns = np.ascontiguousarray(w).reshape(-1, w.shape[4])
-    sums = eigen.product(columns, patches(x, data.window).reshape(-1, len(columns)))
+    sums = eigen.product(columns, patches(x, data.window).reshape(-1, len(columns)), cache=cache)
     if bias is not None:
         sums += bias.reshape(-1)
     return clamp_in_place(sums.reshape(data.shape), *data.clamp)

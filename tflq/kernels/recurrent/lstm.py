@@ -37,13 +37,14 @@ class Side:
     """The weights that one left side meets: all gates' together, or each gate's with the columns of its sums."""
 
     parts: tuple[tuple[slice, Weights], ...]  # a vector is a recurrent diagonal
+    cache: int  # bytes, see eigen.product
 
     def add(self, left: Array | Rows, hidden: Array, total: Array) -> Array:
         """total (B, G C) plus the products; `total` itself with 8-bit weights, else a new array."""
         if isinstance(left, np.ndarray) and len(self.parts) == 1:
             weights = self.parts[0][1]
             assert not isinstance(weights, ByteMatrix)
-            summed = eigen.product(weights, left)
+            summed = eigen.product(weights, left, cache=self.cache)
             summed += total
             return summed
         fresh = np.array(total) if isinstance(left, np.ndarray) else total
@@ -55,7 +56,7 @@ class Side:
                 fresh[:, columns] += weights * hidden
             else:
                 assert isinstance(left, np.ndarray)
-                fresh[:, columns] += eigen.product(weights, left)
+                fresh[:, columns] += eigen.product(weights, left, cache=self.cache)
         return fresh
 
 
@@ -86,21 +87,24 @@ class Cell:
     asymmetric: bool
     quantized: bool  # weights have 8 bits
     diagonal: bool  # the cell gate's recurrent weights are
+    cache: int  # bytes, see eigen.product
     by_row: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of run_rows; None where it cannot serve
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_row", _by_row(self))
 
     @classmethod
-    def of(cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, rows: int, auxiliary: bool = False) -> Cell:
-        """From the operands at their roles; `rows` is how many batches step together."""
+    def of(
+        cls, node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, *, rows: int, cache: int, auxiliary: bool = False
+    ) -> Cell:
+        """Bind the operands at their roles; `rows` batches step together, `cache` is that of eigen.product."""
         quantized = node.input(roles.inputs[OUTPUT]).type != TensorType.FLOAT32
         # Exact sums don't care how units are grouped, nor do Eigen's for a single row of several units.
         together = quantized or (rows == 1 and sizes.cells > 1)
         gates = {gate: _gate_of(node, roles, sizes, inputs, gate) for gate in sizes.gates}
         start = np.concatenate([gate.bias for gate in gates.values()])
         sides = [
-            _side_of(node, positions, sizes, inputs, together) if positions else None
+            _side_of(node, positions, sizes, inputs, together, cache) if positions else None
             for positions in (roles.inputs, roles.auxiliary if auxiliary else (), roles.recurrent)
         ]
         assert sides[0] is not None
@@ -118,6 +122,7 @@ class Cell:
             asymmetric=is_asymmetric(node),
             quantized=quantized,
             diagonal=is_diagonal(node.input(roles.recurrent[CELL])),
+            cache=cache,
         )
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
@@ -197,7 +202,7 @@ class Cell:
             if not is_zero(product):
                 weights.accumulate(quantize_rows(product, self.asymmetric), result)
         else:
-            result = eigen.product(weights, product) + result
+            result = eigen.product(weights, product, cache=self.cache) + result
         return clip(result, self.projection_clip) if self.projection_clip > 0 else result
 
 
@@ -232,20 +237,20 @@ def _by_row(cell: Cell) -> tuple[Any, ...] | None:
     )
 
 
-def _side_of(node: Node, positions: tuple[int, ...], sizes: Sizes, inputs: Inputs, together: bool) -> Side:
-    """The weights at `positions`, by gate."""
+def _side_of(node: Node, positions: tuple[int, ...], sizes: Sizes, inputs: Inputs, together: bool, cache: int) -> Side:
+    """Return the weights at `positions`, by gate."""
     operands = [node.input(positions[gate]) for gate in sizes.gates]
     values = [_present(inputs[positions[gate]]) for gate in sizes.gates]
     if together and not any(is_diagonal(operand) for operand in operands):
         scales = np.repeat([operand.scale for operand in operands], sizes.cells)
         joined = np.concatenate(values)
         matrix_ = np.ascontiguousarray(joined.T) if joined.dtype == np.float32 else ByteMatrix.of(joined, scales)
-        return Side(((slice(None), matrix_),))
+        return Side(((slice(None), matrix_),), cache)
     parts = []
     for number, (operand, value) in enumerate(zip(operands, values, strict=True)):
         weights = value if is_diagonal(operand) else matrix(operand, value)
         parts.append((slice(number * sizes.cells, (number + 1) * sizes.cells), weights))
-    return Side(tuple(parts))
+    return Side(tuple(parts), cache)
 
 
 def _gate_of(node: Node, roles: Roles, sizes: Sizes, inputs: Inputs, gate: int) -> Gate:

@@ -34,6 +34,7 @@ class FloatData:
     """Constants of the float form."""
 
     weights: Callable[[Inputs], Array]  # (I + C, 4 C)
+    cache: int  # bytes, see eigen.product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +69,10 @@ def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Nothing but the weights, transposed."""
     shapes = _shapes(node)
-    data = FloatData(bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]).T)))
+    data = FloatData(
+        bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]).T)),
+        arithmetic.first_level_cache,
+    )
     return Prepared(shapes, data, evaluate_float, (ACTIVATION, STATE))
 
 
@@ -76,7 +80,7 @@ def evaluate_float(data: FloatData, *inputs: Array | None) -> tuple[Array, ...]:
     """Source: LstmCell (float). Eigen assigns row by row, aligned to the outputs' addresses."""
     x, activation, _, biases, state = (_present(value) for value in inputs)
     joined = np.concatenate((x, activation), axis=1)
-    gates = eigen.product(data.weights(inputs), joined) + biases
+    gates = eigen.product(data.weights(inputs), joined, cache=data.cache) + biases
     enter, update, forget, leave = np.split(gates, 4, axis=1)
     new_state = _logistic(enter) * eigen_activations.tanh(update) + _logistic(forget) * state
     output = _logistic(leave) * eigen_activations.tanh(new_state)

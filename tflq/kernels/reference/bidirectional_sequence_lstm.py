@@ -67,12 +67,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     if merge and not time_major and batches > 1:
         raise UndefinedResultError(node.op, "merged outputs of several batches, batch first: states beyond their end")
 
-    rows = batches if time_major else 1
+    rows, cache = batches if time_major else 1, arithmetic.first_level_cache
 
     def build(inputs: Inputs) -> tuple[Cell, Cell]:
         return (
-            Cell.of(node, FORWARD, sizes[0], inputs, rows=rows, auxiliary=stacked),
-            Cell.of(node, BACKWARD, sizes[1], inputs, rows=rows, auxiliary=stacked),
+            Cell.of(node, FORWARD, sizes[0], inputs, rows=rows, cache=cache, auxiliary=stacked),
+            Cell.of(node, BACKWARD, sizes[1], inputs, rows=rows, cache=cache, auxiliary=stacked),
         )
 
     cells = bind(node, (*FORWARD.weights, *BACKWARD.weights), build)

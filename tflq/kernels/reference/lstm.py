@@ -61,9 +61,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         if len(node.intermediates) == 12:
             return Prepared(shapes, lstm_narrow.bind(node, arithmetic, sizes), evaluate_narrow, updates)
         return Prepared(shapes, lstm_integer.bind(node, arithmetic, sizes, time_major=True), evaluate_integer, updates)
-    rows = sizes.batches
-    data = OpData(bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs, rows=rows)), sizes)
-    return Prepared(shapes, data, evaluate, updates)
+    rows, cache = sizes.batches, arithmetic.first_level_cache
+    cell = bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs, rows=rows, cache=cache))
+    return Prepared(shapes, OpData(cell, sizes), evaluate, updates)
 
 
 def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, Array, Array]:

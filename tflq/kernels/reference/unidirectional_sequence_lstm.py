@@ -60,8 +60,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     if not is_float:
         integer = lstm_integer.bind(node, arithmetic, sizes, time_major=time_major)
         return Prepared(shapes, integer, evaluate_integer, updates)
-    rows = sizes.batches if time_major else 1
-    cell = bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs, rows=rows))
+    rows, cache = sizes.batches if time_major else 1, arithmetic.first_level_cache
+    cell = bind(node, SINGLE.weights, lambda inputs: Cell.of(node, SINGLE, sizes, inputs, rows=rows, cache=cache))
     data = OpData(cell, sizes, time_major)
     return Prepared(shapes, data, evaluate, updates)
 

@@ -1,0 +1,40 @@
+"""A profile is compared as it would be on the processor that the runtime ran on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tflq
+from support.single_op import T, build
+from tflq.profiles import PROFILES
+from tflq.verification.processor import matched
+
+HERE = {"platform": "Linux x86_64", "vectors": "AVX-512", "first_level_cache": 49152}
+
+
+def test_the_first_level_cache_is_the_runtimes() -> None:
+    profile, note = matched(PROFILES["litert-opt"], HERE)
+    assert (profile.arithmetic.first_level_cache, note) == (49152, "")
+    assert PROFILES["litert-opt"].arithmetic.first_level_cache == 32768
+
+
+def test_another_vector_extension_is_noted_where_it_matters() -> None:
+    assert "AVX2; here: AVX-512" in matched(PROFILES["litert-xnnpack"], HERE)[1]
+    assert matched(PROFILES["litert-xnnpack"], {**HERE, "vectors": "AVX2"})[1] == ""
+    assert matched(PROFILES["litert-xnnpack"], {})[1] == ""
+    assert matched(PROFILES["litert-ref"], HERE)[1] == ""
+
+
+@pytest.mark.parametrize("name", ["litert-opt-arm64", "tflm", "spec"])
+def test_profiles_of_other_processors_stay_as_they_are(name: str) -> None:
+    assert matched(PROFILES[name], HERE) == (PROFILES[name], "")
+
+
+def test_deep_float_products_are_verified_on_any_processor() -> None:
+    """Sums of 1,501 products, which Eigen cuts by the size of the first-level cache."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    weights = np.random.default_rng(2).standard_normal((8, 1501)).astype(np.float32)
+    inputs = [T("float32", (4, 1501)), T("float32", weights.shape, value=weights), None]
+    model = build("FULLY_CONNECTED", inputs, [T("float32", (4, 8))], ("FullyConnectedOptions", {}))
+    assert tflq.verify(model, against="litert-opt").verdict.value == "same"
