@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opfuzz.ties
 import tflq
 from opfuzz.case import Array, Case
 from opfuzz.compare import difference_of
@@ -55,6 +56,24 @@ def total() -> Case:
     return Case("SUM", (x, axis), (y,), (sample,), ("ReducerOptions", {"keep_dims": False}), 2)
 
 
+def scaled_up(kind: str, shift: int) -> Case:
+    """A MUL, MEAN or FULLY_CONNECTED whose multiplier is 2**shift, of codes that are all 1."""
+    scale, one = 2.0**shift, np.ones((1, 1, 1, 16), np.int8)
+    x, y = T("int8", one.shape, scale), T("int8", one.shape, 1.0)
+    if kind == "MUL":
+        return Case(kind, (x, T("int8", one.shape, 1.0)), (y,), ((one, one),), ("MulOptions", {}), 2)
+    if kind == "MEAN":
+        axes = T("int32", (2,), value=[1, 2])
+        x = T("int8", one.shape, scale, -128)
+        return Case(
+            kind, (x, axes), (T("int8", one.shape, 1.0, 127),), ((one,),), ("ReducerOptions", {"keep_dims": True}), 2
+        )
+    weights = T("int8", (16, 1), 1.0, value=np.ones((16, 1)))
+    options = ("FullyConnectedOptions", {"fused_activation_function": 0})
+    x, y = T("int8", (1, 1), scale), T("int8", (1, 16), 1.0)
+    return Case(kind, (x, weights, None), (y,), ((np.ones((1, 1), np.int8),),), options, 5)
+
+
 #: Profile, case, and what its runtime was seen to give for every element.
 SEEN = (
     *((name, leaky_relu("int16", -32754, 0.125, -1.5), 6142) for name in ("tflite-2.14-ref", "litert-2.0-ref")),
@@ -63,6 +82,12 @@ SEEN = (
     *((name, mul(16), -128) for name in ("litert-opt", "tflite-2.12-opt")),
     *((name, mul(16), 127) for name in ("litert-ref", "tflite-2.14-opt")),
     ("litert-opt", mul(15), 127),
+    *((name, scaled_up("MUL", 40), 0) for name in ("litert-opt", "litert-xnnpack")),
+    ("litert-ref", scaled_up("MUL", 38), 64),
+    ("litert-opt", scaled_up("MEAN", 30), 127),
+    ("litert-opt", scaled_up("FULLY_CONNECTED", 31), 0),
+    ("litert-opt", scaled_up("FULLY_CONNECTED", 6), 64),
+    ("litert-xnnpack", scaled_up("FULLY_CONNECTED", 6), 64),
     *((name, equal(), 1) for name in ("tflite-2.14-ref", "litert-2.0-opt")),
     ("litert-opt", equal(), 0),
     *((name, total(), 1) for name in ("tflite-2.7-opt", "tflite-2.13-ref", "tflite-2.14-opt", "litert-1.0-xnnpack")),
@@ -72,7 +97,7 @@ SEEN = (
 @pytest.mark.parametrize(("profile", "case", "expected"), SEEN, ids=[f"{c.op}-{p}" for p, c, _ in SEEN])
 def test_outputs_that_releases_were_seen_to_give(profile: str, case: Case, expected: int) -> None:
     (outputs,) = outputs_of(case, profile)
-    assert set(outputs[0].astype(int).tolist()) == {expected}
+    assert set(outputs[0].astype(int).reshape(-1).tolist()) == {expected}
 
 
 @pytest.mark.parametrize("profile", ["tflite-2.7-opt", "tflite-2.12-ref", "tflite-2.13-opt", "tflite-2.14-opt"])
@@ -105,17 +130,38 @@ def outputs_of(case: Case, profile: str) -> list[list[Array]]:
     return [invoke(interpreter, sample) for sample in case.samples]
 
 
+@pytest.mark.parametrize("kind", ["FULLY_CONNECTED"])
+def test_xnnpack_creates_no_operator_for_multipliers_from_256_on(kind: str) -> None:
+    with pytest.raises(TflqError, match="below 256"):
+        outputs_of(scaled_up(kind, 8), "litert-xnnpack")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES.values(), ids=list(RELEASES))
 def test_half_way_cases_on_the_release(release: Release) -> None:
-    """Where both run: a profile may refuse what the release leaves undefined."""
+    assert compared_with(release) > 1500
+
+
+#: Multipliers around the limits of XNNPACK, of an int32 and of a shift.
+WIDE = tuple(m * 2.0**k for k in (7, 8, 24, 30, 31, 32, 33, 63, 64, 102) for m in (1.0, 1.25))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["litert-ref", "litert-opt", "litert-xnnpack"])
+def test_wide_multipliers_on_the_release(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opfuzz.ties, "RATIOS", WIDE)
+    assert compared_with(RELEASES[name]) > 3000
+
+
+def compared_with(release: Release) -> int:
+    """How many cases both ran, with equal outputs: a profile may refuse what the release leaves undefined."""
     runtime, compared = running(release), 0
     for case in ties():
         expected = runtime.run(case)
         if isinstance(expected, list):
             compared += assert_equal(case, release.profile, expected)
     runtime.close()
-    assert compared > 1500
+    return compared
 
 
 def assert_equal(case: Case, profile: str, expected: Any) -> bool:

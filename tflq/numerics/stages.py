@@ -69,6 +69,8 @@ def as_reals(real: ArrayLike) -> Reals:
     return values
 
 
+#: Bits of an accumulator.
+WORD = 32
 #: Parameters are repeated up to this length, so that loops are long enough to run at full speed.
 _PERIOD = 1024
 #: A bias of zeros, as long as any period.
@@ -195,15 +197,17 @@ class HalfUpTwice(DoubleRounding):
     """int32 accumulators; half up in the high multiplication, then half up again in the right shift.
 
     That is DoubleRounding without its correction of what is negative: the two differ where the first product is
-    negative and the second rounding meets a tie. Source: ruy's kernels for AVX and later; vqrdmulh and vrshl of NEON.
+    negative and the second rounding meets a tie. A left shift of 32 or more gives 0, as instructions of vectors do;
+    scalar ones shift modulo 32. Source: ruy's kernels for AVX and later; vqrdmulh and vrshl of NEON.
     """
 
     __slots__ = ()
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
-        """As DoubleRounding.constants, with no correction below zero."""
-        mantissas, left, offset, below, right = DoubleRounding.constants(mantissa, shift)
+        """As DoubleRounding.constants, with no correction below zero and nothing left of what is shifted out."""
+        kept = np.where(shift < WORD, mantissa, np.int32(0))
+        mantissas, left, offset, below, right = DoubleRounding.constants(kept, shift)
         return mantissas, left, offset, np.zeros_like(below), right
 
 

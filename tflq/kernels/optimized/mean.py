@@ -21,6 +21,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.reference import mean
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
+from tflq.numerics.rounding import float_to_int32, wrap_int32
 from tflq.numerics.stages import OutputPipeline, type_range
 
 #: Channels that the vector loop takes at a time.
@@ -59,7 +60,8 @@ def prepare_over_image(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = node.input(0), node.outputs[0]
     shifted = np.float32(x.zero_point) * x.scale / y.scale
     half = np.float32(0.5)
-    return prepare_biased(node, arithmetic, y.zero_point - int(shifted + half if shifted > 0 else shifted - half))
+    offset = int(float_to_int32(np.trunc(shifted + half if shifted > 0 else shifted - half)))
+    return prepare_biased(node, arithmetic, int(wrap_int32(y.zero_point - offset)))
 
 
 def prepare_biased(node: Node, arithmetic: Arithmetic, bias: int) -> Prepared:

@@ -19,7 +19,8 @@ from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.reference import mul
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import OutputPipeline, type_range
+from tflq.numerics.multiplier import quantize_multipliers
+from tflq.numerics.stages import WORD, OutputPipeline, OutputStage, type_range
 from tflq.numerics.unscaled import Unscaled
 
 
@@ -51,6 +52,7 @@ class OpData:
     narrowed: Callable[[Array], Array]  # scaled products in 32 bits -> in 16 bits
     run: int  # elements that the vector loop goes through without a break
     whole: int  # how many of these fill whole blocks
+    stage: OutputStage  # the scaling in these
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -63,8 +65,15 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     largest = _reach(a) * _reach(b) * float(mul.float32_multiplier(a, b, y)) + abs(y.zero_point)
     if not whole or largest < 2**15 - 1:
         return prepared
-    products = replace(prepared.data, pipeline=Unscaled.pipeline())
-    return Prepared(prepared.shapes, OpData(products, prepared.data.pipeline, narrowed, run, whole), eval_blocks)
+    products, pipeline = replace(prepared.data, pipeline=Unscaled.pipeline()), prepared.data.pipeline
+    stage = vector_stage(pipeline.stage, arithmetic)
+    return Prepared(prepared.shapes, OpData(products, pipeline, narrowed, run, whole, stage), eval_blocks)
+
+
+def vector_stage(stage: OutputStage, arithmetic: Arithmetic) -> OutputStage:
+    """Return the per-tensor `stage` as vectors do it: a left shift of 32 or more gives 0. Source: vshlq_s32."""
+    _, shifts = quantize_multipliers(stage.real)
+    return arithmetic.requantize(0.0) if shifts[0] >= WORD else stage
 
 
 def _reach(operand: Operand) -> int:
@@ -76,7 +85,7 @@ def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
     products = mul.eval_quantized(data.products, a, b)
     codes = data.pipeline(products).reshape(-1, data.run)
     blocks = products.reshape(-1, data.run)[:, : data.whole]
-    wrapped = data.narrowed(data.pipeline.stage(blocks)) + np.int16(data.pipeline.zero_point)
+    wrapped = data.narrowed(data.stage(blocks)) + np.int16(data.pipeline.zero_point)
     codes[:, : data.whole] = np.clip(wrapped, *data.pipeline.clamp)
     return codes.reshape(data.products.shape)
 

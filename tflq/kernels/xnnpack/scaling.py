@@ -16,7 +16,7 @@ from tflq.kernels.kernel import Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp
 from tflq.numerics.float32_stages import FloatRoundingEven
-from tflq.numerics.stages import StageOf, type_range
+from tflq.numerics.stages import Reals, StageOf, type_range
 
 
 def rescaled(node: Node, prepared: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int) -> Prepared:
@@ -24,9 +24,18 @@ def rescaled(node: Node, prepared: Prepared, stage: StageOf, x: Operand, w: Oper
     y = node.outputs[0]
     assert w.quantization is not None  # the rules of delegation saw to it
     real = np.broadcast_to(x.scale * w.quantization.scale / y.scale, channels)
+    check_multiplier(node, real)
     output = prepared.data.output
     pipeline = replace(output.pipeline, stage=stage(real), clamp=even_range(node, y))
     return replace(prepared, data=replace(prepared.data, output=replace(output, pipeline=pipeline)))
+
+
+def check_multiplier(node: Node, real: Reals) -> None:
+    """Refuse multipliers from 256 on, for which XNNPACK creates no operator.
+
+    Source: XNNPACK convolution-nhwc.c init_requantization_scale_qs8; deconvolution-nhwc.c; fully-connected-nc.c.
+    """
+    node.check(bool((real < 256).all()), "XNNPACK takes multipliers below 256", got=float(real.max()))
 
 
 def even_range(node: Node, y: Operand) -> Clamp:
