@@ -1,7 +1,7 @@
-"""CONV_2D of floats and int8 filters by XNNPACK: images quantized asymmetrically.
+"""CONV_2D of floats and int8 filters by XNNPACK: images, or pixels, quantized asymmetrically.
 
 Operands, options and refusals: tflq/kernels/reference/conv_2d_hybrid.py.
-Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode; XNNPACK's qd8-f32-qc8w igemm.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode; XNNPACK's xnn_define_convolution_2d, qd8-f32-qc8w igemm.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class OpData:
     scale: Array  # of the filters, one each, float32
     rescale: Rescale
     clamp: NumberClamp
+    quantized: int  # pixels that share a scale: 1, or all of an image
 
 
 def takes(node: Node) -> bool:
@@ -63,25 +64,34 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
         rescale=arithmetic.xnnpack_rescale,
         clamp=float_range(node),
+        quantized=1 if is_fully_connected(node, at, count) else at.height * at.width,
     )
     return Prepared((shape,), data, evaluate)
 
 
+def is_fully_connected(node: Node, at: Window, groups: int) -> bool:
+    """Return whether XNNPACK makes a fully connected operator of it, which quantizes each pixel by itself."""
+    filters, kernel_h, kernel_w, depth = node.input(1).shape
+    strides = at.stride_h, at.stride_w
+    return groups == 1 and (kernel_h, kernel_w) == strides == (1, 1) and depth + filters > 2
+
+
 def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Rounding: the sum to float32, then as `rescale`. Padding: taps outside are left out."""
-    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(x.shape[0], -1))
+    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, data.quantized * x.shape[3]))
     codes = (rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]).reshape(x.shape)
     length, width = data.groups[0].shape
     depth = x.shape[3] // len(data.groups)
     out = np.empty(data.shape, np.float32)
     flat = out.reshape(-1, data.shape[3])
-    image = np.arange(len(flat)) // (data.window.out_h * data.window.out_w)
+    quantized = 1 if data.quantized == 1 else data.window.out_h * data.window.out_w
+    scale = rows.scale[np.arange(len(flat)) // quantized, None]
     for first, patches in blocks(len(flat), length, data.groups[0].real):
         here = slice(first, first + len(patches))
         for g, contraction in enumerate(data.groups):
             patches_into(codes, 0, data.window, first, g * depth, patches)
             flat[here, g * width : (g + 1) * width] = accumulators_int32(contraction(patches))
-        flat[here] = data.rescale(flat[here], rows.scale[image[here], None], data.scale, bias.reshape(-1))
+        flat[here] = data.rescale(flat[here], scale[here], data.scale, bias.reshape(-1))
     return clamp_in_place(out, *data.clamp)
 
 
