@@ -73,7 +73,7 @@ TOGETHER = {
         ),
         "profiles/test_recorded.py",
     ),
-    **dict.fromkeys(("micro.batch_matmul", "micro.relu", "micro.svdf_float32"), "kernels/micro/test_multipliers.py"),
+    **dict.fromkeys(("micro.svdf_float32",), "kernels/micro/test_multipliers.py"),
     **dict.fromkeys(
         (
             "earlier.equal",

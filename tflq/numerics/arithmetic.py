@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
+import numpy as np
+
 from tflq.numerics.block_products import BlockProduct
 from tflq.numerics.dynamic_range_float32 import Rescale, rescale_fused
 from tflq.numerics.eigen import FIRST_LEVEL_CACHE
@@ -42,8 +44,18 @@ class Arithmetic:
     xnnpack_rescale: Rescale = rescale_fused
     #: how XNNPACK adds sums of blocks whose weights have scales of their own; None where that is not known
     xnnpack_blocks: BlockProduct | None = None
+    #: type in which real multipliers are computed from scales, step by step; float64 afterwards
+    scale_type: type[np.float32] | type[np.float64] = np.float32
     #: bytes of the first-level data cache that Eigen fits panels of float products to
     first_level_cache: int = FIRST_LEVEL_CACHE
+
+    def multiplier(self, *factors: np.float32, over: np.float32) -> np.float64:
+        """Return the product of the scales `factors` over the scale `over`, left to right in `scale_type`."""
+        product = self.scale_type(1)
+        with np.errstate(all="ignore"):
+            for factor in factors:
+                product = product * self.scale_type(factor)
+            return np.float64(product / self.scale_type(over))
 
     def each_stage(self, change: Callable[[StageOf], StageOf]) -> Arithmetic:
         """The arithmetic with every rule that makes output stages changed."""

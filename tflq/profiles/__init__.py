@@ -15,6 +15,9 @@ __all__ = ["PROFILES", "Profile", "by_name"]
 _HOMES = {
     "litert-ref": "litert_ref",
     "litert-opt": "litert_opt",
+    "litert-2.4-ref": "litert_2_4_ref",
+    "litert-2.4-opt": "litert_2_4_opt",
+    "litert-2.4-xnnpack": "litert_2_4_xnnpack",
     "litert-xnnpack": "litert_xnnpack",
     "litert-xnnpack-arm64": "litert_xnnpack_arm64",
     "litert-xnnpack-arm64-a53": "litert_xnnpack_arm64_a53",

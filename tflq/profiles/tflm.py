@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tflq.kernels.micro.acceptance import accepted
 from tflq.kernels.micro.registry import MICRO
 from tflq.numerics.stages import DoubleRounding, WideRounding
@@ -14,7 +16,10 @@ _SHARED = LITERT_REF.derive(
     name="tflm",
     source=Source(package="tflite-micro", version="0.dev20261023", resolver="reference kernels", cpu="any"),
     arithmetic=replace(
-        LITERT_REF.arithmetic, requantize_dense=DoubleRounding.of, requantize_dense_wide=WideRounding.of
+        LITERT_REF.arithmetic,
+        requantize_dense=DoubleRounding.of,
+        requantize_dense_wide=WideRounding.of,
+        scale_type=np.float64,
     ),
     without=("QUANTIZE",),  # of other types, all of them among its own
 ).within(accepted)

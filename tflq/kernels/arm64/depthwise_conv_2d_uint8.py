@@ -23,7 +23,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The reference's operator with the scaling of the kernel that applies."""
     at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
-    _, shift = quantize_multiplier(float(multipliers(node, x, w, bias, y, 1)[0]))
+    _, shift = quantize_multiplier(float(multipliers(node, arithmetic, x, w, bias, y, 1)[0]))
     if times == 1 and shape[3] % BLOCK == 0 and shift <= 0 and is_fast_window(at):
         arithmetic = replace(arithmetic, requantize=arithmetic.requantize_simd)
     return prepare_quantized(node, arithmetic)

@@ -55,11 +55,13 @@ def bias_of(bias: Array | None, channels: int, accumulator: DTypeLike) -> Array:
     return np.zeros(channels, accumulator) if bias is None else np.array(bias, accumulator).reshape(-1)
 
 
-def multipliers(node: Node, x: Operand, w: Operand, bias: Operand | None, y: Operand, channels: int) -> Reals:
-    """Real multipliers of convolutions, length `channels`: uint8 has one, the signed types one a channel."""
+def multipliers(
+    node: Node, arithmetic: Arithmetic, x: Operand, w: Operand, bias: Operand | None, y: Operand, channels: int
+) -> Reals:
+    """Return the real multipliers of convolutions, length `channels`: uint8 has one, signed types one a channel."""
     scales = weight_scales(node, x, w, channels)
     if x.type == TensorType.UINT8:
-        return np.full(channels, per_tensor_multiplier(node, x, w, bias, y))
+        return np.full(channels, per_tensor_multiplier(node, arithmetic, x, w, bias, y))
     return float64_multipliers(x, scales, y, channels)
 
 
@@ -70,8 +72,10 @@ def float64_multipliers(x: Operand, weight_scales: Array, y: Operand, channels: 
     return np.broadcast_to(real, channels).copy()
 
 
-def per_tensor_multiplier(node: Node, x: Operand, w: Operand, bias: Operand | None, y: Operand) -> np.float64:
-    """scale(x) * scale(w), rounded to float32, then divided by scale(y) in float64.
+def per_tensor_multiplier(
+    node: Node, arithmetic: Arithmetic, x: Operand, w: Operand, bias: Operand | None, y: Operand
+) -> np.float64:
+    """Return scale(x) * scale(w), rounded to the type of scales, over scale(y) in float64.
 
     Refused where the bias was quantized with a scale that does not go with that product.
     """
@@ -86,9 +90,9 @@ def per_tensor_multiplier(node: Node, x: Operand, w: Operand, bias: Operand | No
                 expected=float(product),
                 got=float(bias.scale),
             )
-        product32 = x.scale * w.scale
-        node.check(bool(product32 >= 0), "product of input and weight scales is negative", w, got=float(product32))
-        return np.float64(product32) / np.float64(y.scale)
+        rounded = arithmetic.scale_type(x.scale) * arithmetic.scale_type(w.scale)
+        node.check(bool(rounded >= 0), "product of input and weight scales is negative", w, got=float(rounded))
+        return np.float64(rounded) / np.float64(y.scale)
 
 
 def weight_scales(node: Node, x: Operand, w: Operand, channels: int) -> Array:

@@ -6,7 +6,7 @@ reference_ops::Relu6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,18 +31,8 @@ class OpData:
     pipeline: OutputPipeline  # LSB of input -> codes between the limits
 
 
-def float32_quotient(x: np.float32, y: np.float32) -> np.float64:
-    """The multiplier out of the scales of `x` and `y`."""
-    return np.float64(x / y)
-
-
 def kernels(
-    op: str,
-    low: float,
-    high: float | None,
-    types: Iterable[str],
-    versions: tuple[int, int] = (1, 1),
-    multiplier: Callable[[np.float32, np.float32], np.float64] = float32_quotient,
+    op: str, low: float, high: float | None, types: Iterable[str], versions: tuple[int, int] = (1, 1)
 ) -> tuple[Kernel, ...]:
     """The kernels of a rectifier that holds reals inside [low, high] (None: open)."""
 
@@ -56,7 +46,7 @@ def kernels(
         smallest, largest = type_range(dtype)
         floor = max(smallest, quantized_limit(low, y.scale, y.zero_point))
         ceiling = largest if high is None else min(largest, quantized_limit(high, y.scale, y.zero_point))
-        stage = arithmetic.requantize(multiplier(x.scale, y.scale))
+        stage = arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale))
         data = OpData(x.zero_point, OutputPipeline(stage, y.zero_point, Clamp(floor, ceiling), dtype))
         return prepare_unary(node, data, eval_quantized, dtype)
 

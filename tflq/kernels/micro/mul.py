@@ -1,4 +1,4 @@
-"""MUL of TensorFlow Lite Micro: its multiplier is evaluated in float64, and 16 bits are always quantized.
+"""MUL of TensorFlow Lite Micro: 16 bits are always quantized.
 
 | operand | shape             | types       | quantization                    |
 |---------|-------------------|-------------|---------------------------------|
@@ -11,30 +11,20 @@ Source: tflite-micro (October 2026), mul_common.cc CalculateOpDataMul, EvalMulQu
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from tflq.kernels.families.binary import both
 from tflq.kernels.geometry.broadcast import broadcast_shape
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.reference import mul
 from tflq.numerics.arithmetic import Arithmetic
-
-
-def float64_multiplier(a: Operand, b: Operand, y: Operand) -> np.float64:
-    """scale(a) * scale(b) / scale(y), every step in float64."""
-    return np.float64(np.float64(a.scale) * np.float64(b.scale) / np.float64(y.scale))
-
-
-prepare_quantized = partial(mul.prepare_quantized, multiplier=float64_multiplier)
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """All zero points must be 0."""
     for operand in both(node):
         node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-    return prepare_quantized(node, arithmetic)
+    return mul.prepare_quantized(node, arithmetic)
 
 
 def prepare_uint8_output(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -50,7 +40,7 @@ def eval_uint8_output(shape: Shape, a: Array, b: Array) -> Array:
 
 
 KERNELS = (
-    Kernel("MUL", "int8 int8 -> int8", prepare_quantized, (1, 7)),
+    Kernel("MUL", "int8 int8 -> int8", mul.prepare_quantized, (1, 7)),
     Kernel("MUL", "int16 int16 -> int16", prepare_int16, (1, 7)),
     Kernel("MUL", "int16 int16 -> uint8", prepare_uint8_output, (1, 7)),
 )

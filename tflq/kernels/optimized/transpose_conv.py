@@ -40,7 +40,7 @@ def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
     prepared = prepare_quantized(node, arithmetic)
     pipeline = prepared.data.output.pipeline
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
-    real = multipliers(node, x, w, bias, y, 1)
+    real = multipliers(node, arithmetic, x, w, bias, y, 1)
     output = replace(prepared.data.output, pipeline=Unscaled.pipeline())
     data = OpData(
         sums=replace(prepared, data=replace(prepared.data, output=output)),

@@ -34,12 +34,12 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float32 quotient. int16 without quantization is plain."""
+    """Scale by scale(x) / scale(y). int16 without quantization is plain."""
     x, y = same_type(node)
     if x.type == TensorType.INT16 and not x.is_quantized:
         return prepare_function(np.abs)(node, arithmetic)
     check_elementwise(node)
-    stage = None if x.scale == y.scale else arithmetic.requantize(np.float64(x.scale / y.scale))
+    stage = None if x.scale == y.scale else arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale))
     data = OpData(x.zero_point, y.zero_point, stage, type_range(x.type.label))
     return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
 

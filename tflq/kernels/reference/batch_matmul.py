@@ -12,7 +12,6 @@ Source: LiteRT 2.3, batch_matmul.cc Prepare, Eval; reference/batch_matmul.h Batc
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,16 +74,7 @@ def _leading(node: Node, x: Operand, y: Operand) -> Shape:
     return tuple(b if a == 1 else a for a, b in pairs)
 
 
-def float32_product(node: Node, x: Operand, y: Operand, out: Operand) -> np.float64:
-    """The multiplier, for which the product of the scales is rounded to float32."""
-    return per_tensor_multiplier(node, x, y, None, out)
-
-
-def prepare_quantized(
-    node: Node,
-    arithmetic: Arithmetic,
-    multiplier: Callable[[Node, Operand, Operand, Operand], np.float64] = float32_product,
-) -> Prepared:
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     """16-bit operands accumulate in int64."""
     shape, adjoint, length = shapes(node)
     x, y, out = node.input(0), node.input(1), node.outputs[0]
@@ -93,7 +83,7 @@ def prepare_quantized(
     if wide:
         for operand in (x, y, out):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-    real = multiplier(node, x, y, out)
+    real = per_tensor_multiplier(node, arithmetic, x, y, None, out)
     stage = (arithmetic.requantize_wide if wide else arithmetic.requantize)(real)
     data = OpData(
         shape=shape,

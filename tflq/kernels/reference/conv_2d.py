@@ -105,7 +105,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     if x.type == TensorType.INT16:
         require_symmetric(node, x, y)
         accumulator = accumulator_16x8(node, bias)
-    real = multipliers(node, x, w, bias, y, shape[3])
+    real = multipliers(node, arithmetic, x, w, bias, y, shape[3])
     target = output(node, stage_of(arithmetic, accumulator, real), y, bias.value, shape[3], accumulator)
     data = OpData(
         window=at,

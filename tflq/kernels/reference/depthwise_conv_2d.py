@@ -110,7 +110,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         if said != times:
             raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes say {times}")
     accumulator = np.dtype(np.int64 if wide else np.int32)
-    stage = stage_of(arithmetic, accumulator, multipliers(node, x, w, bias, y, shape[3]))
+    stage = stage_of(arithmetic, accumulator, multipliers(node, arithmetic, x, w, bias, y, shape[3]))
     data = OpData(
         window=at,
         shape=shape,

@@ -130,7 +130,7 @@ def _stage(
     operands: tuple[Operand, Operand, Operand],
     bias: Operand | None,
 ) -> OutputStage:
-    fixed_point = fixed_point_reals(node, operands, bias)
+    fixed_point = fixed_point_reals(node, arithmetic, operands, bias)
     x, w, y = operands
     if w.type == TensorType.INT16:
         return arithmetic.requantize_wide(fixed_point)
@@ -139,13 +139,15 @@ def _stage(
     return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
 
 
-def fixed_point_reals(node: Node, operands: tuple[Operand, Operand, Operand], bias: Operand | None) -> Reals:
-    """What prepare makes fixed-point multipliers of, one a unit, for x, w and y; few forms use them, all check them."""
+def fixed_point_reals(
+    node: Node, arithmetic: Arithmetic, operands: tuple[Operand, Operand, Operand], bias: Operand | None
+) -> Reals:
+    """Return the reals of prepare's multipliers, one a unit, for x, w and y; few forms use them, all check them."""
     x, w, y = operands
     units = w.shape[0]
     assert w.quantization is not None  # require_quantized saw to it
     if len(w.quantization.scale) <= 1:
-        return np.full(units, per_tensor_multiplier(node, x, w, bias, y))
+        return np.full(units, per_tensor_multiplier(node, arithmetic, x, w, bias, y))
     node.check(x.type != TensorType.UINT8, "uint8 activations with per-unit weight scales", w)
     dimension, count = w.quantization.quantized_dimension, len(w.quantization.scale)
     node.check(dimension == 0, "quantized dimension", w, expected=0, got=dimension)

@@ -56,7 +56,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         raise UndefinedResultError(node.op, f"shuffled weights {w.shape} for {batch} rows")
     fits = math.prod(workspace.shape) == batch * length
     node.check(fits, "number of elements", workspace, expected=batch * length, got=workspace.shape)
-    stage = arithmetic.requantize(fixed_point_reals(node, (x, w, y), bias))
+    stage = arithmetic.requantize(fixed_point_reals(node, arithmetic, (x, w, y), bias))
     blocks = node.constant(1).view(np.int8).reshape(units // _UNITS, length // _INPUTS, _UNITS, _INPUTS)
     data = OpData(
         shape=shape,

@@ -96,7 +96,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(w.zero_point == 0, "zero point", w, expected=0, got=w.zero_point)
     weights = check_blocks(node)
     pairs = both_lowest(weights)
-    stage = arithmetic.requantize(fixed_point_reals(node, (x, w, y), bias))
+    stage = arithmetic.requantize(fixed_point_reals(node, arithmetic, (x, w, y), bias))
     data = OpData(
         shape=shape,
         input_zero_point=x.zero_point,

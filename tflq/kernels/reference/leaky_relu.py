@@ -19,7 +19,7 @@ import numpy as np
 
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
@@ -41,11 +41,6 @@ class OpData:
     clamp: Clamp  # LSB of output
 
 
-def float32_multipliers(x: Operand, y: Operand, alpha: np.float32) -> tuple[np.float64, np.float64]:
-    """scale(x) / scale(y) and the same times alpha, in float32, left to right, widened to float64 afterwards."""
-    return np.float64(x.scale / y.scale), np.float64(x.scale * alpha / y.scale)
-
-
 def sign_apart(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
     """The stage of |real|, and the sign that its result is multiplied by: half-way cases mirror those of -real."""
     return stage_of(abs(real)), -1 if real < 0 else 1
@@ -54,15 +49,16 @@ def sign_apart(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
 def prepare_quantized(
     node: Node,
     arithmetic: Arithmetic,
-    multipliers: Callable[[Operand, Operand, np.float32], tuple[np.float64, np.float64]] = float32_multipliers,
+    slope: Callable[[np.float32], np.float32] = np.float32,
     signed: Callable[[np.float64, StageOf], tuple[OutputStage, int]] = sign_apart,
 ) -> Prepared:
-    """The real multipliers, for positive and negative input, are `multipliers` of x, y and alpha; `signed` makes the
-    stage for negative input of the second and of what makes stages.
+    """Scale by scale(x) / scale(y), for negative input times `slope` of alpha.
+
+    `signed` makes the stage for negative input of its multiplier and of what makes stages.
     """
     x, y = same_type(node)
-    alpha = np.float32(node.options["alpha"])
-    above, below = multipliers(x, y, alpha)
+    alpha = slope(np.float32(node.options["alpha"]))
+    below = arithmetic.multiplier(x.scale, alpha, over=y.scale)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
         for operand in (x, y):
@@ -71,7 +67,7 @@ def prepare_quantized(
     data = OpData(
         input_zero_point=x.zero_point,
         output_zero_point=y.zero_point,
-        positive=arithmetic.requantize(above),
+        positive=arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale)),
         negative=negative,
         negative_sign=sign,
         clamp=type_range(dtype),

@@ -13,7 +13,6 @@ Source: LiteRT 2.3, mul.cc Prepare; reference/mul.h, reference/integer_ops/mul.h
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,7 @@ from tflq.kernels.families.contraction import require_codes
 from tflq.kernels.families.scaled_sum import accumulated
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.compiled import Int, compiled
@@ -57,21 +56,12 @@ class NarrowData:
     shape: Shape
 
 
-def float32_multiplier(a: Operand, b: Operand, y: Operand) -> np.float64:
-    """scale(a) * scale(b) / scale(y) in float32, left to right, widened to float64 afterwards."""
-    return np.float64(a.scale * b.scale / y.scale)
-
-
-def prepare_quantized(
-    node: Node,
-    arithmetic: Arithmetic,
-    multiplier: Callable[[Operand, Operand, Operand], np.float64] = float32_multiplier,
-) -> Prepared:
-    """The real multiplier is `multiplier` of a, b and y."""
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Scale products by scale(a) * scale(b) / scale(y)."""
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
-    stage = arithmetic.requantize(multiplier(a, b, y))
+    stage = arithmetic.requantize(arithmetic.multiplier(a.scale, b.scale, over=y.scale))
     pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
     data = OpData(a.zero_point, b.zero_point, pipeline, shape)
     return Prepared((shape,), data, eval_quantized)

@@ -35,15 +35,15 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Both real multipliers are float32 expressions, left to right, widened to float64 afterwards."""
+    """Scale by scale(x) / scale(y), negative input by scale(x) * scale(alpha) / scale(y)."""
     x, alpha, y = node.input(0), node.input(1), node.outputs[0]
     check_shape(node)
     data = OpData(
         input_zero_point=x.zero_point,
         alpha_zero_point=alpha.zero_point,
         output_zero_point=y.zero_point,
-        positive=arithmetic.requantize(np.float64(x.scale / y.scale)),
-        negative=arithmetic.requantize(np.float64(x.scale * alpha.scale / y.scale)),
+        positive=arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale)),
+        negative=arithmetic.requantize(arithmetic.multiplier(x.scale, alpha.scale, over=y.scale)),
         clamp=type_range(x.type.label),
     )
     return Prepared((x.shape,), data, eval_quantized)

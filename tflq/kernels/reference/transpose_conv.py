@@ -115,7 +115,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
     if x.type == TensorType.INT16:
         require_symmetric(node, x, y)
         accumulator = accumulator_16x8(node, bias)
-    stage = stage_of(arithmetic, accumulator, multipliers(node, x, w, bias, y, shape[3]))
+    stage = stage_of(arithmetic, accumulator, multipliers(node, arithmetic, x, w, bias, y, shape[3]))
     data = OpData(
         window=at,
         shape=shape,
