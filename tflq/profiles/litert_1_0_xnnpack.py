@@ -12,6 +12,9 @@ LITERT_1_0_XNNPACK = LITERT_1_0_OPTIMIZED.derive(
     name="litert-1.0-xnnpack",
     source=replace(LITERT_1_0_OPTIMIZED.source, resolver="BUILTIN", vectors="AVX2"),
     kernels=xnnpack_over(
-        LITERT_1_0_OPTIMIZED.kernels, ("batch_matmul", "elementwise", "sum"), HYBRID, {"MEAN": "mean_1_0"}
+        LITERT_1_0_OPTIMIZED.kernels,
+        ("batch_matmul", "elementwise", "extremes", "logistic", "sum"),
+        HYBRID,
+        {"MEAN": "mean_1_0"},
     ),
 ).within(in_optimized("1.0"))

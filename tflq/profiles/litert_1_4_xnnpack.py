@@ -15,6 +15,9 @@ LITERT_1_4_XNNPACK = LITERT_1_4_OPTIMIZED.derive(
     name="litert-1.4-xnnpack",
     source=replace(LITERT_1_4_OPTIMIZED.source, resolver="BUILTIN", vectors="AVX2"),
     kernels=xnnpack_over(
-        LITERT_1_4_OPTIMIZED.kernels, ("batch_matmul", "elementwise"), HYBRID, {"MEAN": "mean_2_0", "SUM": "sum_2_0"}
+        LITERT_1_4_OPTIMIZED.kernels,
+        ("batch_matmul", "elementwise", "extremes", "logistic"),
+        HYBRID,
+        {"MEAN": "mean_2_0", "SUM": "sum_2_0"},
     ),
 ).within(in_optimized("1.4"))

@@ -16,7 +16,7 @@ LITERT_2_0_XNNPACK = LITERT_2_0_OPTIMIZED.derive(
     source=replace(LITERT_2_0_OPTIMIZED.source, resolver="BUILTIN", vectors="AVX2"),
     kernels=xnnpack_over(
         LITERT_2_0_OPTIMIZED.kernels,
-        ("elementwise",),
+        ("elementwise", "extremes", "logistic"),
         HYBRID,
         {"BATCH_MATMUL": "batch_matmul_2_0 batch_matmul_hybrid", "MEAN": "mean_2_0", "SUM": "sum_2_0"},
     ),

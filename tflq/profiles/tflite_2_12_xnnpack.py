@@ -15,7 +15,7 @@ TFLITE_2_12_XNNPACK = TFLITE_2_12_OPTIMIZED.derive(
     kernels=without_uint8(
         xnnpack_over(
             TFLITE_2_12_OPTIMIZED.kernels,
-            ("batch_matmul", "elementwise", "sum", *HYBRID),
+            ("batch_matmul", "elementwise", "extremes", "logistic", "sum", *HYBRID),
             instead={"MEAN": "mean_1_0", "TRANSPOSE_CONV": "transpose_conv_2_12"},
         )
     ),
