@@ -38,6 +38,7 @@ from tflq.profiles import Profile, by_name
 FIGURES = Path(__file__).resolve().parent.parent / "schemas" / "measured_ulp.json"
 MODULES = {
     "ai-edge-litert": "ai_edge_litert.interpreter",
+    "ai-edge-litert-nightly": "ai_edge_litert.interpreter",
     "tflite-runtime": "tflite_runtime.interpreter",
     "tensorflow": "tensorflow.lite",
 }

@@ -1,8 +1,10 @@
-"""Float operators that add up as many numbers as real networks do: thousands, where other cases have dozens."""
+"""Float operators on what other cases lack: as many terms as real networks add, arguments of all magnitudes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from opfuzz.case import Case
 from opfuzz.draw import Draw
@@ -49,7 +51,10 @@ def matmul(draw: Draw, op: str) -> Case:
 
 
 def reduce(draw: Draw, op: str) -> Case:
-    """Planes of up to 56 x 56."""
+    """Planes of up to 56 x 56, or rows of up to 65,536."""
+    if draw.chance(0.5):
+        x, axes = T(F, (draw.int(1, 16), draw.pick([768, 4096, 65536]))), T("int32", (1,), value=[1])
+        return draw.case(op, [x, axes], [T(F, x.shape[:1])], ("ReducerOptions", {}), version=1)
     side, depth = draw.int(7, 56), draw.int(1, 32)
     listed, _ = draw.listed([1, 2], constant=1.0)
     output = T(F, (1, depth))
@@ -63,6 +68,17 @@ def rows(draw: Draw, op: str) -> Case:
     return draw.case(op, [T(F, shape)], [T(F, shape)], options, version=1)
 
 
+def wide(draw: Draw, op: str) -> Case:
+    """Arguments from 2**-30 to 2**30; both signs where the function has them."""
+    x = T(F, (4099,))
+    values = np.exp2(draw.rng.uniform(-30, 30, x.shape))
+    signs = 1 if op in POSITIVE else draw.rng.choice([-1, 1], x.shape)
+    return Case(op, (x,), (x,), ((np.asarray(values * signs, np.float32),),))
+
+
+#: Functions of positive numbers.
+POSITIVE = ("LOG", "RSQRT", "SQRT")
+
 LONG: Mapping[str, Callable[[Draw, str], Case]] = {
     "FULLY_CONNECTED": dense,
     "CONV_2D": conv,
@@ -72,4 +88,5 @@ LONG: Mapping[str, Callable[[Draw, str], Case]] = {
     "SUM": reduce,
     "SOFTMAX": rows,
     "LOG_SOFTMAX": rows,
+    **dict.fromkeys((*POSITIVE, "COS", "ELU", "EXP", "HARD_SWISH", "LOGISTIC", "SIN", "TANH"), wide),
 }

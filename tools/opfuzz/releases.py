@@ -13,6 +13,7 @@ MODULES = {
     "tensorflow-cpu": "tensorflow.lite.python.interpreter",
     "tflite-runtime": "tflite_runtime.interpreter",
     "ai-edge-litert": "ai_edge_litert.interpreter",
+    "ai-edge-litert-nightly": "ai_edge_litert.interpreter",
 }
 #: The resolver of releases whose interpreter has one and no argument that chooses it.
 ONLY_RESOLVER = "BuiltinOpResolver"

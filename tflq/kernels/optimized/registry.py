@@ -117,7 +117,7 @@ OPTIMIZED = catalogue(
         "LEAKY_RELU": "leaky_relu",
         "LOG_SOFTMAX": "log_softmax unclaimed",
         "LOGISTIC": "logistic eigen_functions narrow_functions",
-        "MEAN": "mean unclaimed",
+        "MEAN": "mean mean_float",
         "MUL": "mul",
         "QUANTIZE": "quantize",
         "REDUCE_PROD": "reduce_prod",
