@@ -95,7 +95,7 @@ def finite(value: Array) -> bool:
 
 
 def main() -> int:
-    """Measure one profile; its figures replace those that the file has."""
+    """Measure one profile; its figures join those that the file has."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("profile")
     parser.add_argument("--python", default=sys.executable, metavar="COMMAND")
@@ -118,24 +118,22 @@ def main() -> int:
 
 
 def store(args: Any, profile: Profile, found: dict[str, list[int]]) -> None:
-    """Write the figures beside those of other profiles."""
+    """Join the figures with those of earlier runs: the largest counts, and rows that jumped once have none."""
     known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     source = profile.source
-    known[profile.name] = {
-        "runtime": f"{source.package} {source.version} {source.resolver}",
-        "cpu": args.cpu,
-        "seed": args.seed,
-        "rows": {key: {"ulp": max(m), "samples": len(m)} for key, m in found.items() if tells(m)},
-    }
+    runtime = f"{source.package} {source.version} {source.resolver}"
+    before = known.get(profile.name, {})
+    rows = dict(before["rows"]) if before.get("runtime") == runtime else {}
+    for key, measured in found.items():
+        earlier = rows.pop(key, {"ulp": 0, "samples": 0})
+        ulp, samples = max(earlier["ulp"], *measured), earlier["samples"] + len(measured)
+        if samples >= SAMPLES and ulp <= ROUNDING:
+            rows[key] = {"ulp": ulp, "samples": samples}
+    known[profile.name] = {"runtime": runtime, "cpu": args.cpu, "seed": args.seed, "rows": dict(sorted(rows.items()))}
     FIGURES.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
     for key, measured in found.items():
-        left_out = "" if tells(measured) else "  (left out)"
+        left_out = "" if key in rows else "  (left out)"
         print(f"{max(measured):>12,} ULP in {len(measured):>5} samples: {key}{left_out}")
-
-
-def tells(measured: list[int]) -> bool:
-    """Whether these are enough, and differences of rounding."""
-    return len(measured) >= SAMPLES and max(measured) <= ROUNDING
 
 
 if __name__ == "__main__":

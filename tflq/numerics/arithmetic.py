@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.numerics.block_products import BlockProduct
 from tflq.numerics.dynamic_range_float32 import Rescale, rescale_fused
@@ -44,6 +45,8 @@ class Arithmetic:
     xnnpack_rescale: Rescale = rescale_fused
     #: how XNNPACK adds sums of blocks whose weights have scales of their own; None where that is not known
     xnnpack_blocks: BlockProduct | None = None
+    #: which floats XNNPACK's leaky rectifiers multiply by the slope; subnormal ones are zeros by then
+    xnnpack_negative: Callable[[NDArray[np.float32]], NDArray[np.bool_]] = np.signbit
     #: type in which real multipliers are computed from scales, step by step; float64 afterwards
     scale_type: type[np.float32] | type[np.float64] = np.float32
     #: bytes of the first-level data cache that Eigen fits panels of float products to
@@ -74,6 +77,11 @@ def rounded_once(arithmetic: Arithmetic) -> Arithmetic:
     """
     twice = (DoubleRounding.of, HalfUpTwice.of)
     return arithmetic.each_stage(lambda stage: SingleRounding.of if stage in twice else stage)
+
+
+def below_zero(x: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Compare with zero, for `xnnpack_negative`: negative zero is not negative. Source: f32-vlrelu for AVX-512."""
+    return x < 0
 
 
 def exact_real(exact: Reals, prepared: Reals) -> Reals:

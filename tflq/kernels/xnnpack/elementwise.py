@@ -43,6 +43,7 @@ class SlopeData:
     """Constants of LEAKY_RELU; PRELU's slope is an operand."""
 
     alpha: np.float32 | None
+    is_negative: Callable[[Array], Array]
 
 
 def takes(node: Node) -> bool:
@@ -100,19 +101,16 @@ def evaluate(data: OpData, *inputs: Array) -> Array:
 def prepare_slope(node: Node, arithmetic: Arithmetic) -> Prepared:
     """The slope is float32."""
     alpha = node.options.get("alpha")
-    data = SlopeData(None if alpha is None else np.float32(alpha))
+    data = SlopeData(None if alpha is None else np.float32(alpha), arithmetic.xnnpack_negative)
     return Prepared(_shapes_of(node, arithmetic).shapes, data, eval_slope)
 
 
 def eval_slope(data: SlopeData, x: Array, slope: Array | None = None) -> Array:
-    """Rounding: once. Numbers without a sign bit, subnormals among them, are copied.
-
-    AVX-512 compares with zero instead of reading the sign: there negative zeros and subnormals are copied, too.
-    """
+    """Rounding: once. Numbers that are not negative, subnormals among them, are copied."""
     read = subnormals_as_zeros(x)
     alpha = subnormals_as_zeros(np.asarray(data.alpha if slope is None else slope, np.float32))
     with np.errstate(all="ignore"):
-        return np.where(np.signbit(x), to_normal_float32(read.astype(np.float64) * alpha), x)
+        return np.where(data.is_negative(read), to_normal_float32(read.astype(np.float64) * alpha), x)
 
 
 def _subtracted_from_zero(x: Array) -> Array:
