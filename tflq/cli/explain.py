@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
 from tflq.cli.options import (
     dump_inputs_option,
@@ -101,7 +101,7 @@ def explain_command(
     from tflq.diagnosis.findings import investigate
     from tflq.report.explain.document import explain_document
     from tflq.report.explain.lines import explain_lines
-    from tflq.verification.results import Mode, Verdict
+    from tflq.verification.results import Mode
 
     samples = load_dumps(target, dump, sample, inputs)
     findings = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
@@ -124,12 +124,7 @@ def explain_command(
         say_document(explain_document(model, dump, findings, inputs))
     else:
         say(explain_lines(model, dump, findings, inputs))
-    return {
-        Verdict.SAME: Exit.SAME,
-        Verdict.CLOSE: Exit.CLOSE,
-        Verdict.DIFFERS: Exit.DIFFERS,
-        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
-    }[findings.verdict]
+    return exit_of_verdict(findings.verdict)
 
 
 def _work_out(

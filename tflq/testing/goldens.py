@@ -12,7 +12,8 @@ from tflq.errors import TflqError
 from tflq.report.layout import text_of
 from tflq.report.verify.lines import report_lines
 from tflq.verification import record, verify
-from tflq.verification.results import OperatorResult, Report, Status, Verdict
+from tflq.verification.report import Report
+from tflq.verification.results import OperatorResult, Status, Verdict
 
 
 @dataclass(frozen=True, eq=False)

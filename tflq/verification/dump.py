@@ -41,7 +41,12 @@ def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: sli
         InputError: It is for a model with other inputs or outputs.
         ShapeError: An output has another shape than the tensor that was read for it.
     """
-    return tuple(Dump(source, _known(model, observation, source)) for observation in golden.observations[samples])
+    return dumps_of(model, golden.observations[samples], source)
+
+
+def dumps_of(model: Model, observations: Iterable[Observation], source: str = "") -> tuple[Dump, ...]:
+    """Return observations as dumps; raises as `dumps_of_golden`."""
+    return tuple(Dump(source, _known(model, observation, source)) for observation in observations)
 
 
 def _known(model: Model, observation: Observation, source: str) -> dict[int, Array]:
