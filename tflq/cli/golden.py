@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
 from tflq.cli.options import json_option
 from tflq.cli.output import say, say_document
@@ -76,7 +76,8 @@ def show_command(golden: str, as_json: bool) -> int:
 def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     """Say which operators changed bits from recording FIRST to recording SECOND, and explain the first of them.
 
-    Both need the same inputs; only recordings with --all-tensors tell of operators. Exit code 1 if any bit differs.
+    Both need the same inputs; only recordings with --all-tensors hold operators' results. Exit code 0: the same bits;
+    1: a difference; 3: something, or everything, could not be compared.
     """
     from tflq.diagnosis.drift import drift
     from tflq.report.golden.document import drift_document
@@ -87,7 +88,7 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
         say_document(drift_document(result))
     else:
         say(drift_lines(result))
-    return Exit.DIFFERS if result.differs else Exit.SAME
+    return exit_of_verdict(result.verdict)
 
 
 @golden_command.command("merge")
