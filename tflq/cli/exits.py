@@ -62,6 +62,7 @@ VERDICTS: dict[str, Exit] = {
     "partly": Exit.DIFFERS,
     "none": Exit.DIFFERS,
     "nothing": Exit.UNSUPPORTED,
+    "cannot tell": Exit.UNSUPPORTED,
     # prove
     "equal": Exit.SAME,
     "not decided": Exit.UNSUPPORTED,
