@@ -47,6 +47,7 @@ ARRAYS: Mapping[str, Callable[[Array], Array]] = {
 KEYS = (
     *("s0_t99999", "s0_t999999999", "s0_t-1", "s0_t0", "s0_t", "s0_in99", "s0_in-1", "s0_out99", "s0_out1500"),
     *("s1_out0", "s-1_out0", "s99999_out0", "s0_in0.lengths", "s0_out0.shape", "t99999", "tensor_-1", "-1", "1e3"),
+    *("t" + "9" * 5000, "9" * 5000, f"s{'9' * 5000}_in0", f"s0_in{'9' * 5000}", "tensor_" + "٣" * 5000),
     *("", ".", "t0", "t1", "0", "nan", "s٣_out0", "tflq_golden.npy", "a/b", "labels", "inputs"),
 )
 #: Values that stand in no place of a document.

@@ -11,7 +11,7 @@ import click
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, profile_option, python_option
+from tflq.cli.options import html_option, json_option, profile_option, python_option, whole_number
 from tflq.cli.output import say, say_document
 
 LEVELS = ("smoke", "standard", "exhaustive")
@@ -22,14 +22,12 @@ _level = click.option(
 
 def _shard(_context: Any, _option: Any, text: str) -> tuple[int, int]:
     """2/5 as (2, 5)."""
-    first, slash, last = text.partition("/")
-    if not (slash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
-        raise click.BadParameter(f"{text!r} is no part like 2/5")
-    return int(first), int(last)
+    first, last = (whole_number(word) for word in (*text.partition("/")[::2],))
+    if first is None or last is None or not 1 <= first <= last:
+        raise click.BadParameter(f"{text!r:.40} is no part like 2/5")
+    return first, last
 
 
-#: Digits of a number of cases, and one more.
-_DIGITS = 10
 _part = click.option(
     "--shard", metavar="I/N", default="1/1", callback=_shard, help="Only the I-th of N parts of the suite."
 )
@@ -41,15 +39,16 @@ def _most_refused(_context: Any, _option: Any, text: str | None) -> Any:
 
     if text is None:
         return any_number
-    if text.isdecimal() and len(text) < _DIGITS:
-        return at_most(int(text))
+    count = whole_number(text)
+    if count is not None:
+        return at_most(count)
     number = text.removesuffix("%")
     try:
         percent = float(number)
     except ValueError:
         percent = -1.0
     if number == text or not 0 <= percent <= 100:
-        raise click.BadParameter(f"{text!r} is neither a number of cases nor a share such as 5%")
+        raise click.BadParameter(f"{text!r:.40} is neither a number of cases nor a share such as 5%")
     return share(percent)
 
 
@@ -83,7 +82,9 @@ def conform_command() -> None:
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The suite to write (.npz).")
 @force_option
 @_level
-@click.option("--seed", default=0, show_default=True, help="Seed of scales, weights and inputs.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of scales, weights and inputs."
+)
 @click.option(
     "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes; no byte hangs on it."
 )

@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
-from tflq.cli.options import json_option
+from tflq.cli.options import json_option, whole_number
 from tflq.cli.output import say, say_document
 
 _output = click.option(
@@ -25,9 +25,10 @@ def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
     if text is None:
         return None
     first, colon, stop = text.partition(":")
-    if not colon or not all(part.isdecimal() or not part for part in (first, stop)):
-        raise click.BadParameter(f"{text!r} is no range like 10:20")
-    return slice(int(first) if first else None, int(stop) if stop else None)
+    numbers = [whole_number(part) for part in (first, stop)]
+    if not colon or any(part and number is None for part, number in zip((first, stop), numbers, strict=True)):
+        raise click.BadParameter(f"{text!r:.40} is no range like 10:20")
+    return slice(*numbers)
 
 
 samples_option = click.option("--samples", metavar="A:B", callback=_samples, help="Only samples A to B-1.")

@@ -282,7 +282,11 @@ def _samples(archive: Archive) -> list[dict[str, set[int]]]:
         if entry:
             kinds = samples.setdefault(int(entry["sample"]), {"in": set(), "out": set(), "t": set()})
             kinds[entry["kind"]].add(int(entry["index"]))
-    return [samples[k] for k in takewhile(samples.__contains__, count())]
+    found = [samples[k] for k in takewhile(samples.__contains__, count())]
+    if found and len(found) != len(samples):
+        beyond = next(k for k in samples if k >= len(found))
+        raise GoldenError(f"{archive.source}: holds entries of sample {beyond}, but none of sample {len(found)}")
+    return found
 
 
 def _observation(archive: Archive, k: int, indices: Mapping[str, set[int]]) -> Observation:
