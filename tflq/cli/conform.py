@@ -86,7 +86,11 @@ def conform_command() -> None:
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of scales, weights and inputs."
 )
 @click.option(
-    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes; no byte hangs on it."
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Worker processes: no effect on the output.",
 )
 @profile_option
 @json_option
