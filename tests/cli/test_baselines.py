@@ -1,4 +1,4 @@
-"""A baseline accepts exactly what it recorded: the same operator, output, counts and kinds, and nothing less compared."""
+"""A baseline accepts exactly what it recorded: operator, output, counts and kinds; and nothing less is compared."""
 
 from __future__ import annotations
 

@@ -292,10 +292,10 @@ def _samples(archive: Archive) -> list[dict[str, set[int]]]:
 def _observation(archive: Archive, k: int, indices: Mapping[str, set[int]]) -> Observation:
     inputs = tuple(unpack(f"s{k}_in{i}", archive) for i in range(len(indices["in"])))
     if any(value is None for value in inputs):
-        raise GoldenError(f"sample {k} lacks an input")
+        raise GoldenError(f"{archive.source}: sample {k} lacks an input")
     outputs_end = max(indices["out"], default=-1) + 1
     if outputs_end > len(indices["out"]) + _ABSENT:
-        raise GoldenError(f"entry s{k}_out{outputs_end - 1} is far beyond the other outputs")
+        raise GoldenError(f"{archive.source}: entry s{k}_out{outputs_end - 1} is far beyond the other outputs")
     outputs = tuple(unpack(f"s{k}_out{i}", archive) for i in range(outputs_end))
     tensors = {index: unpack(f"s{k}_t{index}", archive) for index in sorted(indices["t"])}
     return Observation(tuple(v for v in inputs if v is not None), outputs, MappingProxyType(tensors))
