@@ -12,7 +12,7 @@ from tflq.cli.continuous import Continuous, baseline_option, continuous_options,
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, profile_option, python_option, whole_number
-from tflq.cli.output import say, say_document
+from tflq.cli.output import is_quiet, say, say_document
 
 LEVELS = ("smoke", "standard", "exhaustive")
 _level = click.option(
@@ -242,7 +242,7 @@ def _said(
 ) -> int:
     from tflq.report.conform.document import verdict_document
     from tflq.report.conform.junit import junit as junit_text
-    from tflq.report.conform.lines import verdict_lines
+    from tflq.report.conform.lines import verdict_line, verdict_lines
     from tflq.report.issues import compared_of_verdicts, issues_of_verdicts
 
     if junit is not None:
@@ -254,7 +254,7 @@ def _said(
     if as_json:
         say_document(verdict_document(verdicts))
     else:
-        say(verdict_lines(verdicts))
+        say([verdict_line(verdicts)] if is_quiet() else verdict_lines(verdicts))
     kept = Continuous(baseline, sarif, accept_until, reason)
     issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
     return exit_of_run(verdicts.verdict, verdicts.rest, issues, compared, kept)

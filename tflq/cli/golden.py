@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
 from tflq.cli.options import json_option, whole_number
-from tflq.cli.output import say, say_document
+from tflq.cli.output import is_quiet, say, say_document
 
 _output = click.option(
     "-o",
@@ -82,13 +82,13 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     """
     from tflq.diagnosis.drift import drift
     from tflq.report.golden.document import drift_document
-    from tflq.report.golden.lines import drift_lines
+    from tflq.report.golden.lines import drift_lines, verdict_line
 
     result = drift(model, first, second)
     if as_json:
         say_document(drift_document(result))
     else:
-        say(drift_lines(result))
+        say([verdict_line(result)] if is_quiet() else drift_lines(result))
     return exit_of_verdict(result.verdict)
 
 

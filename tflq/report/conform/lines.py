@@ -36,7 +36,12 @@ def verdict_lines(verdicts: Verdicts) -> Iterator[Line]:
             yield Line(f"and {counted(len(failing) - _LISTED, 'more case')}; --json and --junit have all", "faint")
     for ending in verdicts.endings[:_LISTED]:
         yield Line(f"after its last answer the target ended with {ending}", "bad")
-    yield Line(verdict_text(verdicts), STYLES[verdicts.verdict])
+    yield verdict_line(verdicts)
+
+
+def verdict_line(verdicts: Verdicts) -> Line:
+    """Return the verdict with all counts."""
+    return Line(verdict_text(verdicts), STYLES[verdicts.verdict])
 
 
 def verdict_text(verdicts: Verdicts) -> str:

@@ -48,7 +48,12 @@ def drift_lines(drift: Drift) -> Iterator[Line]:
         f"Compared in {counted(drift.samples, 'sample')}: {operators:,} of {len(drift.operators):,} operators, "
         f"{outputs:,} of {len(drift.outputs):,} outputs"
     )
-    yield Line(_said(drift), STYLES[drift.verdict])
+    yield verdict_line(drift)
+
+
+def verdict_line(drift: Drift) -> Line:
+    """Return the verdict in words."""
+    return Line(_said(drift), STYLES[drift.verdict])
 
 
 def causes_of(drift: Drift) -> tuple[str, ...]:
