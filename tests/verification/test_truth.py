@@ -170,7 +170,7 @@ def test_subgraphs_that_nothing_runs_are_not_compared() -> None:
     report = verify(model(graph(ONE, (1,)), graph(ONE, (1,), "decode")), golden((Y,), tensors=Y))
     assert report.verdict == Verdict.INCOMPLETE
     (missing,) = report.coverage.missing
-    assert missing.startswith("1 operators of subgraph 1 decode")
+    assert missing.startswith("1 operator of subgraph 1 decode")
 
 
 def test_subgraphs_that_an_operator_runs_are_compared_with_it() -> None:
@@ -182,7 +182,7 @@ def test_subgraphs_that_an_operator_runs_are_compared_with_it() -> None:
     seen = Observation((np.array(True), X), (Y,), {2: Y})
     report = verify(whole, Golden((seen,), True, InputFacts("arrays", None, 1), {}))
     assert report.verdict == Verdict.SAME
-    assert [(one.index, one.callers) for one in report.apart] == [(1, ("0 IF",)), (2, ("0 IF",))]
+    assert [(one.index, one.callers) for one in report.apart] == [(1, {0: "IF"}), (2, {0: "IF"})]
     assert len(report.coverage.inside) == 2
 
 

@@ -156,7 +156,7 @@ def issues_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Iterator[
     path = result.facts.path or result.facts.sha256
     for f in result.findings:
         place = f"{f.subgraph}/{f.operator} {f.op}" + ("" if f.tensor is None else f" {shown(f.name)}")
-        key = f"lint:{os.path.basename(path)}:{f.rule}:{f.subgraph}:{f.operator}:{f.tensor}"
+        key = f"lint:{os.path.basename(path)}:{f.rule}:{place}:{_digest(f.tensor, f.required, f.found)}"
         verdict = "clean" if f in corrected else "findings"
         message = f"{place}: {f.summary}: expected {f.required}, got {f.found}"
         yield Issue(key, f.rule, f.summary, f.level.value, message, path, place, verdict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tflq.ir import Model, Operator, Record
@@ -11,18 +11,23 @@ from tflq.surgery.results import operator_name
 _CALL = "subgraph_index"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Apart:
     """A subgraph other than the first, whose operators are not compared one by one.
 
-    `callers` are the operators of the first subgraph that run it, directly or through other subgraphs. Without callers
-    a verification never runs it.
+    `callers` are the operators of the first subgraph that run it, directly or through other subgraphs: their names by
+    their indices. Without callers a verification never runs it.
     """
 
     index: int
     name: str
     operators: int
-    callers: tuple[str, ...]
+    callers: Mapping[int, str]
+
+    def __str__(self) -> str:
+        """Return how many operators it has, with its index and name."""
+        noun = "operator" if self.operators == 1 else "operators"
+        return f"{self.operators:,} {noun} of subgraph {self.index} {self.name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,12 @@ class Coverage:
 
 def apart(model: Model) -> tuple[Apart, ...]:
     """Return the subgraphs after the first that have operators."""
-    callers: dict[int, list[str]] = {}
+    callers: dict[int, dict[int, str]] = {}
     for index, operator in enumerate(model.subgraphs[0].operators):
         for called in _reached(model, operator):
-            callers.setdefault(called, []).append(f"{index} {operator_name(model, index)}")
+            callers.setdefault(called, {})[index] = operator_name(model, index)
     return tuple(
-        Apart(k, graph.name or "", len(graph.operators), tuple(callers.get(k, ())))
+        Apart(k, graph.name or "", len(graph.operators), callers.get(k, {}))
         for k, graph in enumerate(model.subgraphs)
         if k and graph.operators
     )

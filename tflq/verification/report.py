@@ -53,9 +53,7 @@ class Report:
         whole = sum(o.is_whole for o in self.operators), max(self.operator_count, len(self.operators))
         outputs = sum(t.is_whole for t in self.outputs), len(self.outputs)
         inside = [
-            f"{one.operators} operators of subgraph {one.index}, through operator {', '.join(one.callers)}"
-            for one in self.apart
-            if one.callers
+            f"{one}, {_callers(one)}, as far as these inputs run them" for one in self.apart if self._reaches(one)
         ]
         return Coverage(whole, outputs, tuple(self._missing()), tuple(inside))
 
@@ -71,9 +69,15 @@ class Report:
         )
         for one in self.apart:
             if not one.callers:
-                yield (
-                    f"{one.operators} operators of subgraph {one.index} {one.name}".rstrip() + " (no operator runs it)"
-                )
+                yield f"{one} (no operator runs it)"
+            elif not self._reaches(one):
+                yield f"{one} ({_callers(one)}, of which nothing was compared)"
+
+    def _reaches(self, one: Apart) -> bool:
+        """Return whether results were compared that a subgraph's operators make, or outputs end to end."""
+        if not self.operators:
+            return bool(one.callers)
+        return any(o.index in one.callers and any(t.difference is not None for t in o.tensors) for o in self.operators)
 
     @property
     def first_divergent(self) -> OperatorResult | None:
@@ -94,3 +98,7 @@ class Report:
     def tensors(self) -> tuple[TensorResult, ...]:
         """The operators' results, and the outputs of the graph that are compared on their own."""
         return (*(t for o in self.operators for t in o.tensors), *(t for t in self.outputs if t.covered_by is None))
+
+
+def _callers(one: Apart) -> str:
+    return "through operator " + ", ".join(f"{index} {name}" for index, name in one.callers.items())

@@ -77,7 +77,7 @@ def coverage_texts(report: Report) -> Iterator[str]:
     coverage = report.coverage
     (operators, of_operators), (outputs, of_outputs) = coverage.operators, coverage.outputs
     yield f"Compared: {operators:,} of {of_operators:,} operators, {outputs:,} of {of_outputs:,} outputs"
-    yield from (f"  as one with its caller: {text}" for text in coverage.inside)
+    yield from (f"  only with what runs it: {text}" for text in coverage.inside)
     yield from (f"  not compared: {text}" for text in coverage.missing[:LISTED])
     if len(coverage.missing) > LISTED:
         yield f"  not compared: {len(coverage.missing) - LISTED} more (--json has all)"
