@@ -168,6 +168,16 @@ def test_a_folder_is_of_one_target_and_one_suite(path: Path, done: Path, tmp_pat
         assert (result.exit_code, "another suite" in result.stderr) == (2, True), result.output
 
 
+def test_a_record_that_is_no_file_is_refused(path: Path, tmp_path: Path) -> None:
+    precious, work = tmp_path / "precious.json", tmp_path / "work"
+    precious.write_text("mine")
+    assert tflq("pack", path, "-o", work).exit_code == 0
+    (work / "record.json").unlink()
+    (work / "record.json").symlink_to(precious)
+    result = tflq("run", path, "--work", work, "--target", "profile:litert-ref")
+    assert (result.exit_code, precious.read_text()) == (2, "mine"), result.output
+
+
 def test_a_packed_folder_is_taken_by_one_target(path: Path, done: Path, tmp_path: Path) -> None:
     carried = tmp_path / "carried"
     assert tflq("pack", path, "-o", carried).exit_code == 0

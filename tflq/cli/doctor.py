@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import exit_of_verdict
 from tflq.cli.options import json_option, python_option
 from tflq.cli.output import say, say_document
 
@@ -30,4 +30,4 @@ def doctor_command(python: str | None, as_json: bool) -> int:
         say_document(doctor_document(examination))
     else:
         say(doctor_lines(examination))
-    return Exit.DIFFERS if examination.failing else Exit.SAME
+    return exit_of_verdict("fails" if examination.failing else "passes")

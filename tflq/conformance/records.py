@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -98,9 +99,13 @@ def check_suite(job: Job, mark: str) -> None:
 
 
 def _read(place: Path) -> dict[str, Any] | None:
-    """Return the record of a folder; None if there is none."""
-    if not place.is_file():
+    """Return the record of a folder; None if there is none. What a target left may be anything."""
+    try:
+        is_regular = stat.S_ISREG(place.lstat().st_mode)
+    except OSError:
         return None
+    if not is_regular:
+        raise InputError("is no regular file", name=str(place), expected="a record of a folder of cases")
     document = read_document(place)
     fits = isinstance(document, dict) and document.get("schema") == SCHEMA
     words = [document.get(name) for name in ("suite", "profile")] if fits else []
