@@ -229,3 +229,31 @@ def test_odd_dumps_in_folders(form: str, files: dict[str, Any], tmp_path: Path) 
         (only,) = folder.iterdir()
         ended("explain {model} --dump {odd}", {**files, "odd": only})
         ended("run {model} --inputs {odd}", {**files, "odd": only})
+
+
+#: Options that take numbers, by verbs that have them.
+OPTIONS = {
+    "explain {model} --dump {golden}": ("--sample", "--op", "--element"),
+    "fit {model} --dump {golden}": ("--sample",),
+    "run {model}": ("--samples", "--seed", "--mean", "--std"),
+    "record {model} -o {out}.npz -f": ("--samples", "--seed"),
+    "verify {model} --golden {golden}": ("--tolerance", "--accept-until"),
+    "golden prune {golden} -o {out}.npz -f": ("--samples",),
+    "export c {golden} -o {out} --name odd -f": ("--samples",),
+    "conform make -o {out}.npz -f --level smoke": ("--seed", "--jobs"),
+    "conform run {golden} --target profile:tflm": ("--shard", "--max-refused", "--batch"),
+    "reduce {model} --dump {golden} -o {out} -f": ("--sample", "--seed"),
+}
+WORDS = (
+    *("9" * 5000, "-" + "9" * 5000, "9" * 25, "-1", "nan", "-inf", "1e999", "٣x", "", "x\x1b", "2027-13-45"),
+    *("1/" + "9" * 5000, "0:" + "9" * 5000, "9:1:2", "CONV_2D=" + "9" * 5000, "CONV_2D=-1", "*=nan", "0,,x"),
+)
+
+
+@pytest.mark.parametrize("verb", OPTIONS)
+def test_odd_words_of_options(verb: str, files: dict[str, Any]) -> None:
+    given = [word.format(**files) for word in verb.split()]
+    for option in OPTIONS[verb]:
+        for word in WORDS:
+            result = CliRunner().invoke(cli, [*given, option, word])
+            assert result.exit_code in DOCUMENTED, (option, word[:40], result.output[-300:])

@@ -1,4 +1,4 @@
-"""The verdict on a target: nothing compared never passes, refusals and abnormal ends are told, runs are not mixed."""
+"""The verdict on a target: nothing compared never passes, refusals and abnormal ends are reported, runs are not mixed."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ def test_a_target_that_refuses_everything_does_not_pass(path: Path, done: Path, 
 
 
 @pytest.mark.parametrize("odd", ["killed", "exits"])
-def test_a_target_that_fails_after_its_last_answer_is_told(odd: str, path: Path, done: Path, tmp_path: Path) -> None:
+def test_a_target_that_fails_after_its_last_answer_does_not_pass(
+    odd: str, path: Path, done: Path, tmp_path: Path
+) -> None:
     words = ("run", path, "--target", script(tmp_path / "t.py", done, odd))
     result = tflq(*words, "--junit", tmp_path / "j.xml")
     assert (result.exit_code, "TARGET FAILED" in result.stdout) == (4, True), result.output

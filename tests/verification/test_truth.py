@@ -84,7 +84,7 @@ def test_no_two_verdicts_of_a_name_mean_different_things() -> None:
 
 @pytest.mark.parametrize("mode", ["isolated", "cumulative"])
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_outputs_alone_that_differ_are_told_by_everything(mode: str, wrong: int, tmp_path: Path) -> None:
+def test_outputs_alone_that_differ_are_listed_everywhere(mode: str, wrong: int, tmp_path: Path) -> None:
     outputs = tuple(value + (k == wrong) for k, value in enumerate(RIGHT))
     path, recorded = saved(tmp_path, golden(outputs, tensors=Y))
     files = tmp_path / "j.xml", tmp_path / "s.json"
@@ -186,7 +186,7 @@ def test_subgraphs_that_an_operator_runs_are_compared_with_it() -> None:
     assert len(report.coverage.inside) == 2
 
 
-def test_a_recording_that_contradicts_itself_is_told() -> None:
+def test_a_recording_that_contradicts_itself_has_a_note() -> None:
     """The plain run's output is compared with the whole model, the one that was read with its operator."""
 
     class Reads:

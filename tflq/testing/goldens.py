@@ -66,7 +66,7 @@ class Recorded:
             raise AssertionError("\n".join(_told(operator, self.profile)))
         for number, output in self._outputs_of(index):
             if output.status in _FAILING:
-                lines = [f"output {number}: {output.status.value} under {self.profile}", *_tensor_told(output)]
+                lines = [f"output {number}: {output.status.value} under {self.profile}", *_tensor_lines(output)]
                 raise AssertionError("\n".join(lines))
         return operator
 
@@ -88,10 +88,10 @@ def _told(operator: OperatorResult, profile: str) -> Iterator[str]:
     if operator.reason:
         yield operator.reason
     for tensor in operator.tensors:
-        yield from _tensor_told(tensor)
+        yield from _tensor_lines(tensor)
 
 
-def _tensor_told(tensor: TensorResult) -> Iterator[str]:
+def _tensor_lines(tensor: TensorResult) -> Iterator[str]:
     d = tensor.difference
     if d is not None and d.problem:
         yield f"{tensor.name}: {d.problem}"
