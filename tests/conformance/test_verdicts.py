@@ -1,4 +1,4 @@
-"""The verdict on a target: nothing compared never passes, refusals and abnormal ends are reported, runs are not mixed."""
+"""The verdict on a target: nothing compared never passes, refusals and abnormal ends count, runs are not mixed."""
 
 from __future__ import annotations
 

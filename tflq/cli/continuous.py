@@ -62,7 +62,7 @@ def exit_of_run(
     Args:
         verdict: The verdict of the run.
         rest: The verdict if all issues were accepted.
-        issues: What is complained of.
+        issues: The complaints about the run.
         compared: How many elements of each thing were compared, by name.
         options: The files to read and write.
 

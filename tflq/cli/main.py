@@ -131,7 +131,7 @@ class Verbs(click.Group):
         return int(code or 0)
 
 
-#: What click raises for a group that is given no words; its earlier versions print the help themselves.
+#: The error of click for a group without words; its earlier versions print the help themselves.
 _NO_WORDS: tuple[type[click.UsageError], ...] = tuple(
     kind for kind in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if kind is not None
 )

@@ -22,7 +22,7 @@ EXPLAINED = 12
 
 
 class SuiteVerdict(str, Enum):
-    """What is known about a target."""
+    """The verdict on a target."""
 
     PASSES = "passes"
     FAILS = "fails"
@@ -65,7 +65,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """A target held against a suite. `profile` is whose outputs the suite expects.
+    """The results of a target in a suite. `profile` is whose outputs the suite expects.
 
     `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is how
     many cases may be refused; None if any number may, except all.

@@ -99,7 +99,7 @@ def check_suite(job: Job, mark: str) -> None:
 
 
 def _read(place: Path) -> dict[str, Any] | None:
-    """Return the record of a folder; None if there is none. What a target left may be anything."""
+    """Return the record of a folder; None if there is none. A target may leave anything there."""
     try:
         is_regular = stat.S_ISREG(place.lstat().st_mode)
     except OSError:

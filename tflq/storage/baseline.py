@@ -28,7 +28,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is accepted on a day, by key, and how many elements of each thing were compared when it was written."""
+    """Accepted complaints by key, and how many elements of each thing were compared when it was written."""
 
     accepted: Mapping[str, Accepted]
     compared: Mapping[str, int]

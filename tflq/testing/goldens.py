@@ -57,7 +57,7 @@ class Recorded:
     def check_operator(self, index: int) -> OperatorResult:
         """Assert that one operator's results are the golden's, and so the graph's outputs that it makes.
 
-        The last operator also stands for outputs that no operator makes. Returns the operator's comparison.
+        The last operator's check includes outputs that no operator makes. Returns the operator's comparison.
         """
         if index >= len(self.report.operators):
             raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")

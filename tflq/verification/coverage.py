@@ -1,4 +1,4 @@
-"""What a verification compared, of how much, and what it left out: the denominators of a verdict."""
+"""The coverage of a verification: how much was compared, of how much, and the parts that were left out."""
 
 from __future__ import annotations
 

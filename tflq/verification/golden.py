@@ -233,9 +233,9 @@ def _fitted(observation: Observation, model: Model, k: int) -> Observation:
         raise GoldenError(f"sample {k}: expected {len(graph.inputs)} inputs, got {len(inputs)}")
     if len(outputs) > len(graph.outputs):
         raise GoldenError(f"sample {k}: expected {len(graph.outputs)} outputs, got {len(outputs)}")
-    unknown = [tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)]
-    if unknown:
-        raise GoldenError(f"sample {k}: tensor {unknown[0]} is none of the model's, which has {len(graph.tensors)}")
+    unknown = next((tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)), None)
+    if unknown is not None:
+        raise GoldenError(f"sample {k}: tensor {unknown} is none of the model's, which has {len(graph.tensors)}")
 
     def as_carried(tensor: int, value: Array, *, is_input: bool = False) -> Array:
         spec = graph.tensors[tensor]
@@ -283,8 +283,8 @@ def _samples(archive: Archive) -> list[dict[str, set[int]]]:
             kinds = samples.setdefault(int(entry["sample"]), {"in": set(), "out": set(), "t": set()})
             kinds[entry["kind"]].add(int(entry["index"]))
     found = [samples[k] for k in takewhile(samples.__contains__, count())]
-    if found and len(found) != len(samples):
-        beyond = next(k for k in samples if k >= len(found))
+    beyond = next((k for k in samples if k >= len(found)), None)
+    if found and beyond is not None:
         raise GoldenError(f"{archive.source}: holds entries of sample {beyond}, but none of sample {len(found)}")
     return found
 

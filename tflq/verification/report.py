@@ -49,7 +49,7 @@ class Report:
 
     @property
     def coverage(self) -> Coverage:
-        """What was compared, of how much, and what is missing."""
+        """The counts of what was compared, of how much, and a list of what is missing."""
         whole = sum(o.is_whole for o in self.operators), max(self.operator_count, len(self.operators))
         outputs = sum(t.is_whole for t in self.outputs), len(self.outputs)
         inside = [

@@ -208,7 +208,7 @@ class OperatorResult:
 
     @property
     def gaps(self) -> str:
-        """What was not compared of it, and why; empty where all was."""
+        """The reasons why some of it was not compared; empty if all was."""
         if self.is_whole:
             return ""
         reasons = dict.fromkeys([self.reason, *(tensor.reason for tensor in self.tensors)])

@@ -10,7 +10,7 @@ from tflq.report.conform.lines import verdict_text
 
 
 def junit(verdicts: Verdicts) -> str:
-    """The document as text. What keeps a whole run from passing is an error of a test case of its own."""
+    """The document as text. An error of the whole run has a test case of its own."""
     error = "" if verdicts.rest == SuiteVerdict.PASSES else verdict_text(verdicts)
     suite = ElementTree.Element(
         "testsuite",
