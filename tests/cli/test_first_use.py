@@ -160,6 +160,15 @@ def test_the_module_is_the_command() -> None:
     assert done.stdout == f"tflq {tflq.__version__}\n"
 
 
+@pytest.mark.parametrize("verb", ["explain", "fit", "reduce"])
+def test_a_golden_of_another_model_is_bad_input(verb: str, tmp_path: Path) -> None:
+    """The same rule as that of verify, whatever tensors the models have in common."""
+    golden = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
+    more = ("-o", tmp_path / "o.tflite") if verb == "reduce" else ()
+    result = run(verb, WIDE, "--dump", golden, *more)
+    assert (result.exit_code, "is for the model with SHA-256" in result.stderr) == (2, True), result.output
+
+
 GROUPS = {
     "": ("verify", "explain", "Exit codes"),
     "conform": ("make", "run", "pack", "check"),

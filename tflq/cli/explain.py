@@ -91,7 +91,8 @@ def explain_command(
     from tflq.profiles import by_name
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
-    target = subject(model).model
+    whole = subject(model)
+    target = whole.model
     if dump is None:
         if element is None or html is not None or overlay is not None or discriminate is not None:
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
@@ -101,8 +102,10 @@ def explain_command(
     from tflq.diagnosis.findings import investigate
     from tflq.report.explain.document import explain_document
     from tflq.report.explain.lines import explain_lines
+    from tflq.verification.goldens import check_model
     from tflq.verification.results import Mode
 
+    check_model(dump, whole.facts.sha256)
     samples = load_dumps(target, dump, sample, inputs)
     findings = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
     if discriminate is not None:

@@ -64,9 +64,12 @@ def fit_command(
     from tflq.diagnosis.profiles_apart import profiles_apart
     from tflq.report.fit.document import fit_document
     from tflq.report.fit.lines import fit_lines
+    from tflq.verification.goldens import check_model
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
-    target = subject(model).model
+    whole = subject(model)
+    target = whole.model
+    check_model(dump, whole.facts.sha256)
     dumps = load_dumps(target, dump, sample, inputs)
     result = fit(target, dumps, profile)
     discrimination = None
