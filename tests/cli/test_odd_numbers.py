@@ -240,7 +240,7 @@ OPTIONS = {
     "verify {model} --golden {golden}": ("--tolerance", "--accept-until"),
     "golden prune {golden} -o {out}.npz -f": ("--samples",),
     "export c {golden} -o {out} --name odd -f": ("--samples",),
-    "conform make -o {out}.npz -f --level smoke": ("--seed", "--jobs"),
+    "conform make -o {out}.npz -f --level smoke": ("--jobs",),
     "conform run {golden} --target profile:tflm": ("--shard", "--max-refused", "--batch"),
     "reduce {model} --dump {golden} -o {out} -f": ("--sample", "--seed"),
 }
