@@ -71,7 +71,7 @@ def push(parts: list[Part], running: Cluster) -> tuple[Counter[str], list[int]]:
     counted: Counter[str] = Counter()
     memory = []
     for number, judged in enumerate(on_cluster(parts, running.address), 1):
-        counted.update(one.case.id for one in judged)
+        counted.update(one.case.id for one in judged.cases)
         memory.append(_resident(os.getpid()))
         if number == len(parts) // 2:
             running.workers[0].kill()

@@ -33,6 +33,12 @@ def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
     assert runtime["version"] is None or runtime["profile"] == "litert-ref" or runtime["reason"]
 
 
+def test_a_self_test_of_nothing_does_not_pass(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "digests", lambda: (5, "drawn by another NumPy", doctor.RECORDED))
+    result = CliRunner().invoke(cli, ["doctor"])
+    assert (result.exit_code, "left out" in result.stdout) == (3, True), result.output
+
+
 @pytest.mark.slow
 def test_a_changed_arithmetic_fails_the_self_test(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     _, drawn, _ = doctor.digests()

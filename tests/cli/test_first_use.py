@@ -158,3 +158,76 @@ def test_the_module_is_the_command() -> None:
     command = [sys.executable, "-m", "tflq", "-V"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=suites.ROOT)
     assert done.stdout == f"tflq {tflq.__version__}\n"
+
+
+@pytest.mark.parametrize("verb", ["explain", "fit", "reduce"])
+def test_a_golden_of_another_model_is_bad_input(verb: str, tmp_path: Path) -> None:
+    """The same rule as that of verify, whatever tensors the models have in common."""
+    golden = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
+    more = ("-o", tmp_path / "o.tflite") if verb == "reduce" else ()
+    result = run(verb, WIDE, "--dump", golden, *more)
+    assert (result.exit_code, "is for the model with SHA-256" in result.stderr) == (2, True), result.output
+
+
+GROUPS = {
+    "": ("verify", "explain", "Exit codes"),
+    "conform": ("make", "run", "pack", "check"),
+    "golden": ("show", "diff", "merge", "prune"),
+    "export": ("c",),
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_without_words_prints_its_help(group: str) -> None:
+    """The help is text with lines, on standard output, as --help prints it; nothing failed."""
+    bare, asked = run(*group.split()), run(*group.split(), "--help")
+    assert (bare.exit_code, bare.stderr) == (0, "")
+    assert bare.stdout == asked.stdout
+    assert len(bare.stdout.splitlines()) > 5
+    assert all(f"\n  {word}" in bare.stdout for word in GROUPS[group])
+
+
+def test_every_group_is_tried_by_a_newcomer() -> None:
+    from importlib import import_module
+
+    import click
+
+    from tflq.cli.main import VERBS
+
+    commands = {verb: getattr(import_module(module), name) for verb, (module, name) in VERBS.items()}
+    assert {verb for verb, command in commands.items() if isinstance(command, click.Group)} == set(GROUPS) - {""}
+
+
+def test_verbs_without_words_say_what_is_missing() -> None:
+    from tflq.cli.main import VERBS
+
+    for verb in set(VERBS) - set(GROUPS) - {"doctor", "profiles", "warm"}:
+        result = run(verb)
+        assert (result.exit_code, result.stdout) == (2, ""), verb
+        assert "Missing" in result.stderr.splitlines()[-1]
+        assert "\\n" not in result.stderr
+
+
+def test_help_needs_no_numbers() -> None:
+    """Help is printed without NumPy and without a compiler, and so at once."""
+    code = (
+        "import sys\nfrom tflq.cli.main import main\nsys.argv = ['tflq', *sys.argv[1:]]\n"
+        "try: main()\nexcept SystemExit: print(sorted({'numpy', 'numba'} & set(sys.modules)), file=sys.stderr)"
+    )
+    for group in GROUPS:
+        done = subprocess.run([sys.executable, "-c", code, *group.split()], capture_output=True, text=True, check=True)
+        assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("key", ["s0_t99999", "s0_t999999999", "t99999", "s0_in7", "s0_out7"])
+@pytest.mark.parametrize("verb", ["explain", "fit", "reduce"])
+def test_a_dump_of_another_model_is_bad_input(verb: str, key: str, tmp_path: Path) -> None:
+    golden = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
+    entries = dict(np.load(golden))
+    np.savez(tmp_path / "d.npz", **entries, **{key: entries["s0_out0"]})
+    more = ("-o", tmp_path / "o.tflite") if verb == "reduce" else ()
+    result = run(verb, INT8, "--dump", tmp_path / "d.npz", *more)
+    assert result.exit_code == (2 if key.startswith("s0_") else result.exit_code)
+    assert result.exit_code in (0, 1, 2, 3)
+    if key.startswith("s0_"):
+        assert "d.npz" in result.stderr

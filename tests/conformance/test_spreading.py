@@ -48,11 +48,11 @@ def test_a_suite_that_took_the_place_of_another_is_read_anew(path: str, tmp_path
     other = tmp_path / "suite.npz"
     shutil.copy(path, other)
     part = Part(str(other), TARGET, stop=2)
-    before = [judged.case.model for judged in do(part)]
+    before = [judged.case.model for judged in do(part).cases]
     make_suite(str(other), Order(every=600, seed=1))
     after = [judged.case.model for judged in run_suite(str(other), target_of(TARGET)).cases[:2]]
     assert before != after
-    assert [judged.case.model for judged in do(part)] == after
+    assert [judged.case.model for judged in do(part).cases] == after
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from tflq.errors import CalibrationError, InputError
 from tflq.flatbuf import read, write
 from tflq.ir import Model
 from tflq.quantization import frontier, runner
-from tflq.quantization.judge.journal import entry_of, ranked_from
+from tflq.quantization.judge.journal import Journal, entry_of, ranked_from
 from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
@@ -259,3 +259,24 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
     assert done > 3
     assert out.read_bytes() == anew.read_bytes()
     assert not journal.exists()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"key": "a", "value": {"signal": 2}},  # without its mark
+        {"key": ["a"], "value": 1, "mark": "0" * 16},
+        {"key": "a", "value": {"signal": "x", "divergences": 7}, "mark": 7},
+        [],
+    ],
+)
+def test_a_journal_whose_entries_were_changed_is_refused(entry: object, tmp_path: Path) -> None:
+    path, run = tmp_path / "o.journal", {"model": "m", "recipe": "r", "samples": "s", "tflq": "0"}
+    with Journal(path, run) as journal:
+        journal.note("a", {"signal": 1.0})
+        journal.kept = True
+    assert Journal(path, run).get("a") == {"signal": 1.0}
+    with path.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
+    with pytest.raises(InputError, match="line 3 was changed"):
+        Journal(path, run)

@@ -9,7 +9,8 @@ from support.reports import FOUND, REPORT, tensor
 from tflq.report import layout
 from tflq.report.stages import stage_text
 from tflq.report.verify.lines import report_lines
-from tflq.verification.results import Mode, Report
+from tflq.verification.report import Report
+from tflq.verification.results import Mode
 
 
 def text_of(report: Report, **options: bool) -> str:

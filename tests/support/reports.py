@@ -9,7 +9,8 @@ from tflq.inspection.constants import Constants, Stage
 from tflq.inspection.difference import Difference, First
 from tflq.kernels.exactness import EXACT, Exactness, close
 from tflq.runtimes import Description
-from tflq.verification.results import InputFacts, Mode, OperatorResult, Report, TensorResult
+from tflq.verification.report import Report
+from tflq.verification.results import InputFacts, Mode, OperatorResult, TensorResult
 
 STAGE = Stage("output", "DoubleRounding", (0.5, math.inf), (1 << 30, 3), (0, -4), -128, -128, 127)
 FOUND = Difference(9, 2, "LSB", 3, 1, 1, -1.0, ((-3, 1), (1, 1)), First(1, (0, 1), math.nan, -math.inf))

@@ -32,15 +32,16 @@ def configuration(start: Path) -> tuple[dict[str, Any], str]:
     """The table [tool.tflq] of the nearest pyproject.toml at or above `start` that has one, and that file's path.
 
     Raises:
-        OptionError: The file is no TOML.
+        OptionError: The file is no TOML, or [tool.tflq] is no table.
         FileAccessError: It cannot be read.
     """
     for folder in (start, *start.parents):
         path = folder / FILE
         if path.is_file():
-            table = _read(path).get("tool", {}).get("tflq")
+            tool = _read(path).get("tool")
+            table = tool.get("tflq") if isinstance(tool, dict) else None
             if table is not None:
-                return table, str(path)
+                return _table(table, "[tool.tflq]", str(path)), str(path)
     return {}, ""
 
 
@@ -49,9 +50,11 @@ def defaults(command: click.Command, table: Mapping[str, Any], path: str, verbs:
 
     Raises:
         UnknownNameError: A key is neither one of KEYS nor a verb, or a verb has no such option.
+        OptionError: A value is none that an option can have.
     """
-    parameters = {parameter.name for parameter in command.params if isinstance(parameter, click.Option)}
-    own = table.get(command.name or "", {})
+    options_of = {p.name: p for p in command.params if isinstance(p, click.Option)}
+    parameters = set(options_of)
+    own = _table(table.get(command.name or "", {}), f"[tool.tflq.{command.name}]", path)
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in KEYS and key not in verbs:
@@ -66,7 +69,31 @@ def defaults(command: click.Command, table: Mapping[str, Any], path: str, verbs:
         values[name] = value
     if isinstance(values.get("tolerances"), Mapping):
         values["tolerances"] = [f"{name}={limit}" for name, limit in values["tolerances"].items()]
-    return values
+    return {name: _words(options_of[name], value, path) for name, value in values.items()}
+
+
+def _table(value: object, name: str, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise OptionError(f"{name} is no table: {value!r:.80}", name=path)
+    return value
+
+
+def _words(option: click.Option, value: object, path: str) -> Any:
+    """Return a value as it would be typed: text, several for an option that takes several, or true and false."""
+    if isinstance(value, bool) and option.is_flag:
+        return value
+    if isinstance(value, list) and option.multiple and all(_is_plain(item) for item in value):
+        return [str(item) for item in value]
+    if not _is_plain(value):
+        raise OptionError(f"[tool.tflq]: {option.name} cannot be {value!r:.80}", name=path)
+    return [str(value)] if option.multiple else str(value)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value is a number, or text that a command line can hold."""
+    if isinstance(value, str):
+        return "\0" not in value
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -78,5 +105,5 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"is no TOML: {error}", name=str(path)) from error

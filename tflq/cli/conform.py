@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from tflq.cli.continuous import baseline_option, continuous_options, is_new
+from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, profile_option, python_option
-from tflq.cli.output import say, say_document
+from tflq.cli.options import html_option, json_option, profile_option, python_option, whole_number
+from tflq.cli.output import is_quiet, say, say_document
 
 LEVELS = ("smoke", "standard", "exhaustive")
 _level = click.option(
@@ -22,10 +22,10 @@ _level = click.option(
 
 def _shard(_context: Any, _option: Any, text: str) -> tuple[int, int]:
     """2/5 as (2, 5)."""
-    first, slash, last = text.partition("/")
-    if not (slash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
-        raise click.BadParameter(f"{text!r} is no part like 2/5")
-    return int(first), int(last)
+    first, last = (whole_number(word) for word in (*text.partition("/")[::2],))
+    if first is None or last is None or not 1 <= first <= last:
+        raise click.BadParameter(f"{text!r:.40} is no part like 2/5")
+    return first, last
 
 
 _part = click.option(
@@ -33,10 +33,37 @@ _part = click.option(
 )
 
 
+def _most_refused(_context: Any, _option: Any, text: str | None) -> Any:
+    """12 or 5% as what limits refusals."""
+    from tflq.conformance.session import any_number, at_most, share
+
+    if text is None:
+        return any_number
+    count = whole_number(text)
+    if count is not None:
+        return at_most(count)
+    number = text.removesuffix("%")
+    try:
+        percent = float(number)
+    except ValueError:
+        percent = -1.0
+    if number == text or not 0 <= percent <= 100:
+        raise click.BadParameter(f"{text!r:.40} is neither a number of cases nor a share such as 5%")
+    return share(percent)
+
+
+_refused = click.option(
+    "--max-refused",
+    metavar="N|P%",
+    callback=_most_refused,
+    help="More refused cases, or a larger share of those that should run, do not pass. [default: any, except all]",
+)
+
+
 def _reports(command: Any) -> Any:
     """Options of the verbs that judge."""
     junit = click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
-    return junit(baseline_option(continuous_options(html_option(force_option(command)))))
+    return _refused(junit(baseline_option(continuous_options(html_option(force_option(command))))))
 
 
 @click.group("conform")
@@ -55,9 +82,15 @@ def conform_command() -> None:
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The suite to write (.npz).")
 @force_option
 @_level
-@click.option("--seed", default=0, show_default=True, help="Seed of scales, weights and inputs.")
 @click.option(
-    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes; no byte hangs on it."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of scales, weights and inputs."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Worker processes: no effect on the output.",
 )
 @profile_option
 @json_option
@@ -119,12 +152,14 @@ def run_command(
     scheduler: str | None,
     results: str | None,
     python: str | None,
+    max_refused: Any,
     as_json: bool,
     **reports: Any,
 ) -> int:
     """Run a target on every case of SUITE and compare its outputs bit by bit.
 
-    docs/target-protocol.md describes what a target receives and what it must write. Exit code 1 if any case fails.
+    docs/target-protocol.md describes what a target receives and what it must write. Exit code 1: a case fails; 3: no
+    case was compared, or more are refused than --max-refused allows; 4: the target failed after its last answer.
     Models that the target refuses to run are counted separately.
     """
     from tflq.conformance.session import run_suite
@@ -136,12 +171,12 @@ def run_command(
     _check(suite, reports, results)
     held = target_of(target, python, timeout)
     if scheduler is None and jobs == 1:
-        verdicts = run_suite(suite, held, level, shard, work, batch)
+        verdicts = run_suite(suite, held, level, shard, work, batch, max_refused)
     else:
         from tflq.conformance.spreading import Part, spread
 
         whole = Part(suite, target, python, timeout, level, shard, batch)
-        verdicts = spread(whole, held.name, jobs, scheduler)
+        verdicts = spread(whole, held.name, jobs, scheduler, max_refused)
     if results is not None:
         from tflq.report.conform.rows import write_rows
 
@@ -176,12 +211,14 @@ def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as
 @_part
 @_reports
 @json_option
-def check_command(suite: str, folder: str, level: str, shard: tuple[int, int], as_json: bool, **reports: Any) -> int:
-    """Judge the outputs that a device wrote into a folder made by `pack`."""
+def check_command(
+    suite: str, folder: str, level: str, shard: tuple[int, int], max_refused: Any, as_json: bool, **reports: Any
+) -> int:
+    """Judge the outputs that a device wrote into a folder made by `pack`. Exit codes are those of `run`."""
     from tflq.conformance.session import check
 
     _check(suite, reports)
-    return _said(check(suite, folder, level, shard), suite, as_json=as_json, **reports)
+    return _said(check(suite, folder, level, shard, max_refused), suite, as_json=as_json, **reports)
 
 
 def _check(suite: str, reports: dict[str, Any], results: str | None = None) -> None:
@@ -205,8 +242,8 @@ def _said(
 ) -> int:
     from tflq.report.conform.document import verdict_document
     from tflq.report.conform.junit import junit as junit_text
-    from tflq.report.conform.lines import verdict_lines
-    from tflq.report.issues import issues_of_verdicts
+    from tflq.report.conform.lines import verdict_line, verdict_lines
+    from tflq.report.issues import compared_of_verdicts, issues_of_verdicts
 
     if junit is not None:
         write_text(junit, junit_text(verdicts))
@@ -217,6 +254,7 @@ def _said(
     if as_json:
         say_document(verdict_document(verdicts))
     else:
-        say(verdict_lines(verdicts))
-    new = is_new(issues_of_verdicts(verdicts, suite), baseline, sarif, accept_until, reason)
-    return Exit.DIFFERS if new else Exit.SAME
+        say([verdict_line(verdicts)] if is_quiet() else verdict_lines(verdicts))
+    kept = Continuous(baseline, sarif, accept_until, reason)
+    issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
+    return exit_of_run(verdicts.verdict, verdicts.rest, issues, compared, kept)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from tflq.cli.exits import Exit, exit_of_verdict, gravest
+
+if TYPE_CHECKING:
+    from tflq.report.issues import Issue
+
+#: New complaints that are listed; SARIF has all.
+_NEW = 10
 
 
 def _day(_context: Any, _option: Any, text: str | None) -> date | None:
@@ -34,31 +44,54 @@ def continuous_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def is_new(
-    issues: Iterable[Any], baseline: str | None, sarif: str | None, accept_until: date | None, reason: str
-) -> bool:
-    """Whether there is any complaint that the baseline does not accept; writes baseline and SARIF where asked for.
+@dataclass(frozen=True, slots=True)
+class Continuous:
+    """The options of a run in continuous integration."""
+
+    baseline: str | None
+    sarif: str | None
+    accept_until: date | None
+    reason: str
+
+
+def exit_of_run(
+    verdict: Enum | str, rest: Enum | str, issues: Iterable[Issue], compared: Mapping[str, int], options: Continuous
+) -> Exit:
+    """Return the exit code of a verdict, or with a baseline, of what it does not accept. Write baseline and SARIF.
+
+    Args:
+        verdict: The verdict of the run.
+        rest: The verdict if all issues were accepted.
+        issues: The complaints about the run.
+        compared: How many elements of each thing were compared, by name.
+        options: The files to read and write.
 
     Raises:
         OptionError: --accept-until without a baseline to write, or without a reason.
     """
     from tflq.errors import OptionError
-    from tflq.storage.baseline import read_baseline, write_baseline
+    from tflq.report.issues import no_longer_compared
+    from tflq.storage.baseline import Baseline, read_baseline, write_baseline
 
-    issues = list(issues)
-    if accept_until is not None:
-        if baseline is None or not reason:
+    issues, baseline = list(issues), options.baseline
+    if options.accept_until is not None:
+        if baseline is None or not options.reason:
             raise OptionError("--accept-until needs --baseline FILE and --reason TEXT")
-        write_baseline(baseline, (issue.key for issue in issues), reason, accept_until)
-    accepted = {} if baseline is None else read_baseline(baseline, date.today())
-    if sarif is not None:
+        write_baseline(baseline, (issue.key for issue in issues), options.reason, options.accept_until, compared)
+    known = Baseline({}, {}) if baseline is None else read_baseline(baseline, date.today())
+    issues += no_longer_compared(known.compared, compared, str(baseline))
+    if options.sarif is not None:
         from tflq.cli.files import write_text
         from tflq.report.sarif import sarif as sarif_text
 
-        write_text(sarif, sarif_text(issues, {key: entry.reason for key, entry in accepted.items()}))
-    new = [issue for issue in issues if issue.key not in accepted]
-    if baseline is not None and issues:
+        write_text(options.sarif, sarif_text(issues, {key: entry.reason for key, entry in known.accepted.items()}))
+    new = [issue for issue in issues if issue.key not in known.accepted]
+    if baseline is None:
+        return exit_of_verdict(verdict)
+    if issues:
         from tflq.cli.output import say_error
 
         say_error(f"{baseline}: {len(issues) - len(new):,} accepted, {len(new):,} new")
-    return bool(new)
+        for issue in new[:_NEW]:
+            say_error(f"new: {issue.message}")
+    return gravest([exit_of_verdict(rest), *(exit_of_verdict(issue.verdict) for issue in new)])

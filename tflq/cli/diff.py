@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_overlay, write_text
 from tflq.cli.options import html_option, json_option, overlay_option, profile_option
 from tflq.cli.output import say, say_document
@@ -56,4 +56,4 @@ def diff_command(
         say_document(diff_document(model_diff))
     else:
         say(diff_lines(model_diff, all_changes=all_changes))
-    return Exit.DIFFERS if model_diff.changes else Exit.SAME
+    return exit_of_verdict("differs" if model_diff.changes else "same")

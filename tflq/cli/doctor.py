@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import exit_of_verdict
 from tflq.cli.options import json_option, python_option
 from tflq.cli.output import say, say_document
 
@@ -15,7 +15,8 @@ from tflq.cli.output import say, say_document
 def doctor_command(python: str | None, as_json: bool) -> int:
     """List the installed runtimes and the profile of each, and run a self-test of a few seconds.
 
-    Attach the output of --json to bug reports. Exit code 1 if the self-test fails.
+    Attach the output of --json to bug reports. Exit code 1 if the self-test fails, 3 if it
+    could not be made.
 
     \b
     tflq doctor
@@ -30,4 +31,4 @@ def doctor_command(python: str | None, as_json: bool) -> int:
         say_document(doctor_document(examination))
     else:
         say(doctor_lines(examination))
-    return Exit.DIFFERS if examination.failing else Exit.SAME
+    return exit_of_verdict("fails" if examination.failing else "passes" if examination.tested else "nothing compared")

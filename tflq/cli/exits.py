@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import click
 
@@ -41,6 +41,40 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
 def exit_of(error: BaseException) -> Exit:
     """The exit code for an error."""
     return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.UNFORESEEN)
+
+
+#: The exit code of every verdict of every verb, by the verdict's value.
+VERDICTS: dict[str, Exit] = {
+    # verify, explain, golden diff
+    "same": Exit.SAME,
+    "close": Exit.CLOSE,
+    "differs": Exit.DIFFERS,
+    "incomplete": Exit.UNSUPPORTED,
+    "nothing compared": Exit.UNSUPPORTED,
+    # conform
+    "passes": Exit.SAME,
+    "fails": Exit.DIFFERS,
+    "refuses too much": Exit.UNSUPPORTED,
+    "target failed": Exit.RUNTIME_FAILED,
+    # fit
+    "fits": Exit.SAME,
+    "mix": Exit.DIFFERS,
+    "partly": Exit.DIFFERS,
+    "none": Exit.DIFFERS,
+    "nothing": Exit.UNSUPPORTED,
+    "cannot tell": Exit.UNSUPPORTED,
+    # prove
+    "equal": Exit.SAME,
+    "not decided": Exit.UNSUPPORTED,
+    # lint
+    "clean": Exit.SAME,
+    "findings": Exit.DIFFERS,
+}
+
+
+def exit_of_verdict(verdict: Enum | str) -> Exit:
+    """Return the exit code of a verdict; the only place where one becomes the other."""
+    return VERDICTS[verdict.value if isinstance(verdict, Enum) else verdict]
 
 
 #: Of several exit codes the first that occurs is the command's.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
 from tflq.cli.options import (
     dump_inputs_option,
@@ -91,7 +91,8 @@ def explain_command(
     from tflq.profiles import by_name
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
-    target = subject(model).model
+    whole = subject(model)
+    target = whole.model
     if dump is None:
         if element is None or html is not None or overlay is not None or discriminate is not None:
             raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
@@ -101,8 +102,10 @@ def explain_command(
     from tflq.diagnosis.findings import investigate
     from tflq.report.explain.document import explain_document
     from tflq.report.explain.lines import explain_lines
-    from tflq.verification.results import Mode, Verdict
+    from tflq.verification.goldens import check_model
+    from tflq.verification.results import Mode
 
+    check_model(dump, whole.facts.sha256)
     samples = load_dumps(target, dump, sample, inputs)
     findings = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
     if discriminate is not None:
@@ -124,12 +127,7 @@ def explain_command(
         say_document(explain_document(model, dump, findings, inputs))
     else:
         say(explain_lines(model, dump, findings, inputs))
-    return {
-        Verdict.SAME: Exit.SAME,
-        Verdict.CLOSE: Exit.CLOSE,
-        Verdict.DIFFERS: Exit.DIFFERS,
-        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
-    }[findings.verdict]
+    return exit_of_verdict(findings.verdict)
 
 
 def _work_out(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
 from tflq.cli.options import (
     dump_inputs_option,
@@ -60,13 +60,16 @@ def fit_command(
     """
     from tflq.api.subject import subject
     from tflq.diagnosis.dump import load_dumps
-    from tflq.diagnosis.profile_fit import FitVerdict, fit
+    from tflq.diagnosis.profile_fit import fit
     from tflq.diagnosis.profiles_apart import profiles_apart
     from tflq.report.fit.document import fit_document
     from tflq.report.fit.lines import fit_lines
+    from tflq.verification.goldens import check_model
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
-    target = subject(model).model
+    whole = subject(model)
+    target = whole.model
+    check_model(dump, whole.facts.sha256)
     dumps = load_dumps(target, dump, sample, inputs)
     result = fit(target, dumps, profile)
     discrimination = None
@@ -87,6 +90,4 @@ def fit_command(
         say_document(fit_document(result, discrimination))
     else:
         say(fit_lines(result, discrimination))
-    if result.verdict == FitVerdict.NOTHING:
-        return Exit.UNSUPPORTED
-    return Exit.SAME if result.verdict == FitVerdict.FITS else Exit.DIFFERS
+    return exit_of_verdict(result.verdict)

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
-from tflq.cli.options import json_option
-from tflq.cli.output import say, say_document
+from tflq.cli.options import json_option, whole_number
+from tflq.cli.output import is_quiet, say, say_document
 
 _output = click.option(
     "-o",
@@ -25,9 +25,10 @@ def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
     if text is None:
         return None
     first, colon, stop = text.partition(":")
-    if not colon or not all(part.isdecimal() or not part for part in (first, stop)):
-        raise click.BadParameter(f"{text!r} is no range like 10:20")
-    return slice(int(first) if first else None, int(stop) if stop else None)
+    numbers = [whole_number(part) for part in (first, stop)]
+    if not colon or any(part and number is None for part, number in zip((first, stop), numbers, strict=True)):
+        raise click.BadParameter(f"{text!r:.40} is no range like 10:20")
+    return slice(*numbers)
 
 
 samples_option = click.option("--samples", metavar="A:B", callback=_samples, help="Only samples A to B-1.")
@@ -76,18 +77,19 @@ def show_command(golden: str, as_json: bool) -> int:
 def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     """Say which operators changed bits from recording FIRST to recording SECOND, and explain the first of them.
 
-    Both need the same inputs; only recordings with --all-tensors tell of operators. Exit code 1 if any bit differs.
+    Both need the same inputs; only recordings with --all-tensors hold operators' results. Exit code 0: the same bits;
+    1: a difference; 3: something, or everything, could not be compared.
     """
     from tflq.diagnosis.drift import drift
     from tflq.report.golden.document import drift_document
-    from tflq.report.golden.lines import drift_lines
+    from tflq.report.golden.lines import drift_lines, verdict_line
 
     result = drift(model, first, second)
     if as_json:
         say_document(drift_document(result))
     else:
-        say(drift_lines(result))
-    return Exit.DIFFERS if result.differs else Exit.SAME
+        say([verdict_line(result)] if is_quiet() else drift_lines(result))
+    return exit_of_verdict(result.verdict)
 
 
 @golden_command.command("merge")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import TYPE_CHECKING
 
 import click
 
-from tflq.cli.continuous import baseline_option, continuous_options, is_new
-from tflq.cli.exits import Exit
+from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
+from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
+
+if TYPE_CHECKING:
+    from tflq.linting import Finding
 
 
 @click.command("lint")
@@ -58,7 +62,7 @@ def lint_command(
     model = models[0]
     check_files([fix, html, sarif], [model, baseline], force=force)
     result = lint(model, target or "")
-    corrected: tuple[object, ...] = ()
+    corrected: tuple[Finding, ...] = ()
     if fix is not None:
         from tflq.api.files import save
         from tflq.linting.fixes import fixed
@@ -76,8 +80,9 @@ def lint_command(
         say(lint_lines(result, fix, len(corrected)))
     from tflq.report.issues import issues_of_lint
 
-    new = is_new(issues_of_lint(result), baseline, sarif, accept_until, reason)
-    return Exit.DIFFERS if new and len(result.findings) > len(corrected) else Exit.SAME
+    verdict = "findings" if len(result.findings) > len(corrected) else "clean"
+    kept = Continuous(baseline, sarif, accept_until, reason)
+    return exit_of_run(verdict, "clean", issues_of_lint(result, corrected), {}, kept)
 
 
 #: What a summary says of each model.
@@ -95,4 +100,4 @@ def _row(path: str, target: str) -> Found:
     place = "" if first is None else f"operator {first.operator} {first.op}: {first.rule}"
     word = "errors" if errors else "warnings" if warnings else "clean"
     cells = (str(errors or ""), str(warnings or ""), place)
-    return word, cells, lint_document(result, None, 0), Exit.DIFFERS if result.findings else Exit.SAME
+    return word, cells, lint_document(result, None, 0), exit_of_verdict("findings" if result.findings else "clean")

@@ -17,7 +17,15 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit, exit_of
-from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
+from tflq.cli.output import (
+    STANDARD_OUTPUT,
+    accept_all_text,
+    end_output,
+    forget_the_reader,
+    say_document,
+    say_error,
+    say_text,
+)
 from tflq.errors import FileAccessError, out_of_memory
 from tflq.escaping import printable
 from tflq.report.compiling import compiling
@@ -113,12 +121,27 @@ class Verbs(click.Group):
         except SystemExit:  # so click ends where nobody reads what it prints itself, such as the help
             forget_the_reader()
             code = Exit.SAME
+        except _NO_WORDS as error:  # a group without a verb
+            code = _helped(error)
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             with suppress(FileAccessError):  # standard output is closed or full
                 _tell(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
         return int(code or 0)
+
+
+#: The error of click for a group without words; its earlier versions print the help themselves.
+_NO_WORDS: tuple[type[click.UsageError], ...] = tuple(
+    kind for kind in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if kind is not None
+)
+
+
+def _helped(error: click.UsageError) -> Exit:
+    """Print the help that was asked for by giving no words."""
+    with suppress(FileAccessError):  # standard output is closed or full
+        say_text(error.ctx.get_help() if error.ctx is not None else error.format_message())
+    return Exit.SAME
 
 
 def _configured(command: click.Command) -> dict[str, Any]:

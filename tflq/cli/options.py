@@ -87,21 +87,32 @@ sample_option = click.option(
 )
 
 
+#: Digits of a whole number on the command line.
+_DIGITS = 18
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that decimal digits stand for; None for any other text, or too many digits."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
+
+
 def _sample(text: str) -> int | None:
     """A sample's number; None for all."""
-    if text != "all" and not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is neither a number nor all")
-    return None if text == "all" else int(text)
+    number = whole_number(text)
+    if text != "all" and number is None:
+        raise click.BadParameter(f"{text!r:.40} is neither a number nor all")
+    return number
 
 
 def _tolerances(_context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
     """OP=N, by operator."""
     limits = {}
     for word in words:
-        name, _, limit = word.rpartition("=")
-        if not name or not limit.isdecimal():
-            raise click.BadParameter(f"{word!r} is not OP=N, such as CONV_2D=1, 12=2 or '*=1'")
-        limits[name] = int(limit)
+        name, _, text = word.rpartition("=")
+        limit = whole_number(text)
+        if not name or limit is None:
+            raise click.BadParameter(f"{word!r:.40} is not OP=N, such as CONV_2D=1, 12=2 or '*=1'")
+        limits[name] = limit
     return limits
 
 

@@ -44,6 +44,11 @@ def say_document(document: Mapping[str, Any]) -> None:
     _print(dumps(document, ascii_only=encoding.lower().replace("-", "") != "utf8") + "\n")
 
 
+def say_text(text: str) -> None:
+    """Print text as it is, and end its last line."""
+    _print(text + "\n")
+
+
 def say_error(line: str) -> None:
     """Print one line on standard error, where there is one that takes it."""
     with suppress(OSError, ValueError, AttributeError):

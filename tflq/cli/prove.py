@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit
+from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays
 from tflq.cli.options import json_option, limit_options, model_argument
 from tflq.cli.output import say, say_document
@@ -32,7 +32,7 @@ def prove_command(
     \b
     tflq prove model.tflite --between litert-ref tflm
     """
-    from tflq.proof import Word, prove
+    from tflq.proof import prove
     from tflq.report.prove.document import proof_document
     from tflq.report.prove.lines import proof_lines
 
@@ -44,7 +44,7 @@ def prove_command(
         say_document(proof_document(proof))
     else:
         say(proof_lines(proof))
-    return {Word.EQUAL: Exit.SAME, Word.DIFFERS: Exit.DIFFERS, Word.UNDECIDED: Exit.UNSUPPORTED}[proof.word]
+    return exit_of_verdict(proof.word)
 
 
 def _arrays(proof: Any) -> dict[str, Any]:

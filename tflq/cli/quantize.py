@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit, exit_of
+from tflq.cli.exits import Exit, exit_of, exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_overlay, write_text
 from tflq.cli.options import (
     html_option,
@@ -223,8 +223,5 @@ def _mode(mode: str | None, weights: str | None) -> str | None:
 def _exit(verdict: str | None, error: Exception | None) -> int:
     """The exit code of what verification said; without a verdict it met an error, or LiteRT is missing."""
     if verdict is not None:
-        return _EXITS[verdict]
+        return exit_of_verdict(verdict)
     return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)
-
-
-_EXITS = {"same": Exit.SAME, "close": Exit.CLOSE, "differs": Exit.DIFFERS, "incomplete": Exit.UNSUPPORTED}

@@ -76,12 +76,14 @@ def reduce_command(
     from tflq.report.reduce.document import reduce_document
     from tflq.report.reduce.lines import reduce_lines
     from tflq.runtimes.children import temporary_folder
+    from tflq.verification.goldens import check_model
 
     if not os.path.basename(output):
         raise FileAccessError(output, "is a folder; name a file")
     check_files([output + ending for ending in _WRITTEN], [model, dump, inputs], force=force)
     target = subject(model)
     if dump is not None and check is None:
+        check_model(dump, target.facts.sha256)
         reduced = reduce(target.model, dump, by_name(profile), inputs=inputs, sample=sample)
         line = f"tflq verify {quote(output + '.tflite')} --golden {quote(output + '.npz')}"
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli.continuous import continuous_options, is_new
-from tflq.cli.exits import Exit, exit_of, gravest
+from tflq.cli.continuous import Continuous, continuous_options, exit_of_run
+from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
 from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
@@ -134,11 +134,10 @@ def verify_command(
         from tflq.report.verify.lines import report_lines
 
         say(report_lines(report, all_operators=all_operators))
-    from tflq.report.issues import issues_of_report
+    from tflq.report.issues import compared_of_report, issues_of_report
 
-    new = is_new(issues_of_report(report), known, sarif, accept_until, reason)
-    code = _code(report)
-    return code if new or code != Exit.DIFFERS else Exit.SAME
+    kept = Continuous(known, sarif, accept_until, reason)
+    return exit_of_run(report.verdict, report.rest, issues_of_report(report), compared_of_report(report), kept)
 
 
 def _verified(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:
@@ -159,7 +158,7 @@ def _verify_several(
     for model in models:
         try:
             report = _verified(model, against, _golden_of(model, baseline), options)
-            outcomes.append(Outcome(model, report, None, _code(report)))
+            outcomes.append(Outcome(model, report, None, exit_of_verdict(report.verdict)))
         except Exception as error:
             outcomes.append(Outcome(model, None, error, exit_of(error)))
     code = gravest(Exit(outcome.code) for outcome in outcomes)
@@ -178,15 +177,3 @@ def _golden_of(model: str, baseline: str | None) -> str | None:
 def _typed(context: click.Context, option: str) -> bool:
     """Whether the command line gives the option."""
     return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
-
-
-def _code(report: Report) -> Exit:
-    from tflq.verification import Verdict
-
-    codes = {
-        Verdict.SAME: Exit.SAME,
-        Verdict.CLOSE: Exit.CLOSE,
-        Verdict.DIFFERS: Exit.DIFFERS,
-        Verdict.INCOMPLETE: Exit.UNSUPPORTED,
-    }
-    return codes[report.verdict]

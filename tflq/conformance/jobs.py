@@ -18,8 +18,8 @@ from tflq.storage.archive import Archive
 
 Array = NDArray[Any]
 
-LIST = "cases.txt"
-MODEL, REFUSED, TOLD = "model.tflite", "refused.txt", "case.txt"
+LIST, RECORD = "cases.txt", "record.json"
+MODEL, REFUSED, TOLD, OUTPUT = "model.tflite", "refused.txt", "case.txt", "out"
 #: Characters of a target's reason that are read.
 _REASON = 400
 
@@ -38,10 +38,11 @@ class Job:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if any(self.folder.iterdir()) and not (self.folder / LIST).is_file():
-                raise FileAccessError(str(self.folder), "is a folder that holds something else; name a new one")
+            is_ours = any((self.folder / name).is_file() for name in (LIST, RECORD)) or not any(self.folder.iterdir())
         except OSError as error:
             raise FileAccessError(str(self.folder), error.strerror or str(error)) from error
+        if not is_ours:
+            raise FileAccessError(str(self.folder), "is a folder that holds something else; name a new one")
 
     def add(self, case: Case, archive: Archive) -> None:
         """Write a case's model and inputs, unless they are there."""
@@ -78,6 +79,13 @@ class Job:
         data = _read(self.folder / case.id / REFUSED, _REASON)
         return None if data is None else data.decode("utf-8", "replace").strip()
 
+    def leftovers(self, case: Case) -> list[str]:
+        """Return the names of the outputs that a target left of a case, in alphabetical order."""
+        try:
+            return sorted(path.name for path in (self.folder / case.id).iterdir() if path.name.startswith(OUTPUT))
+        except OSError:
+            return []
+
     def outputs(self, case: Case, like: Sequence[Sequence[Array]]) -> list[list[Array | str]]:
         """Outputs by sample, of the expected types and shapes; or what is wrong with one."""
         return [
@@ -99,7 +107,7 @@ class Job:
         """Remove what a target left of a case."""
         with suppress(OSError):
             for path in (self.folder / case.id).iterdir():
-                if path.name.startswith("out") or path.name == REFUSED:
+                if path.name.startswith(OUTPUT) or path.name == REFUSED:
                     path.unlink()
 
 

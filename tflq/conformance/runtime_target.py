@@ -42,6 +42,7 @@ def main(adapter: str, resolver: str, folder: str) -> None:
             with open(os.path.join(place, "case.txt")) as text:
                 rows = [line.split() for line in text]
             inputs = [(np.dtype(w[1]), tuple(map(int, w[2:]))) for w in rows if w[0] == "input"]
+            outputs = {}
             for number in range(next(int(w[1]) for w in rows if w[0] == "samples")):
                 values = []
                 for position, (dtype, shape) in enumerate(inputs):
@@ -53,7 +54,9 @@ def main(adapter: str, resolver: str, folder: str) -> None:
                 else:
                     results, _ = child.run_desktop(interpreter_class, resolvers, model, values, job, stage)
                 for position, value in enumerate(results):
-                    np.ascontiguousarray(value).tofile(os.path.join(place, f"out{number}_{position}.bin"))
+                    outputs[f"out{number}_{position}.bin"] = np.ascontiguousarray(value)
+            for name, value in outputs.items():
+                value.tofile(os.path.join(place, name))
         except Exception as error:
             with open(os.path.join(place, "refused.txt"), "w") as text:
                 text.write(f"{type(error).__name__}: {error}")

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from tflq.conformance.jobs import Job
 from tflq.conformance.judging import EXPLAINED, Judged, Verdicts, explained, judge
 from tflq.conformance.making import Order, SuiteData, make
-from tflq.conformance.suite import Suite, read_suite, write_suite
+from tflq.conformance.records import check_suite, claim, suite_mark
+from tflq.conformance.suite import Case, Suite, read_suite, write_suite
 from tflq.conformance.targets import Target, finish
 from tflq.runtimes.children import temporary_folder
 from tflq.storage.archive import Archive, opened
 
-__all__ = ["Order", "check", "make_suite", "pack", "run_suite"]
+__all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "run_suite", "share"]
 
+#: How many of some cases a target may refuse; None: any number, except all.
+MostRefused: TypeAlias = "Callable[[Sequence[Case]], int | None]"
 #: Cases that are unpacked and handed to a target together.
 BATCH = 500
+
+
+def any_number(_cases: Sequence[Case]) -> int | None:
+    """Allow any number of refusals."""
+    return None
+
+
+def share(percent: float) -> MostRefused:
+    """Allow a share of the cases that a target has to run to be refused, rounded down."""
+    return lambda cases: int(percent * sum(not case.is_refused for case in cases) / 100)
+
+
+def at_most(count: int) -> MostRefused:
+    """Allow a number of refusals."""
+    return lambda _cases: count
 
 
 def make_suite(path: str, order: Order, jobs: int = 1) -> SuiteData:
@@ -39,6 +60,7 @@ def run_suite(
     shard: tuple[int, int] = (1, 1),
     work: str | None = None,
     batch: int = BATCH,
+    most: MostRefused = any_number,
 ) -> Verdicts:
     """Hold a target against a suite.
 
@@ -49,44 +71,55 @@ def run_suite(
         shard: (i, n): the i-th of n parts.
         work: A folder that keeps what the target did, so that a run which was interrupted goes on. None: none is kept.
         batch: Cases in one call of the target.
+        most: How many of the cases may be refused.
 
     Raises:
-        InputError: The file is no suite.
+        InputError: The file is no suite, or the folder holds outputs of another suite or target.
         FileAccessError: The folder cannot be written.
         RuntimeMissing: There is no such target.
     """
     with opened(path) as archive:
-        suite = read_suite(archive).part(level, shard)
+        whole = read_suite(archive)
+        suite = whole.part(level, shard)
         if work is not None:
-            judged = _run(archive, suite, target, work, batch)
+            job = Job(work)
+            job.create()
+            claim(job, whole, suite_mark(archive), target.identity())
+            ran = _run(archive, suite, target, work, batch)
         else:
-            judged = judged_cases(archive, suite, target, batch)
-        return Verdicts(target.name, suite.profile, suite.level, judged)
+            ran = judged_cases(archive, suite, target, batch)
+        return Verdicts(target.name, suite.profile, suite.level, ran.cases, ran.endings, most(suite.cases))
 
 
-def judged_cases(
-    archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED
-) -> tuple[Judged, ...]:
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Cases that a target did, judged, and how its calls failed after it had answered all of theirs."""
+
+    cases: tuple[Judged, ...]
+    endings: tuple[str, ...]
+
+
+def judged_cases(archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED) -> Ran:
     """Hold a target against a suite, or some of its cases; at most so many `groups` of failing cases are explained."""
     with temporary_folder() as folder:
+        Job(folder).create()
         return _run(archive, suite, target, folder, batch, groups)
 
 
-def _run(
-    archive: Archive, suite: Suite, target: Target, folder: str, batch: int, groups: int = EXPLAINED
-) -> tuple[Judged, ...]:
+def _run(archive: Archive, suite: Suite, target: Target, folder: str, batch: int, groups: int = EXPLAINED) -> Ran:
     job = Job(folder)
-    job.create()
     judged: list[Judged] = []
+    endings: list[str] = []
     for start in range(0, len(suite.cases), BATCH):
         part = suite.cases[start : start + BATCH]
         job.ask_for(part)
         for case in part:
             job.add(case, archive)
         ended = finish(target, job, part, max(1, batch))
-        judged += judge(job, archive, part, ended)
+        judged += judge(job, archive, part, ended.by_case)
+        endings += ended.afterwards
     job.ask_for(suite.cases)
-    return explained(job, archive, judged, suite.profile, groups)
+    return Ran(explained(job, archive, judged, suite.profile, groups), tuple(endings))
 
 
 def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", shard: tuple[int, int] = (1, 1)) -> int:
@@ -97,9 +130,11 @@ def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", sha
         FileAccessError: The folder holds something else, or cannot be written.
     """
     with opened(path) as archive:
-        suite = read_suite(archive).part(level, shard)
+        whole = read_suite(archive)
+        suite = whole.part(level, shard)
         job = Job(folder)
         job.create()
+        claim(job, whole, suite_mark(archive), None)
         job.ask_for(suite.cases)
         for case in suite.cases:
             job.add(case, archive)
@@ -107,16 +142,23 @@ def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", sha
 
 
 def check(
-    path: str, folder: str | os.PathLike[str], level: str = "standard", shard: tuple[int, int] = (1, 1)
+    path: str,
+    folder: str | os.PathLike[str],
+    level: str = "standard",
+    shard: tuple[int, int] = (1, 1),
+    most: MostRefused = any_number,
 ) -> Verdicts:
     """Judge a folder that was packed and that a device filled.
 
     Raises:
-        InputError: The file is no suite.
+        InputError: The file is no suite, or the folder's cases are of another one.
     """
     with opened(path) as archive:
         suite = read_suite(archive).part(level, shard)
         job = Job(folder)
+        check_suite(job, suite_mark(archive))
         judged = judge(job, archive, suite.cases, {})
         name = f"folder {Path(folder).name}"
-        return Verdicts(name, suite.profile, suite.level, explained(job, archive, judged, suite.profile))
+        return Verdicts(
+            name, suite.profile, suite.level, explained(job, archive, judged, suite.profile), (), most(suite.cases)
+        )

@@ -12,8 +12,8 @@ from functools import lru_cache
 from multiprocessing import get_context
 from typing import Any
 
-from tflq.conformance.judging import EXPLAINED, Judged, Verdicts
-from tflq.conformance.session import judged_cases
+from tflq.conformance.judging import EXPLAINED, Verdicts
+from tflq.conformance.session import MostRefused, Ran, any_number, judged_cases
 from tflq.conformance.suite import Suite, read_suite
 from tflq.conformance.targets import target_of
 from tflq.errors import OptionError, RuntimeFailed
@@ -56,7 +56,7 @@ def parts_of(whole: Part, size: int = _PART) -> list[Part]:
     return [replace(whole, start=start, stop=min(start + size, count), groups=each) for start in starts]
 
 
-def do(part: Part) -> tuple[Judged, ...]:
+def do(part: Part) -> Ran:
     """Run the target on a part. What it left is judged here, so that only verdicts travel.
 
     Raises:
@@ -97,7 +97,7 @@ def _stamp(path: str) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[tuple[Judged, ...]]:
+def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[Ran]:
     """Parts in so many processes of this machine, in their order.
 
     Raises:
@@ -149,7 +149,9 @@ def on_cluster(parts: Sequence[Any], scheduler: str, work: Any = do) -> Iterator
             raise RuntimeFailed(scheduler, f"a part killed its workers: {error}") from error
 
 
-def spread(whole: Part, name: str, jobs: int = 1, scheduler: str | None = None) -> Verdicts:
+def spread(
+    whole: Part, name: str, jobs: int = 1, scheduler: str | None = None, most: MostRefused = any_number
+) -> Verdicts:
     """Hold a target, which reports call `name`, against a suite: on a cluster, or in so many processes.
 
     Raises:
@@ -160,7 +162,10 @@ def spread(whole: Part, name: str, jobs: int = 1, scheduler: str | None = None) 
     """
     parts = parts_of(whole)
     done = in_processes(parts, jobs) if scheduler is None else on_cluster(parts, scheduler)
-    judged = sorted((one for part in done for one in part), key=lambda one: one.case.id)
+    ran = list(done)
+    judged = sorted((one for part in ran for one in part.cases), key=lambda one: one.case.id)
+    endings = tuple(ending for part in ran for ending in part.endings)
     with opened(whole.suite) as archive:
         suite = read_suite(archive)
-    return Verdicts(name, suite.profile, suite.level, tuple(judged))
+    allowed = most([one.case for one in judged])
+    return Verdicts(name, suite.profile, suite.level, tuple(judged), endings, allowed)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tflq.api.files import load
 from tflq.conformance.jobs import MODEL, REFUSED, Job, raw
+from tflq.conformance.records import file_marks
 from tflq.conformance.suite import Case
 from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, TflqError
 from tflq.interpreter import make_plan, run
@@ -33,6 +35,10 @@ class Target(Protocol):
     @property
     def name(self) -> str:
         """What reports call it."""
+        ...
+
+    def identity(self) -> Mapping[str, Any]:
+        """Return what makes it this target and no other, in terms that JSON has."""
         ...
 
     def do(self, job: Job, cases: Sequence[Case]) -> str:
@@ -55,7 +61,7 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
             raise OptionError(f"--target: no runtime {name!r}; there are {', '.join(RUNTIMES)}")
         chosen = RUNTIMES[name]
         command = [python or sys.executable, str(_SCRIPT), chosen.adapter, chosen.resolver]
-        return CommandTarget(words, tuple(command), timeout)
+        return CommandTarget(words, tuple(command), timeout, _version(chosen.package, command[0]))
     try:
         split = tuple(shlex.split(words))
     except ValueError as error:
@@ -65,13 +71,36 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
     return CommandTarget(words, split, timeout)
 
 
+def _version(package: str, python: str) -> str:
+    """Return the version of a package that a Python has; empty if it cannot be found."""
+    words = [python, "-c", "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))", package]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()[:80] if done.returncode == 0 else ""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandTarget:
-    """A program that is called with the folder as its last argument. `timeout` in seconds, for one call."""
+    """A program that is called with the folder as its last argument. `timeout` in seconds, for one call.
+
+    `version` is that of the package that the program runs, if it is known.
+    """
 
     name: str
     command: tuple[str, ...]
     timeout: float
+    version: str = ""
+
+    def identity(self) -> Mapping[str, Any]:
+        """Return the command, digests of the files that it names, and the version; see Target.identity."""
+        return {
+            "name": self.name,
+            "command": list(self.command),
+            "version": self.version,
+            "files": file_marks(self.command),
+        }
 
     def do(self, job: Job, cases: Sequence[Case]) -> str:
         """Run the command on the job's folder; see Target.do.
@@ -108,6 +137,10 @@ class ProfileTarget:
         """The target's name in reports: `profile:` and the profile's name."""
         return f"profile:{self.profile.name}"
 
+    def identity(self) -> Mapping[str, Any]:
+        """Return the profile's name and the version of this package; see Target.identity."""
+        return {"name": self.name, "version": version("tflq")}
+
     def do(self, job: Job, cases: Sequence[Case]) -> str:
         """Run every case in this process; see Target.do."""
         for case in cases:
@@ -120,6 +153,7 @@ class ProfileTarget:
 
     def _do(self, place: Path, samples: int) -> None:
         plan = make_plan(load(place / MODEL), self.profile)
+        outputs: dict[str, bytes] = {}
         for number in range(samples):
             inputs = {}
             for position, tensor in enumerate(plan.inputs):
@@ -128,28 +162,44 @@ class ProfileTarget:
                 inputs[tensor] = data.reshape(plan.operands[tensor].shape)
             values = run(plan, inputs).values
             for position, tensor in enumerate(plan.outputs):
-                (place / f"out{number}_{position}.bin").write_bytes(raw(values[tensor]))
+                outputs[f"out{number}_{position}.bin"] = raw(values[tensor])
+        for name, output in outputs.items():
+            (place / name).write_bytes(output)
 
 
-def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> dict[str, str]:
-    """Have all cases done that are not, so many in one call. Returns, by case, how the target ended in it.
+@dataclass(slots=True)
+class Endings:
+    """How calls of a target ended otherwise than they should: by case, and after every case of a call was answered."""
 
-    A call that ends early has ended in the first case of which it said nothing; the next call goes on after that.
+    by_case: dict[str, str] = field(default_factory=dict)
+    afterwards: list[str] = field(default_factory=list)
+
+
+def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endings:
+    """Have all cases done that are not, `batch` of them in one call.
+
+    A call that ends early has ended in the first case that it left nothing of; the next call goes on after that. What
+    a call left of a case that is not done is removed before the next one.
     """
-    ended: dict[str, str] = {}
+    endings = Endings()
+    ended = endings.by_case
     waiting = [case for case in cases if not job.is_done(case)]
     while waiting:
         part = waiting[:batch]
         job.ask_for(part)
+        for case in part:
+            job.forget(case)
         how = target.do(job, part)
         left = [case for case in part if not job.is_done(case)]
         if left and not how:
-            ended |= {case.id: "the target ended without a word of it" for case in left}
+            ended |= {case.id: "the target left nothing of it" for case in left}
             left = []
         elif left:
             ended[left[0].id] = how
             left = left[1:]
             if len(left) == len(part) - 1 and how.startswith("exit status 127"):
                 raise RuntimeFailed(target.name, how)
+        elif how:
+            endings.afterwards.append(how)
         waiting = [*left, *waiting[batch:]]
-    return ended
+    return endings

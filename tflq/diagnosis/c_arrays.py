@@ -73,6 +73,10 @@ def _end(text: str, start: int) -> int:
     raise InputError("a C array has no end")
 
 
+#: Digits of an integer constant, in any base, with room for leading zeros.
+_DIGITS = 200
+
+
 def _integer(word: str, carrier: np.dtype[Any], name: str) -> int:
     """An integer constant, wrapped where it is a code of the type without its sign."""
     match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uUlL]*", word)
@@ -81,6 +85,8 @@ def _integer(word: str, carrier: np.dtype[Any], name: str) -> int:
     if match is None:
         raise InputError(f"{word!r} is no integer", name=name)
     digits = match[2]
+    if len(digits) > _DIGITS:
+        raise InputError(f"{word[:_DIGITS]}... is outside {carrier}", name=name)
     octal = len(digits) > 1 and digits.isdecimal() and digits[0] == "0"
     value = int(digits, 8 if octal else 0) * (-1 if match[1] == "-" else 1)
     bits = 8 * carrier.itemsize

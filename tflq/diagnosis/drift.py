@@ -22,7 +22,7 @@ from tflq.verification.counterpart import counterpart
 from tflq.verification.curation import differing_input, same
 from tflq.verification.golden import Golden, Observation, Stored, fitted
 from tflq.verification.goldens import load_golden
-from tflq.verification.results import Status
+from tflq.verification.results import Status, Verdict
 from tflq.verification.session import verify
 
 Array = NDArray[Any]
@@ -39,17 +39,25 @@ class Drifted(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorDrift:
-    """One operator. `difference` is that of the first sample in which it shows; expected is the first recording's."""
+    """One operator. `difference` is that of the first sample in which it shows; expected is the first recording's.
+
+    `samples` is in how many samples both recordings hold all of its results.
+    """
 
     index: int
     op: str
     drifted: Drifted
     difference: Difference | None = None
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drift:
-    """Two recordings compared. `findings` explain the second's first changed operator from the first's profile."""
+    """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.
+
+    `outputs` are those of the graph, None if no sample of both holds the output; `output_samples` is in how many
+    samples both do. `tensors` is whether both recordings say that they hold the operators' results.
+    """
 
     first: str
     second: str
@@ -57,14 +65,26 @@ class Drift:
     profile: str
     samples: int
     operators: tuple[OperatorDrift, ...]
-    outputs: tuple[Difference, ...]
+    outputs: tuple[Difference | None, ...]
+    output_samples: tuple[int, ...]
+    tensors: bool
     findings: Findings | None = None
 
     @property
     def differs(self) -> bool:
         """Whether any bit does."""
         moved = any(o.drifted in (Drifted.CHANGED, Drifted.FOLLOWS) for o in self.operators)
-        return moved or any(not d.same for d in self.outputs)
+        return moved or any(d is not None and not d.same for d in self.outputs)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Differs, nothing compared, incomplete, or same: every output, and every operator if both hold results."""
+        if self.differs:
+            return Verdict.DIFFERS
+        if not any(self.output_samples) and not any(o.samples for o in self.operators):
+            return Verdict.NOTHING
+        counts = [*self.output_samples, *((o.samples for o in self.operators) if self.tensors else ())]
+        return Verdict.INCOMPLETE if any(count < self.samples for count in counts) else Verdict.SAME
 
     @property
     def changed(self) -> tuple[OperatorDrift, ...]:
@@ -89,17 +109,24 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     graph = target.model.subgraphs[0]
     drifts: list[OperatorDrift | None] = [None] * len(graph.operators)
     outputs: dict[int, Difference] = {}
+    seen, walked = [0] * len(graph.outputs), [0] * len(graph.operators)
     for k, (one, other) in enumerate(zip(goldens[0].observations, goldens[1].observations, strict=True)):
         at = differing_input(one, other)
         if at is not None:
             raise GoldenError(f"{paths[1]}: sample {k} has another input {at} than in {paths[0]}")
         for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
+            seen[position] += a is not None and b is not None
             if a is not None and b is not None and (position not in outputs or outputs[position].same):
                 outputs[position] = difference(a, b, k)
-        _walk(target.model, _values(target.model, one), _values(target.model, other), k, drifts)
+        values = _values(target.model, one), _values(target.model, other)
+        for index, operator in enumerate(graph.operators):
+            results = [t for t in operator.outputs if t >= 0]
+            walked[index] += bool(results) and all(t in held for t in results for held in values)
+        _walk(target.model, *values, k, drifts)
     profile, _ = counterpart(goldens[0].runtime)
     names = [operator_name(target.model, i) for i in range(len(drifts))]
     operators = [o or OperatorDrift(i, names[i], Drifted.UNKNOWN) for i, o in enumerate(drifts)]
+    operators = [replace(o, samples=count) for o, count in zip(operators, walked, strict=True)]
     if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
         operators = _by_profile(model, paths, profile.name, operators)
     start = next((o for o in operators if o.drifted == Drifted.CHANGED), None)
@@ -109,7 +136,9 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
         profile=profile.name,
         samples=counts[0],
         operators=tuple(operators),
-        outputs=tuple(outputs[position] for position in sorted(outputs)),
+        outputs=tuple(outputs.get(position) for position in range(len(graph.outputs))),
+        output_samples=tuple(seen),
+        tensors=all(golden.tensors for golden in goldens),
         findings=None if start is None else _explained(target.model, goldens[1], profile.name, start),
     )
 
@@ -159,7 +188,7 @@ def _by_profile(
     """Operators whose inputs differ, too, held alone against the first one's profile, where that gives its bits."""
     reports = [verify(model, load_golden(path), profile=profile).operators for path in paths]
     return [
-        OperatorDrift(o.index, o.op, Drifted.CHANGED, o.difference)
+        replace(o, drifted=Drifted.CHANGED)
         if o.drifted == Drifted.FOLLOWS and before.status == Status.EXACT and after.status == Status.DIFFERS
         else o
         for o, before, after in zip(operators, *reports, strict=True)

@@ -190,7 +190,7 @@ def _names(model: Model) -> dict[str, int]:
 def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
     if key in names:
         return names[key]
-    number = re.fullmatch(r"(?:t|tensor_?)?(\d+)", key)
+    number = re.fullmatch(r"(?:t|tensor_?)?(\d{1,9})", key)
     index = int(number[1]) if number else -1
     return index if 0 <= index < len(model.subgraphs[0].tensors) else None
 

@@ -83,7 +83,9 @@ class Findings:
 
     @property
     def verdict(self) -> Verdict:
-        """Same, close, differs, or incomplete where nothing differs but something was not compared."""
+        """Same, close, differs, nothing compared, or incomplete: nothing differs, but something was not compared."""
+        if not self.operators:
+            return Verdict.NOTHING
         if self.first is not None:
             return Verdict.DIFFERS
         if any(o.reason for o in self.operators):

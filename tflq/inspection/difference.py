@@ -36,7 +36,8 @@ class Difference:
     `at_scale` is the largest difference of floats in units in the last place of the largest finite magnitude expected,
     rounded up: what an order of additions can change, however far they cancel. None where a NaN or an infinity meets
     another value, and for types that have none. `absolute` and `relative` are the largest differences of finite floats
-    in their own units and against the expected value (infinite against 0); None for other types.
+    in their own units and against the expected value (infinite against 0); None for other types. `kinds` counts the
+    differing floats by the special values that they got or lost.
     """
 
     elements: int
@@ -52,6 +53,7 @@ class Difference:
     at_scale: int | None = None
     absolute: float | None = None
     relative: float | None = None
+    kinds: tuple[tuple[str, int], ...] = ()
 
     @property
     def same(self) -> bool:
@@ -71,9 +73,10 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
         return Difference(expected.size, 0, _unit(expected))
     where = np.unravel_index(int(np.argmax(apart)), apart.shape)
     first = First(sample, tuple(int(i) for i in where), _plain(expected[where]), _plain(got[where]))
-    distances = _distances(expected[apart], got[apart])
+    before, after = expected[apart], got[apart]
+    distances, kinds = _distances(before, after), _kinds(before, after)
     if not distances.size:
-        return Difference(expected.size, count, _unit(expected), first=first)
+        return Difference(expected.size, count, _unit(expected), first=first, kinds=kinds)
     absolute, relative = _sizes(expected, got)
     steps, counts = np.unique(np.clip(distances, -HISTOGRAM_REACH, HISTOGRAM_REACH), return_counts=True)
     return Difference(
@@ -89,6 +92,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
         at_scale=_at_scale(expected, got),
         absolute=absolute,
         relative=relative,
+        kinds=kinds,
     )
 
 
@@ -98,9 +102,10 @@ def merged(parts: Iterable[Difference]) -> Difference:
     measured = [p for p in parts if p.above + p.below]
     count = sum(p.above + p.below for p in measured)
     apart = [p.at_scale for p in parts if not p.same]
-    histogram: Counter[int] = Counter()
+    histogram, kinds = Counter[int](), Counter[str]()
     for part in parts:
         histogram.update(dict(part.histogram))
+        kinds.update(dict(part.kinds))
     return Difference(
         elements=sum(p.elements for p in parts),
         differing=sum(p.differing for p in parts),
@@ -115,6 +120,7 @@ def merged(parts: Iterable[Difference]) -> Difference:
         at_scale=max((n for n in apart if n is not None), default=None) if None not in apart else None,
         absolute=max((p.absolute for p in parts if p.absolute is not None), default=None),
         relative=max((p.relative for p in parts if p.relative is not None), default=None),
+        kinds=tuple(sorted(kinds.items())),
     )
 
 
@@ -158,6 +164,23 @@ def _distances(expected: Array, got: Array) -> Array:
         return np.zeros(0, np.int64)
     wide = object if a.dtype.itemsize == 8 else np.int64  # int64 differences may not fit in int64
     return np.asarray(b.astype(wide) - a.astype(wide))
+
+
+def _kinds(expected: Array, got: Array) -> tuple[tuple[str, int], ...]:
+    """Count floats that differ by the special values they got or lost, in alphabetical order."""
+    if expected.dtype.kind != "f":
+        return ()
+    nan, nan_before = np.isnan(got), np.isnan(expected)
+    infinite, infinite_before = np.isinf(got), np.isinf(expected)
+    counts = {
+        "NaN": nan & ~nan_before,
+        "NaN lost": nan_before & ~nan,
+        "infinity": infinite & ~infinite_before,
+        "infinity lost": infinite_before & ~infinite,
+        "sign of infinity": infinite & infinite_before,
+        "sign of zero": (got == 0) & (expected == 0),
+    }
+    return tuple((kind, n) for kind, found in sorted(counts.items()) if (n := int(np.count_nonzero(found))))
 
 
 def _at_scale(expected: Array, got: Array) -> int | None:

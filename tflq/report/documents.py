@@ -7,6 +7,7 @@ from typing import Any
 
 from tflq.api.subject import ModelFacts
 from tflq.inspection.constants import Constants
+from tflq.inspection.difference import Difference
 from tflq.kernels.exactness import Exactness
 
 VERIFY, INSPECT, RECORD, RUN, ERROR = (f"tflq/{kind}/1" for kind in ("verify", "inspect", "record", "run", "error"))
@@ -32,3 +33,8 @@ def constants_document(constants: Constants | None) -> dict[str, Any] | None:
     if constants is None:
         return None
     return {"stages": [asdict(stage) for stage in constants.stages], "scalars": dict(constants.scalars)}
+
+
+def difference_document(difference: Difference) -> dict[str, Any]:
+    """Return a difference with every field; `kinds` by name."""
+    return {**asdict(difference), "problem": difference.problem or None, "kinds": dict(difference.kinds)}

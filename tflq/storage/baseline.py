@@ -14,7 +14,7 @@ from tflq.errors import InputError
 from tflq.storage.documents import read_document
 from tflq.storage.output import PathLike, write_file
 
-SCHEMA = "tflq/baseline/1"
+SCHEMA, EARLIER = "tflq/baseline/2", ("tflq/baseline/1",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +26,41 @@ class Accepted:
     expires: str
 
 
-def read_baseline(path: PathLike, today: date) -> dict[str, Accepted]:
-    """What a baseline accepts on a day, by key.
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Accepted complaints by key, and how many elements of each thing were compared when it was written."""
+
+    accepted: Mapping[str, Accepted]
+    compared: Mapping[str, int]
+
+
+def read_baseline(path: PathLike, today: date) -> Baseline:
+    """Read a baseline; entries that have expired are left out.
 
     Raises:
         FileAccessError: The path cannot be read.
-        InputError: It is no baseline, or an entry lacks its reason or day.
+        InputError: It is no baseline, or one of an earlier version, or an entry lacks its reason or day.
     """
     document = read_document(path)
-    if (
-        not isinstance(document, dict)
-        or document.get("schema") != SCHEMA
-        or not isinstance(document.get("accepted"), list)
-    ):
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema in EARLIER:
+        advice = "its keys accept more than was recorded: write it again with --accept-until DAY --reason TEXT"
+        raise InputError(f"is a baseline of an earlier version; {advice}", name=str(path), expected=SCHEMA, got=schema)
+    if not isinstance(document, dict) or schema != SCHEMA or not isinstance(document.get("accepted"), list):
         raise InputError("is no baseline", name=str(path), expected=SCHEMA)
     entries = [_entry(row, str(path)) for row in document["accepted"]]
-    return {e.key: e for e in entries if date.fromisoformat(e.expires) >= today}
+    keys = {entry.key for entry in entries}
+    if len(keys) != len(entries):
+        raise InputError("accepts the same thing twice", name=str(path))
+    accepted = {e.key: e for e in entries if date.fromisoformat(e.expires) >= today}
+    return Baseline(accepted, _compared(document.get("compared"), str(path)))
+
+
+def _compared(value: object, path: str) -> dict[str, int]:
+    if not isinstance(value, Mapping) or not all(type(n) is int and n > 0 for n in value.values()):
+        got = f"{value!r:.80}"
+        raise InputError("does not say what was compared", name=path, expected="compared: numbers by name", got=got)
+    return dict(value)
 
 
 def _entry(row: object, path: str) -> Accepted:
@@ -56,11 +75,14 @@ def _entry(row: object, path: str) -> Accepted:
     return Accepted(row["key"], row["reason"], row["expires"])
 
 
-def write_baseline(path: PathLike, keys: Iterable[str], reason: str, expires: date) -> None:
-    """Write a baseline that accepts all of these.
+def write_baseline(
+    path: PathLike, keys: Iterable[str], reason: str, expires: date, compared: Mapping[str, int]
+) -> None:
+    """Write a baseline that accepts all of these keys; `compared` are the numbers of elements compared, by name.
 
     Raises:
         FileAccessError: The path cannot be written.
     """
     accepted = [asdict(Accepted(key, reason, expires.isoformat())) for key in sorted(set(keys))]
-    write_file(path, json.dumps({"schema": SCHEMA, "accepted": accepted}, indent=1).encode() + b"\n")
+    document = {"schema": SCHEMA, "accepted": accepted, "compared": dict(sorted(compared.items()))}
+    write_file(path, json.dumps(document, indent=1).encode() + b"\n")

@@ -41,7 +41,7 @@ def read_json(data: bytes, source: str) -> Any:
     """
     check_size(len(data), BYTES, source)
     try:
-        document = json.loads(data)
+        document = json.loads(data, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:  # what it says of broken text, numbers and depth
         raise InputError(f"is no JSON that can be read: {error}", name=source) from error
     return _checked(document, source)
@@ -49,15 +49,24 @@ def read_json(data: bytes, source: str) -> Any:
 
 def read_yaml(data: bytes, source: str) -> Any:
     """The value of a YAML document, as `read_json`. Only what JSON has, too, is accepted: no dates, no tags."""
-    import yaml
+    from tflq.storage.unique_yaml import load_unique
 
     check_size(len(data), YAML_BYTES, source)
     try:
-        document = yaml.safe_load(data.decode())
+        document = load_unique(data.decode())
     except Exception as error:  # its constructors raise many kinds: for dates, numbers, keys, depth
         words = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"is no YAML that can be read: {words}", name=source) from error
     return _checked(document, source)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON document, which names nothing twice."""
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r:.80} is there twice")
+    return document
 
 
 def check_size(size: int, most: int, source: str) -> None:

@@ -12,7 +12,10 @@ from tflq.errors import TflqError
 from tflq.report.layout import text_of
 from tflq.report.verify.lines import report_lines
 from tflq.verification import record, verify
-from tflq.verification.results import OperatorResult, Report, Status, Verdict
+from tflq.verification.report import Report
+from tflq.verification.results import OperatorResult, Status, TensorResult, Verdict
+
+_FAILING = (Status.DIFFERS, Status.NOT_COMPARED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +55,28 @@ class Recorded:
         return self.report
 
     def check_operator(self, index: int) -> OperatorResult:
-        """Assert that one operator's results are the golden's; returns its comparison."""
+        """Assert that one operator's results are the golden's, and so the graph's outputs that it makes.
+
+        The last operator's check includes outputs that no operator makes. Returns the operator's comparison.
+        """
         if index >= len(self.report.operators):
             raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")
         operator = self.report.operators[index]
-        if operator.status in (Status.DIFFERS, Status.NOT_COMPARED):
+        if operator.status in _FAILING:
             raise AssertionError("\n".join(_told(operator, self.profile)))
+        for number, output in self._outputs_of(index):
+            if output.status in _FAILING:
+                lines = [f"output {number}: {output.status.value} under {self.profile}", *_tensor_lines(output)]
+                raise AssertionError("\n".join(lines))
         return operator
+
+    def _outputs_of(self, index: int) -> Iterator[tuple[int, TensorResult]]:
+        """Yield the graph's outputs that are compared on their own and belong to an operator."""
+        operators = self.report.operators
+        makers = {tensor.index: operator.index for operator in operators for tensor in operator.tensors}
+        for number, output in enumerate(self.report.outputs):
+            if output.covered_by is None and makers.get(output.index, len(operators) - 1) == index:
+                yield number, output
 
     def _said(self) -> Iterator[str]:
         if self.causes:
@@ -70,10 +88,16 @@ def _told(operator: OperatorResult, profile: str) -> Iterator[str]:
     if operator.reason:
         yield operator.reason
     for tensor in operator.tensors:
-        d = tensor.difference
-        if d is not None and d.first is not None:
-            at = list(d.first.index)
-            yield f"{tensor.name}{at}: expected {d.first.expected}, got {d.first.got}"
-            yield f"{d.differing:,} of {d.elements:,} elements differ, by up to {d.largest} {d.unit}"
-        elif tensor.reason:
-            yield f"{tensor.name}: {tensor.reason}"
+        yield from _tensor_lines(tensor)
+
+
+def _tensor_lines(tensor: TensorResult) -> Iterator[str]:
+    d = tensor.difference
+    if d is not None and d.problem:
+        yield f"{tensor.name}: {d.problem}"
+    if d is not None and d.first is not None:
+        at = list(d.first.index)
+        yield f"{tensor.name}{at}: expected {d.first.expected}, got {d.first.got}"
+        yield f"{d.differing:,} of {d.elements:,} elements differ, by up to {d.largest} {d.unit}"
+    if tensor.reason:
+        yield f"{tensor.name}: {tensor.reason}"

@@ -16,7 +16,7 @@ _HOMES = {
     "Golden": "tflq.verification.golden",
     "load_golden": "tflq.verification.goldens",
     "OperatorResult": "tflq.verification.results",
-    "Report": "tflq.verification.results",
+    "Report": "tflq.verification.report",
     "Status": "tflq.verification.results",
     "TensorResult": "tflq.verification.results",
     "Verdict": "tflq.verification.results",

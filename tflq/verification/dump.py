@@ -38,16 +38,25 @@ def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: sli
     """Samples of a golden. A tensor that was read while all were is preferred to the plain run's output.
 
     Raises:
-        InputError: It is for a model with other inputs or outputs.
+        InputError: It is for a model with other inputs or outputs, or without some of its tensors.
         ShapeError: An output has another shape than the tensor that was read for it.
     """
-    return tuple(Dump(source, _known(model, observation, source)) for observation in golden.observations[samples])
+    return dumps_of(model, golden.observations[samples], source)
+
+
+def dumps_of(model: Model, observations: Iterable[Observation], source: str = "") -> tuple[Dump, ...]:
+    """Return observations as dumps; raises as `dumps_of_golden`."""
+    return tuple(Dump(source, _known(model, observation, source)) for observation in observations)
 
 
 def _known(model: Model, observation: Observation, source: str) -> dict[int, Array]:
     graph = model.subgraphs[0]
     if len(observation.inputs) not in (0, len(graph.inputs)) or len(observation.outputs) > len(graph.outputs):
         raise InputError("is for a model with other inputs or outputs", name=source)
+    unknown = [tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)]
+    if unknown:
+        expected = f"0 to {len(graph.tensors) - 1}"
+        raise InputError("holds a tensor that the model lacks", name=source, expected=expected, got=unknown[0])
     for tensor, output in zip(graph.outputs, observation.outputs):  # noqa: B905 (trailing outputs may be absent)
         tapped = observation.tensors.get(tensor)
         if output is not None and tapped is not None and output.shape != tapped.shape:

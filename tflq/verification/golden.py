@@ -236,9 +236,9 @@ def _fitted(observation: Observation, model: Model, k: int) -> Observation:
         raise GoldenError(f"sample {k}: expected {len(graph.inputs)} inputs, got {len(inputs)}")
     if len(outputs) > len(graph.outputs):
         raise GoldenError(f"sample {k}: expected {len(graph.outputs)} outputs, got {len(outputs)}")
-    unknown = [tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)]
-    if unknown:
-        raise GoldenError(f"sample {k}: tensor {unknown[0]} is none of the model's, which has {len(graph.tensors)}")
+    unknown = next((tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)), None)
+    if unknown is not None:
+        raise GoldenError(f"sample {k}: tensor {unknown} is none of the model's, which has {len(graph.tensors)}")
 
     def as_carried(tensor: int, value: Array, *, is_input: bool = False) -> Array:
         spec = graph.tensors[tensor]
@@ -285,16 +285,19 @@ def _samples(archive: Archive) -> list[dict[str, set[int]]]:
         if entry:
             kinds = samples.setdefault(int(entry["sample"]), {"in": set(), "out": set(), "t": set()})
             kinds[entry["kind"]].add(int(entry["index"]))
-    return [samples[k] for k in takewhile(samples.__contains__, count())]
+    found = [samples[k] for k in takewhile(samples.__contains__, count())]
+    if found and len(found) < len(samples):
+        raise GoldenError(f"{archive.source}: holds entries of sample {max(samples)}, but none of sample {len(found)}")
+    return found
 
 
 def _observation(archive: Archive, k: int, indices: Mapping[str, set[int]]) -> Observation:
     inputs = tuple(unpack(f"s{k}_in{i}", archive) for i in range(len(indices["in"])))
     if any(value is None for value in inputs):
-        raise GoldenError(f"sample {k} lacks an input")
+        raise GoldenError(f"{archive.source}: sample {k} lacks an input")
     outputs_end = max(indices["out"], default=-1) + 1
     if outputs_end > len(indices["out"]) + _ABSENT:
-        raise GoldenError(f"entry s{k}_out{outputs_end - 1} is far beyond the other outputs")
+        raise GoldenError(f"{archive.source}: entry s{k}_out{outputs_end - 1} is far beyond the other outputs")
     outputs = tuple(unpack(f"s{k}_out{i}", archive) for i in range(outputs_end))
     tensors = {index: unpack(f"s{k}_t{index}", archive) for index in sorted(indices["t"])}
     return Observation(tuple(v for v in inputs if v is not None), outputs, MappingProxyType(tensors))

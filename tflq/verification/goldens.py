@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 
+from tflq.errors import GoldenError
 from tflq.storage.output import PathLike, check_outputs
 from tflq.storage.stores import check_folder, is_url, is_zip
 from tflq.verification.bundle import MANIFEST, is_bundle, is_bundle_name, load_bundle, manifest, save_bundle
@@ -55,3 +56,10 @@ def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, rep
 def model_of(path: PathLike) -> str:
     """The SHA-256 of the model that a golden is for; "" where it says none. Raises as `load_golden`."""
     return str(manifest(path)["model_sha256"]) if is_bundle(path) else model_of_archive(path)
+
+
+def check_model(path: PathLike, sha256: str) -> None:
+    """Raise a GoldenError if a path holds a golden of another model than that of the digest; other dumps pass."""
+    known = model_of(path) if is_bundle(path) or str(path).endswith(".npz") else ""
+    if known and known != sha256:
+        raise GoldenError(f"{path}: is for the model with SHA-256 {known}, not {sha256}")

@@ -49,6 +49,8 @@ def make_inputs(
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
+    if seed < 0:
+        raise InputError("seed", expected="at least 0", got=seed)
     with memory_named("the inputs"):
         return _made(model, source, samples, seed, how)
 
@@ -153,11 +155,14 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """The sample numbers k = 0, 1, ... for which there are entries `s<k>_...`, without a gap."""
+    """The sample numbers k = 0, 1, ... for which there are entries `s<k>_...`; a gap is refused."""
     present = {name[1:].partition("_")[0] for name in names if name.startswith("s") and "_" in name}
     numbers: list[int] = []
     while str(len(numbers)) in present:
         numbers.append(len(numbers))
+    beyond = sorted(name for name in present if name.isdecimal() and name not in set(map(str, numbers)))
+    if numbers and beyond:
+        raise InputError(f"holds entries of sample {beyond[0]:.20}, but none of sample {len(numbers)}", name="samples")
     return numbers
 
 

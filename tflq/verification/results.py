@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from numpy.typing import NDArray
 
-from tflq.api.subject import ModelFacts
 from tflq.inspection.constants import Constants
 from tflq.inspection.difference import Difference, merged
 from tflq.kernels.exactness import EXACT, Exactness
-from tflq.runtimes import Description
-from tflq.telling import told
 
 
 class Mode(str, Enum):
@@ -40,6 +37,7 @@ class Verdict(str, Enum):
     CLOSE = "close"  # not the same bits, but nothing differs by more than its promise says
     DIFFERS = "differs"
     INCOMPLETE = "incomplete"  # nothing differs, but something could not be compared
+    NOTHING = "nothing compared"  # no element was compared with another
 
 
 _WORST_FIRST = (Status.DIFFERS, Status.NOT_COMPARED, Status.CLOSE, Status.EXACT)
@@ -49,6 +47,14 @@ _VERDICTS = {
     Status.CLOSE: Verdict.CLOSE,
     Status.EXACT: Verdict.SAME,
 }
+
+
+def verdict_of(statuses: Iterable[Status], elements: int) -> Verdict:
+    """Return the worst of what is known; `elements` is the number of elements that were compared."""
+    found = set(statuses)
+    if not elements and Status.DIFFERS not in found:
+        return Verdict.NOTHING
+    return next((_VERDICTS[status] for status in _WORST_FIRST if status in found), Verdict.SAME)
 
 
 def within(difference: Difference, promise: Exactness) -> bool:
@@ -142,11 +148,13 @@ def merged_samples(operators: Sequence[Located]) -> Located:
 
 @dataclass(frozen=True, slots=True)
 class TensorResult:
-    """One tensor that an operator made or updated. `difference` is None where `reason` says why not.
+    """One tensor that an operator made or updated, or an output of the graph.
 
-    `tolerance` is what the caller allows, in LSB or ULP.
+    `difference` is None if it was not compared in any sample. `reason` describes what was not compared: everything, or
+    some of the samples. `tolerance` is what the caller allows, in LSB or ULP.
     `promise` is the operator's own where it was given the runtime's inputs, else that of everything the tensor is made
-    of; None where no operator was run.
+    of; None where no operator was run. `covered_by` is the operator whose comparison of the same values an output of
+    the graph repeats, so that elements are counted once.
     """
 
     index: int
@@ -157,15 +165,23 @@ class TensorResult:
     reason: str = ""
     promise: Exactness | None = None
     tolerance: int | None = None
+    covered_by: int | None = None
 
     @property
     def status(self) -> Status:
-        """Exact, close, differs or not compared."""
+        """Exact, close, differs or not compared; a difference before anything that was not compared."""
         if self.difference is None:
             return Status.NOT_COMPARED
         if self.tolerance is not None and tolerable(self.difference, self.tolerance) and not self.difference.same:
-            return Status.CLOSE
-        return status_of(self.difference, self.promise or EXACT)
+            status = Status.CLOSE
+        else:
+            status = status_of(self.difference, self.promise or EXACT)
+        return Status.NOT_COMPARED if self.reason and status != Status.DIFFERS else status
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was compared in all samples."""
+        return self.difference is not None and not self.reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,9 +197,22 @@ class OperatorResult:
 
     @property
     def status(self) -> Status:
-        """The worst that is known of its tensors."""
+        """The worst that is known of its tensors; not compared if it has none."""
         statuses = {t.status for t in self.tensors} | ({Status.NOT_COMPARED} if self.reason else set())
-        return next((status for status in _WORST_FIRST if status in statuses), Status.EXACT)
+        return next((status for status in _WORST_FIRST if status in statuses), Status.NOT_COMPARED)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its results were compared, in all samples."""
+        return bool(self.tensors) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
+
+    @property
+    def gaps(self) -> str:
+        """The reasons why some of it was not compared; empty if all was."""
+        if self.is_whole:
+            return ""
+        reasons = dict.fromkeys([self.reason, *(tensor.reason for tensor in self.tensors)])
+        return "; ".join(filter(None, reasons)) or "it has no results"
 
     @property
     def worst(self) -> TensorResult | None:
@@ -207,47 +236,3 @@ class InputFacts:
     source: str
     seed: int | None
     samples: int
-
-
-@told("verify")
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
-    """The outcome of one verification.
-
-    `operators` are in execution order. `outputs` are the graph's outputs, end to end: in cumulative mode they are
-    the operators' own results, in isolated mode they are not computed. `golden` is the path of the golden file, if any.
-    """
-
-    model: ModelFacts
-    profile: str
-    against: Description | Mapping[str, object]
-    golden: str
-    mode: Mode
-    inputs: InputFacts
-    operators: tuple[OperatorResult, ...]
-    outputs: tuple[TensorResult, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """Same, close, differs, or incomplete."""
-        statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
-        return next((_VERDICTS[status] for status in _WORST_FIRST if status in statuses), Verdict.SAME)
-
-    @property
-    def first_divergent(self) -> OperatorResult | None:
-        """The first operator, in execution order, that differs."""
-        return next((o for o in self.operators if o.status == Status.DIFFERS), None)
-
-    @property
-    def compared(self) -> int:
-        """Elements compared, over all samples."""
-        return sum(t.difference.elements for t in self._tensors() if t.difference is not None)
-
-    @property
-    def differing(self) -> int:
-        """Elements that differ, over all samples."""
-        return sum(t.difference.differing for t in self._tensors() if t.difference is not None)
-
-    def _tensors(self) -> tuple[TensorResult, ...]:
-        return tuple(t for o in self.operators for t in o.tensors) or self.outputs

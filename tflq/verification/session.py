@@ -23,6 +23,7 @@ from tflq.surgery.results import operator_name
 from tflq.verification.bundle import is_bundle_name
 from tflq.verification.comparison import Progress, cumulative, isolated
 from tflq.verification.counterpart import counterpart
+from tflq.verification.coverage import apart
 from tflq.verification.golden import Golden, Tolerance, fitted
 from tflq.verification.goldens import check_golden_output, load_golden, save_golden
 from tflq.verification.guards import guards
@@ -30,7 +31,8 @@ from tflq.verification.inputs import Inputs, InputSource, make_inputs
 from tflq.verification.observation import observe
 from tflq.verification.preparation import Numbers, Preparation, preparation
 from tflq.verification.processor import matched
-from tflq.verification.results import Mode, OperatorResult, Report, TensorResult
+from tflq.verification.report import Report
+from tflq.verification.results import Mode, OperatorResult, TensorResult
 
 #: Samples that a runtime runs together for a bundle, and about how many bytes of tensors these may have.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20
@@ -107,10 +109,10 @@ def verify(
             raise GoldenError(
                 f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
             )
-        operators = isolated(target.model, chosen, golden, report_progress)
-        outputs: tuple[TensorResult, ...] = ()
+        compared = isolated(target.model, chosen, golden, report_progress)
     else:
-        operators, outputs = cumulative(target.model, chosen, golden, report_progress)
+        compared = cumulative(target.model, chosen, golden, report_progress)
+    operators, outputs = compared.operators, compared.outputs
     if tolerances:
         operators = tuple(_tolerating(operator, tolerances) for operator in operators)
         outputs = tuple(_tolerating_output(target.model, output, tolerances) for output in outputs)
@@ -126,9 +128,12 @@ def verify(
         notes=(
             *filter(None, (note, processor_note)),
             *golden.notes,
+            *compared.notes,
             *map(_expired, late),
             *guards(target.model, golden),
         ),
+        operator_count=len(target.model.subgraphs[0].operators),
+        apart=apart(target.model),
     )
 
 

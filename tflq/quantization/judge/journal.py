@@ -27,7 +27,7 @@ from tflq.quantization.recipe.files import digest, plain
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Sample
 
-SCHEMA = "tflq/quantize-journal/1"
+SCHEMA = "tflq/quantize-journal/2"
 #: What a run hangs on, in words.
 NAMES = {"model": "model", "recipe": "recipe", "samples": "calibration data", "tflq": "version of tflq"}
 
@@ -55,8 +55,10 @@ class Journal:
         whole = [line for line in lines if line.endswith(b"\n")]
         if lines and not (len(lines) == 1 and _line(head).startswith(lines[0])):  # torn off in the first line
             self._require(_read(lines[0]), head)
-        for line in whole[1:]:
+        for number, line in enumerate(whole[1:], 2):
             entry = _read(line)
+            if entry.get("mark") != _mark(entry["key"], entry["value"]):
+                raise InputError(f"{self._path}: line {number} was changed since it was noted; move that file away")
             self._entries[entry["key"]] = entry["value"]
         with suppress(FileNotFoundError):
             os.truncate(self._path, sum(map(len, whole)))  # without the line that was torn off
@@ -71,7 +73,7 @@ class Journal:
         """Note a value that JSON can tell."""
         if self._path is not None:
             self._entries[key] = value
-            self._append({"key": key, "value": value})
+            self._append({"key": key, "value": value, "mark": _mark(key, value)})
 
     def __enter__(self) -> Journal:
         return self
@@ -109,11 +111,16 @@ def _line(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
+def _mark(key: object, value: object) -> str:
+    """Return a digest of an entry: what is read must be what was noted."""
+    return hashlib.sha256(json.dumps([key, value], sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _read(line: bytes) -> dict[str, Any]:
     """Return the object of a line; one without entries where it holds none."""
     try:
         document = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     return {"schema": None, "key": "", "value": None, **(document if isinstance(document, dict) else {})}
 

@@ -17,6 +17,10 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "target": verdicts.target,
         "profile": verdicts.profile,
         "level": verdicts.level,
+        "verdict": verdicts.verdict.value,
+        "compared": {"cases": verdicts.compared, "of": verdicts.runnable},
+        "max_refused": verdicts.most_refused,
+        "endings": list(verdicts.endings),
         "counts": {result.value: verdicts.count(result) for result in Result},
         "cases": [case_document(judged) for judged in verdicts.cases],
     }

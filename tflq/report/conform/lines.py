@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.conformance.judging import Judged, Result, Verdicts
+from tflq.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
 from tflq.report.layout import Line, counted, table
 
 COLUMNS = [
     *((name, "<") for name in ("operator", "types", "level", "there for")),
     *((name, ">") for name in ("cases", "pass", "fail", "refused")),
 ]
+STYLES = {
+    SuiteVerdict.PASSES: "good",
+    SuiteVerdict.FAILS: "bad",
+    SuiteVerdict.ENDED: "bad",
+    SuiteVerdict.NOTHING: "bad",
+    SuiteVerdict.REFUSES: "warning",
+}
 #: How aims begin that name a regime of scales.
 _ROUNDINGS = ("ties", "odd", "a multiplier", "saturation", "small multipliers", "zero points")
 #: Failing cases that are listed; JSON and JUnit have all.
@@ -27,12 +34,33 @@ def verdict_lines(verdicts: Verdicts) -> Iterator[Line]:
         yield from table([(t, "<") for t in ("case", "result", "there for", "what", "reproduced by")], rows)
         if len(failing) > _LISTED:
             yield Line(f"and {counted(len(failing) - _LISTED, 'more case')}; --json and --junit have all", "faint")
-    passed, refused = verdicts.count(Result.PASSES), verdicts.count(Result.REFUSED)
-    said = (
-        f"{verdicts.target}: {passed:,} of {counted(len(verdicts.cases), 'case')} give the bits of {verdicts.profile}"
-    )
-    said += f", {refused:,} refused" if refused else ""
-    yield Line(f"{said}; {len(failing):,} fail" if failing else said, "bad" if failing else "good")
+    for ending in verdicts.endings[:_LISTED]:
+        yield Line(f"after its last answer the target ended with {ending}", "bad")
+    yield verdict_line(verdicts)
+
+
+def verdict_line(verdicts: Verdicts) -> Line:
+    """Return the verdict with all counts."""
+    return Line(verdict_text(verdicts), STYLES[verdicts.verdict])
+
+
+def verdict_text(verdicts: Verdicts) -> str:
+    """Return the verdict with all counts in one line."""
+    parts = [f"{verdicts.compared:,} of {counted(verdicts.runnable, 'case')} compared with {verdicts.profile}"]
+    wrong = sum(judged.result == Result.DIFFERS for judged in verdicts.cases)
+    parts.append(f"{verdicts.compared - wrong:,} give its bits")
+    refusing = len(verdicts.cases) - verdicts.runnable
+    if refusing:
+        right = sum(j.case.is_refused and j.result == Result.PASSES for j in verdicts.cases)
+        parts.append(f"{right:,} of {refusing:,} refused as they must be")
+    limit = "" if verdicts.most_refused is None else f" ({verdicts.most_refused:,} allowed)"
+    if verdicts.count(Result.REFUSED) or limit:
+        parts.append(f"{verdicts.count(Result.REFUSED):,} refused{limit}")
+    if verdicts.failing:
+        parts.append(f"{len(verdicts.failing):,} fail")
+    if verdicts.endings:
+        parts.append(f"{counted(len(verdicts.endings), 'call')} failed after the last answer")
+    return f"{verdicts.verdict.value.upper()} {verdicts.target}: {', '.join(parts)}"
 
 
 def rows_of(verdicts: Verdicts, *, whole: bool = False) -> list[tuple[str, ...]]:

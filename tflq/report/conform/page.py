@@ -8,10 +8,9 @@ from shlex import quote
 from markupsafe import Markup
 
 from tflq.conformance.judging import Judged, Result, Verdicts
-from tflq.report.conform.lines import COLUMNS, rows_of
+from tflq.report.conform.lines import COLUMNS, STYLES, rows_of, verdict_text
 from tflq.report.html.page import page
 from tflq.report.html.parts import Bar, bars, code, details, next_section, section, table
-from tflq.report.layout import counted
 
 _STYLES = {Result.PASSES: "good", Result.REFUSED: "unknown"}
 #: Failing cases that are shown; JSON and JUnit have all.
@@ -20,7 +19,7 @@ _SHOWN = 500
 
 def verdict_page(verdicts: Verdicts, suite: str) -> str:
     """The page of a target held against a suite."""
-    failing, cases = verdicts.failing, len(verdicts.cases)
+    failing = verdicts.failing
     results = [
         Bar(result.value, count, f"{count:,}", _STYLES.get(result, "bad"))
         for result in Result
@@ -28,16 +27,16 @@ def verdict_page(verdicts: Verdicts, suite: str) -> str:
     ]
     return page(
         "conform",
-        f"{verdicts.count(Result.PASSES):,} of {counted(cases, 'case')} give the bits of {verdicts.profile}",
+        verdict_text(verdicts),
         section("results", "Results", bars("result", "cases", results)),
         _causes(failing),
         section("operators", "Operators", table(COLUMNS, rows_of(verdicts, whole=True))),
         _failing(failing),
         next_section([f"tflq conform run {quote(suite)} --target CMD --junit report.xml"] if failing else []),
         title=f"{verdicts.target}: tflq conform",
-        word="FAILS" if failing else "PASSES",
-        tone="bad" if failing else "good",
-        facts=[code(verdicts.target), code(suite), f"level {verdicts.level}"],
+        word=verdicts.verdict.value.upper(),
+        tone=STYLES[verdicts.verdict],
+        facts=[code(verdicts.target), code(suite), f"level {verdicts.level}", *verdicts.endings],
     )
 
 

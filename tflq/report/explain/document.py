@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.explanation import Cause, Explanation
 from tflq.diagnosis.findings import Findings
+from tflq.report.documents import difference_document
 from tflq.report.explain.element_document import element_document
 from tflq.report.explain.growth_document import growth_document, outcome_document
 from tflq.report.explain.lines import PARTIAL, next_steps
@@ -37,7 +37,7 @@ def explain_document(model: str, dump: str, findings: Findings, inputs: str | No
 
 
 def _operator(o: Located) -> dict[str, Any]:
-    tensors = [{"index": t, **asdict(d)} for t, d in o.differences.items()]
+    tensors = [{"index": t, **difference_document(d), "problem": d.problem} for t, d in o.differences.items()]
     return {"index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed), "tensors": tensors}
 
 

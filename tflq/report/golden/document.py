@@ -34,11 +34,19 @@ def drift_document(drift: Drift) -> dict[str, Any]:
         "profile": drift.profile,
         "samples": drift.samples,
         "differs": drift.differs,
+        "verdict": drift.verdict.value,
         "operators": [
-            {"index": o.index, "op": o.op, "drifted": o.drifted.value, "difference": _difference(o.difference)}
+            {
+                "index": o.index,
+                "op": o.op,
+                "drifted": o.drifted.value,
+                "samples": o.samples,
+                "difference": _difference(o.difference),
+            }
             for o in drift.operators
         ],
         "outputs": [_difference(d) for d in drift.outputs],
+        "output_samples": list(drift.output_samples),
         "causes": list(causes_of(drift)),
     }
 

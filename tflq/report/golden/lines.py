@@ -9,7 +9,9 @@ from tflq.diagnosis.drift import Drift, Drifted, OperatorDrift
 from tflq.inspection.difference import Difference
 from tflq.report.layout import Line, counted, table
 from tflq.report.runtimes import runtime_text
+from tflq.report.verify.lines import STYLES
 from tflq.verification.golden import Golden
+from tflq.verification.results import Verdict
 
 
 def golden_lines(golden: Golden, path: str, arrays: tuple[int, int]) -> Iterator[Line]:
@@ -40,7 +42,18 @@ def drift_lines(drift: Drift) -> Iterator[Line]:
         yield Line(
             f"operator {drift.changed[0].index} {drift.changed[0].op} of the second computes as {', '.join(causes[:3])}"
         )
-    yield Line(_said(drift), "bad" if drift.differs else "good")
+    operators = sum(o.samples == drift.samples for o in drift.operators)
+    outputs = sum(count == drift.samples for count in drift.output_samples)
+    yield Line(
+        f"Compared in {counted(drift.samples, 'sample')}: {operators:,} of {len(drift.operators):,} operators, "
+        f"{outputs:,} of {len(drift.outputs):,} outputs"
+    )
+    yield verdict_line(drift)
+
+
+def verdict_line(drift: Drift) -> Line:
+    """Return the verdict in words."""
+    return Line(_said(drift), STYLES[drift.verdict])
 
 
 def causes_of(drift: Drift) -> tuple[str, ...]:
@@ -51,6 +64,10 @@ def causes_of(drift: Drift) -> tuple[str, ...]:
 
 def _said(drift: Drift) -> str:
     count = counted(drift.samples, "sample")
+    if drift.verdict == Verdict.NOTHING:
+        return "NOTHING COMPARED: the recordings have no output and no operator's result in common"
+    if drift.verdict == Verdict.INCOMPLETE:
+        return "INCOMPLETE: nothing differs, but not everything is in both recordings"
     if not drift.differs:
         return f"same bits in {count}"
     if not drift.changed:

@@ -187,6 +187,7 @@ def check_text(check: Check) -> str:
         Verdict.CLOSE: f"verified: float operators are close as promised, all else the same bits, {where}",
         Verdict.DIFFERS: f"NOT the same bits: {report.differing:,} of {where}",
         Verdict.INCOMPLETE: f"verified in part: nothing differs, {where}",
+        Verdict.NOTHING: f"NOT verified: nothing was compared, {where}",
     }[report.verdict]
 
 

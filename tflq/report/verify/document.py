@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tflq.inspection.difference import Difference
-from tflq.report.documents import VERIFY, constants_document, model_document, promise_document, runtime_document
-from tflq.verification.results import OperatorResult, Report, TensorResult
+from tflq.report.documents import (
+    VERIFY,
+    constants_document,
+    difference_document,
+    model_document,
+    promise_document,
+    runtime_document,
+)
+from tflq.verification.coverage import Coverage
+from tflq.verification.report import Report
+from tflq.verification.results import OperatorResult, TensorResult
 
 
 def verify_document(report: Report) -> dict[str, Any]:
@@ -24,6 +32,7 @@ def verify_document(report: Report) -> dict[str, Any]:
         "inputs": asdict(report.inputs),
         "elements": {"compared": report.compared, "differing": report.differing},
         "first_divergent": first.index if first else None,
+        "coverage": _coverage(report.coverage),
         "operators": [_operator(operator) for operator in report.operators],
         "outputs": [_tensor(tensor) for tensor in report.outputs],
         "notes": list(report.notes),
@@ -52,13 +61,15 @@ def _tensor(tensor: TensorResult) -> dict[str, Any]:
         "status": tensor.status.value,
         "promise": promise_document(tensor.promise),
         "reason": tensor.reason or None,
-        "difference": _difference(tensor.difference),
+        "covered_by": tensor.covered_by,
+        "difference": None if tensor.difference is None else difference_document(tensor.difference),
     }
 
 
-def _difference(difference: Difference | None) -> dict[str, Any] | None:
-    if difference is None:
-        return None
-    document: dict[str, Any] = asdict(difference)
-    document["problem"] = difference.problem or None
-    return document
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "operators": dict(zip(("compared", "of"), coverage.operators, strict=True)),
+        "outputs": dict(zip(("compared", "of"), coverage.outputs, strict=True)),
+        "not_compared": list(coverage.missing),
+        "inside": list(coverage.inside),
+    }

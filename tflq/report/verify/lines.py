@@ -11,7 +11,8 @@ from tflq.escaping import quoted
 from tflq.inspection.constants import Constants
 from tflq.kernels.exactness import EXACT
 from tflq.report.layout import Line, table
-from tflq.verification.results import Mode, OperatorResult, Report, Status, TensorResult, Verdict
+from tflq.verification.report import Report
+from tflq.verification.results import Mode, OperatorResult, Status, TensorResult, Verdict
 
 if TYPE_CHECKING:
     from tflq.inspection.difference import Difference
@@ -24,7 +25,9 @@ from tflq.report.stages import stage_text
 LISTED = 20
 
 
-STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
+STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"} | {
+    Verdict.NOTHING: "bad"
+}
 
 
 def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Line]:
@@ -43,8 +46,10 @@ def report_lines(report: Report, *, all_operators: bool = False) -> Iterator[Lin
         yield from map(Line, tensor_texts(first.worst, first.constants))
     elif report.verdict == Verdict.DIFFERS:
         for tensor in report.outputs:
-            yield from map(Line, tensor_texts(tensor, None))
+            if tensor.covered_by is None:
+                yield from map(Line, tensor_texts(tensor, None))
     yield from map(Line, promise_texts(report))
+    yield from map(Line, coverage_texts(report))
     for note in report.notes:
         yield Line(f"note: {note}", "warning")
     listed = [o for o in report.operators if all_operators or o.status != Status.EXACT]
@@ -67,13 +72,24 @@ def summary(report: Report) -> str:
     return "; ".join(what) + f" ({report.mode.value}, {counted(report.inputs.samples, 'sample')})"
 
 
+def coverage_texts(report: Report) -> Iterator[str]:
+    """Yield how much was compared of how much, and what was not."""
+    coverage = report.coverage
+    (operators, of_operators), (outputs, of_outputs) = coverage.operators, coverage.outputs
+    yield f"Compared: {operators:,} of {of_operators:,} operators, {outputs:,} of {of_outputs:,} outputs"
+    yield from (f"  only with what runs it: {text}" for text in coverage.inside)
+    yield from (f"  not compared: {text}" for text in coverage.missing[:LISTED])
+    if len(coverage.missing) > LISTED:
+        yield f"  not compared: {len(coverage.missing) - LISTED} more (--json has all)"
+
+
 def promise_texts(report: Report) -> Iterator[str]:
     """Yield what the profile promises where that is less than equal bits, and the largest difference seen there."""
     promises = [r.promise for r in report.operators or report.outputs if r.promise is not None]
     if any(promise != EXACT for promise in promises):
         counts = Counter(str(promise) for promise in promises)
         yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
-    near = [t for t in (*report.outputs, *(t for o in report.operators for t in o.tensors)) if t.status == Status.CLOSE]
+    near = [t for t in report.tensors if t.status == Status.CLOSE]
     if near:
         tolerated = sum(t.tolerance is not None for t in near)
         largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
@@ -140,7 +156,7 @@ def next_steps(report: Report) -> Iterator[str]:
         yield f"Next: tflq inspect {model} --op {first.index}"
     elif report.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and report.mode == Mode.CUMULATIVE:
         yield f"Next: tflq verify {model} --mode isolated"
-    elif report.verdict == Verdict.INCOMPLETE:
+    elif report.verdict in (Verdict.INCOMPLETE, Verdict.NOTHING):
         yield f"Next: tflq inspect {model}"
 
 

@@ -28,6 +28,7 @@ from tflq.report.names import short_name
 from tflq.report.verify.lines import (
     OPERATOR_COLUMNS,
     STYLES,
+    coverage_texts,
     next_steps,
     operator_row,
     promise_texts,
@@ -36,7 +37,8 @@ from tflq.report.verify.lines import (
     tensor_texts,
     what_ran,
 )
-from tflq.verification.results import OperatorResult, Report, Status, TensorResult
+from tflq.verification.report import Report
+from tflq.verification.results import OperatorResult, Status, TensorResult
 
 _SHADES = {Status.EXACT: "good", Status.CLOSE: "warning", Status.DIFFERS: "bad", Status.NOT_COMPARED: "unknown"}
 
@@ -59,11 +61,11 @@ def verify_page(view: ModelView, report: Report) -> str:
         section("notes", "Notes", *(note(text, "warning") for text in report.notes)),
         graph,
         section("operators", "Operators", _table(report)),
-        section("outputs", "Outputs, end to end", *(_tensor(report, tensor) for tensor in report.outputs)),
+        section("outputs", "Outputs", *(_output(report, tensor) for tensor in report.outputs)),
         title=f"{report.verdict.value.upper()}: {report.model.path or 'model'}",
         word=report.verdict.value,
         tone=STYLES[report.verdict],
-        facts=[code(path), *promise_texts(report), what_ran(report)],
+        facts=[code(path), *promise_texts(report), *coverage_texts(report), what_ran(report)],
     )
 
 
@@ -110,9 +112,16 @@ def _tensor(report: Report, tensor: TensorResult) -> Markup:
     if d is None:
         return paragraph(f"{_named(tensor)}: {tensor.reason or 'not compared'}", "soft")
     if d.same:
-        return paragraph(f"{_named(tensor)}: all {d.elements:,} elements are the same")
+        gaps = f"; {tensor.reason}" if tensor.reason else ""
+        return paragraph(f"{_named(tensor)}: all {d.elements:,} elements are the same{gaps}")
     texts = list(tensor_texts(tensor, None, sides_of(report)))
     return together(*(paragraph(text.strip()) for text in texts), _figure(tensor))
+
+
+def _output(report: Report, tensor: TensorResult) -> Markup:
+    if tensor.covered_by is None:
+        return _tensor(report, tensor)
+    return paragraph(f"{_named(tensor)}: {tensor.status.value}, as a result of operator {tensor.covered_by}")
 
 
 def _table(report: Report) -> Markup:

@@ -12,7 +12,8 @@ from typing import Any
 from tflq.report.json import error_document
 from tflq.report.layout import Line, counted, table
 from tflq.report.verify.document import verify_document
-from tflq.verification.results import Report, Status, Verdict
+from tflq.verification.report import Report
+from tflq.verification.results import Status, Verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +32,14 @@ class Outcome:
 
 
 #: Verdicts, the gravest first.
-_ORDER = (Verdict.DIFFERS.value, "failed", Verdict.INCOMPLETE.value, Verdict.CLOSE.value, Verdict.SAME.value)
+_ORDER = (
+    Verdict.DIFFERS.value,
+    "failed",
+    Verdict.NOTHING.value,
+    Verdict.INCOMPLETE.value,
+    Verdict.CLOSE.value,
+    Verdict.SAME.value,
+)
 
 
 def summary_lines(outcomes: Sequence[Outcome]) -> Iterator[Line]:
@@ -39,7 +47,7 @@ def summary_lines(outcomes: Sequence[Outcome]) -> Iterator[Line]:
     counts = Counter(outcome.verdict for outcome in outcomes)
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     worst = next(verdict for verdict in _ORDER if counts[verdict])
-    style = {"same": "good", "differs": "bad", "failed": "bad"}.get(worst, "warning")
+    style = {"same": "good", "differs": "bad", "failed": "bad", "nothing compared": "bad"}.get(worst, "warning")
     yield Line(f"{worst.upper()} {counted(len(outcomes), 'model')}: {parts}", style)
     first = next((o for o in outcomes if o.verdict == worst), None)
     if first is not None and worst != "same":

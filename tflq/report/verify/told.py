@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tflq.report.card import Card
-from tflq.report.verify.lines import STYLES, first_text, report_lines, sides_of, summary, what_ran
-from tflq.verification.results import Report, Status
+from tflq.report.verify.lines import STYLES, coverage_texts, first_text, report_lines, sides_of, summary, what_ran
+from tflq.verification.report import Report
+from tflq.verification.results import Status
 
 
 def report_card(report: Report) -> Card:
@@ -20,7 +21,8 @@ def report_card(report: Report) -> Card:
         where = f"First divergent output: {first_text(output, sides_of(report))}"
         then = 'Next: tflq.verify(model, mode="isolated") finds the operator'
     else:
-        where, then = what_ran(report), "Next: .operators, .outputs, .notes"
+        compared = next(coverage_texts(report))
+        where, then = f"{compared}; {what_ran(report)}", "Next: .operators, .outputs, .coverage, .notes"
     what = f"{report.verdict.value.upper()} {summary(report)}"
     return Card(what, where, then, STYLES[report.verdict], lambda: report_lines(report, all_operators=True))
 

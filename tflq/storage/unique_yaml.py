@@ -1,0 +1,24 @@
+"""YAML whose mappings name nothing twice: PyYAML itself lets the last of two equal keys win."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+
+class _Unique(yaml.SafeLoader):
+    """The safe loader, with a check of keys."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping; raise a ConstructorError if a key is there twice."""
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        again = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
+        if again is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"{again!r:.80} is there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def load_unique(text: str) -> Any:
+    """Return the value of a document; raises as `yaml.safe_load`."""
+    return yaml.load(text, _Unique)

@@ -1,0 +1,82 @@
+"""The coverage of a verification: how much was compared, of how much, and the parts that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tflq.ir import Model, Operator, Record
+from tflq.surgery.results import operator_name
+
+_CALL = "subgraph_index"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apart:
+    """A subgraph other than the first, whose operators are not compared one by one.
+
+    `callers` are the operators of the first subgraph that run it, directly or through other subgraphs: their names by
+    their indices. Without callers a verification never runs it.
+    """
+
+    index: int
+    name: str
+    operators: int
+    callers: Mapping[int, str]
+
+    def __str__(self) -> str:
+        """Return how many operators it has, with its index and name."""
+        noun = "operator" if self.operators == 1 else "operators"
+        return f"{self.operators:,} {noun} of subgraph {self.index} {self.name}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Operators of the first subgraph and outputs of the graph: how many were wholly compared, and of how many.
+
+    `missing` describes everything that was not compared, or not in all samples; `inside` describes operators that were
+    compared only through the results of the operators that call them.
+    """
+
+    operators: tuple[int, int]
+    outputs: tuple[int, int]
+    missing: tuple[str, ...]
+    inside: tuple[str, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+
+def apart(model: Model) -> tuple[Apart, ...]:
+    """Return the subgraphs after the first that have operators."""
+    callers: dict[int, dict[int, str]] = {}
+    for index, operator in enumerate(model.subgraphs[0].operators):
+        for called in _reached(model, operator):
+            callers.setdefault(called, {})[index] = operator_name(model, index)
+    return tuple(
+        Apart(k, graph.name or "", len(graph.operators), callers.get(k, {}))
+        for k, graph in enumerate(model.subgraphs)
+        if k and graph.operators
+    )
+
+
+def _reached(model: Model, operator: Operator) -> set[int]:
+    """Return the subgraphs that an operator runs, directly or through others."""
+    reached: set[int] = set()
+    waiting = list(_calls(operator))
+    while waiting:
+        index = waiting.pop()
+        if index in reached or not 0 <= index < len(model.subgraphs):
+            continue
+        reached.add(index)
+        waiting += [called for inner in model.subgraphs[index].operators for called in _calls(inner)]
+    return reached
+
+
+def _calls(operator: Operator) -> Iterator[int]:
+    for options in (operator.options, operator.options_2):
+        for name, value in options.fields.items() if isinstance(options, Record) else ():
+            if name.endswith(_CALL) and isinstance(value, int):
+                yield value
