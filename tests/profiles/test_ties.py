@@ -7,6 +7,7 @@ environment is not there are skipped by name.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +148,12 @@ WIDE = tuple(m * 2.0**k for k in (7, 8, 24, 30, 31, 32, 33, 63, 64, 102) for m i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["litert-ref", "litert-opt", "litert-xnnpack"])
-def test_wide_multipliers_on_the_release(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "release", [r for r in RELEASES.values() if str(r.python) == sys.executable], ids=lambda release: release.profile
+)
+def test_wide_multipliers_on_the_release(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opfuzz.ties, "RATIOS", WIDE)
-    assert compared_with(RELEASES[name]) > 3000
+    assert compared_with(release) > 3000
 
 
 def compared_with(release: Release) -> int:

@@ -8,6 +8,7 @@ import pytest
 import tflq
 from support.single_op import T, build
 from tflq.profiles import PROFILES
+from tflq.verification.counterpart import counterpart
 from tflq.verification.processor import matched
 
 HERE = {"platform": "Linux x86_64", "vectors": "AVX-512", "first_level_cache": 49152}
@@ -38,3 +39,12 @@ def test_deep_float_products_are_verified_on_any_processor() -> None:
     inputs = [T("float32", (4, 1501)), T("float32", weights.shape, value=weights), None]
     model = build("FULLY_CONNECTED", inputs, [T("float32", (4, 8))], ("FullyConnectedOptions", {}))
     assert tflq.verify(model, against="litert-opt").verdict.value == "same"
+
+
+def test_the_profile_is_that_of_the_processors_vector_extension() -> None:
+    litert = {"name": "litert-xnnpack", "package": "ai-edge-litert", "version": "2.3.0", **HERE}
+    assert counterpart(litert)[0].name == "litert-xnnpack-avx512"
+    assert counterpart({**litert, "vectors": "AVX2"})[0].name == "litert-xnnpack"
+    assert counterpart({**litert, "name": "litert-opt"})[0].name == "litert-opt"
+    nightly = {**litert, "package": "ai-edge-litert-nightly", "version": "2.4.0.dev20261026"}
+    assert counterpart(nightly)[0].name == "litert-2.4-xnnpack"

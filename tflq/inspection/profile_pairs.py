@@ -18,7 +18,7 @@ from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.signature import Signature, Slot
 from tflq.kernels.table import KernelTable, find
-from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.arithmetic import Arithmetic, prepared_real
 from tflq.profiles import Profile, by_name
 from tflq.telling import told
 
@@ -26,6 +26,8 @@ from tflq.telling import told
 NONE = "none"
 _FIELDS = frozenset(field.name for field in fields(Arithmetic))
 _PACKAGE = "tflq.kernels."
+#: Operators whose signed forms compute multipliers in float64 under every profile.
+_PER_TENSOR_IF_UINT8 = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,18 @@ def _primitives(
     for name in sorted(fields_read(one.prepare) & fields_read(other.prepare)):
         if name.endswith("_wide") and not form.starts_with(TensorType.INT16):
             continue
+        if name == "scale_type" and not _depends_on_scale_type(one.op, form, first.arithmetic, second.arithmetic):
+            continue
         values = getattr(first.arithmetic, name), getattr(second.arithmetic, name)
         if values[0] != values[1]:
             yield Primitive(name, *map(named, values))
+
+
+def _depends_on_scale_type(op: str, form: Signature, *arithmetics: Arithmetic) -> bool:
+    """Return whether an operator that reads `scale_type` uses it under either arithmetic."""
+    if op == "FULLY_CONNECTED":
+        return any(arithmetic.dense_real is prepared_real for arithmetic in arithmetics)
+    return op not in _PER_TENSOR_IF_UINT8 or form.starts_with(TensorType.UINT8)
 
 
 @cache
@@ -176,6 +187,8 @@ def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def named(value: Any) -> str:
     """A stage or rule in words: its class or its function."""
+    if isinstance(value, (int, type)):
+        return str(getattr(value, "__name__", value))
     owner = getattr(value, "__self__", None)
     if isinstance(owner, type):
         own = value.__name__
@@ -198,11 +211,18 @@ def fields_read(function: Callable[..., Any]) -> frozenset[str]:
             continue
         names = set(_names(current.__code__))
         names_read |= names & _FIELDS
+        names_read |= {field for name in names for field in _read_by_method(name)}
         reached = [current.__globals__.get(name) for name in names]
         reached += [cell.cell_contents for cell in current.__closure__ or ()]
         reached += [getattr(module, name, None) for module in reached if _is_kernel_module(module) for name in names]
         waiting += [value for value in reached if callable(value)]
     return frozenset(names_read)
+
+
+def _read_by_method(name: str) -> frozenset[str]:
+    """Return the fields that a method of `Arithmetic` reads; none if it has no such method."""
+    method = vars(Arithmetic).get(name)
+    return _FIELDS.intersection(_names(method.__code__)) if isinstance(method, FunctionType) else frozenset()
 
 
 def _is_kernel_module(value: Any) -> bool:

@@ -52,7 +52,7 @@ class Arithmetic:
     #: bytes of the first-level data cache that Eigen fits panels of float products to
     first_level_cache: int = FIRST_LEVEL_CACHE
 
-    def multiplier(self, *factors: np.float32, over: np.float32) -> np.float64:
+    def real_of_scales(self, *factors: np.float32, over: np.float32) -> np.float64:
         """Return the product of the scales `factors` over the scale `over`, left to right in `scale_type`."""
         product = self.scale_type(1)
         with np.errstate(all="ignore"):

@@ -20,11 +20,12 @@ _RESOLVERS = ("ref", "opt", "xnnpack")
 
 
 def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
-    """The profile of a runtime and a note, which says what is compared instead where there is none of its release.
+    """Return the profile of a runtime, and a note that names what is compared if its release has none.
 
-    `runtime` is the description of a run, or what a golden file holds of one.
+    `runtime` is the description of a run, or what a golden file holds of one. The profile is that of the processor's
+    vector extension if there is one.
     """
-    name, package, version, machine = _facts(runtime)
+    name, package, version, machine, vectors = _facts(runtime)
     resolver = name.rpartition("-")[2]
     release = ".".join(version.split(".")[:2])
     exact = f"{_FAMILIES.get(package, package)}-{release}-{resolver}"
@@ -32,7 +33,7 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
     for candidate in (*arm, exact, name):
         profile = _known(candidate)
         if profile is not None:
-            return profile, ""
+            return _known(f"{profile.name}-{vectors.lower().replace('-', '')}") or profile, ""
     profile = by_name(f"litert-{resolver}" if resolver in _RESOLVERS else "litert-ref")
     if not name:
         return profile, ""
@@ -41,13 +42,13 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
     return profile, note
 
 
-def _facts(runtime: Description | Mapping[str, object]) -> tuple[str, str, str, str]:
-    """Name, package, version and platform."""
+def _facts(runtime: Description | Mapping[str, object]) -> tuple[str, str, str, str, str]:
+    """Return name, package, version, platform and vector extension."""
     if not isinstance(runtime, Mapping):
-        return runtime.name, runtime.package, runtime.version, runtime.platform.lower()
-    keys = ("name", "package", "version", "platform")
-    name, package, version, platform = (str(runtime.get(key) or "") for key in keys)
-    return name, package, version, platform.lower()
+        return runtime.name, runtime.package, runtime.version, runtime.platform.lower(), runtime.vectors
+    keys = ("name", "package", "version", "platform", "vectors")
+    name, package, version, platform, vectors = (str(runtime.get(key) or "") for key in keys)
+    return name, package, version, platform.lower(), vectors
 
 
 def _known(name: str) -> Profile | None:

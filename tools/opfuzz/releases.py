@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.profiles import PROFILES
+from tflq.runtimes.processor import describe
 
 MODULES = {
     "tensorflow-cpu": "tensorflow.lite.python.interpreter",
@@ -30,12 +31,14 @@ class Release:
 
 
 def releases(folder: Path) -> Iterator[Release]:
-    """The profiles of Python packages on x86-64. `folder` holds environments named PACKAGE-VERSION; what this Python
-    has installed is taken for LiteRT 2.3.
+    """Yield the profiles of Python packages on x86-64, without those of other vector extensions than this machine's.
+
+    `folder` holds environments named PACKAGE-VERSION; what this Python has installed is taken for LiteRT 2.3.
     """
+    own = describe()["vectors"]
     for name, profile in PROFILES.items():
         source = profile.source
-        if source.package in MODULES and source.cpu.startswith("x86-64"):
+        if source.package in MODULES and source.cpu.startswith("x86-64") and source.vectors in ("", own):
             here = source.package == "ai-edge-litert" and source.version == "2.3.0"
             python = Path(sys.executable) if here else folder / f"{source.package}-{source.version}" / "bin" / "python"
             resolver = "" if source.resolver == ONLY_RESOLVER else source.resolver

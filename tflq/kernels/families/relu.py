@@ -46,7 +46,7 @@ def kernels(
         smallest, largest = type_range(dtype)
         floor = max(smallest, quantized_limit(low, y.scale, y.zero_point))
         ceiling = largest if high is None else min(largest, quantized_limit(high, y.scale, y.zero_point))
-        stage = arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale))
+        stage = arithmetic.requantize(arithmetic.real_of_scales(x.scale, over=y.scale))
         data = OpData(x.zero_point, OutputPipeline(stage, y.zero_point, Clamp(floor, ceiling), dtype))
         return prepare_unary(node, data, eval_quantized, dtype)
 

@@ -39,7 +39,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     if x.type == TensorType.INT16 and not x.is_quantized:
         return prepare_function(np.abs)(node, arithmetic)
     check_elementwise(node)
-    stage = None if x.scale == y.scale else arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale))
+    stage = None if x.scale == y.scale else arithmetic.requantize(arithmetic.real_of_scales(x.scale, over=y.scale))
     data = OpData(x.zero_point, y.zero_point, stage, type_range(x.type.label))
     return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
 

@@ -58,7 +58,7 @@ def prepare_quantized(
     """
     x, y = same_type(node)
     alpha = slope(np.float32(node.options["alpha"]))
-    below = arithmetic.multiplier(x.scale, alpha, over=y.scale)
+    below = arithmetic.real_of_scales(x.scale, alpha, over=y.scale)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
         for operand in (x, y):
@@ -67,7 +67,7 @@ def prepare_quantized(
     data = OpData(
         input_zero_point=x.zero_point,
         output_zero_point=y.zero_point,
-        positive=arithmetic.requantize(arithmetic.multiplier(x.scale, over=y.scale)),
+        positive=arithmetic.requantize(arithmetic.real_of_scales(x.scale, over=y.scale)),
         negative=negative,
         negative_sign=sign,
         clamp=type_range(dtype),
