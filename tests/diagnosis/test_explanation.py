@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from support.dense_device import MODEL, dense
 from tflq.api.files import load
 from tflq.diagnosis.dump import Dump, load_dump
-from tflq.diagnosis.explanation import Cause, Explanation, explain_operator
+from tflq.diagnosis.causes import Cause, Explanation
+from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
 from tflq.diagnosis.localization import localize

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.amplification import Amplification, amplify
+from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
-from tflq.diagnosis.explanation import Cause, Explanation, explain_operator
+from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.siblings import held_elsewhere
-from tflq.errors import OptionError
+from tflq.errors import OptionError, TflqError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
@@ -80,6 +82,7 @@ class Findings:
     growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
     discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
     sample: int | None = None  # which of several samples this is of: the one in which most elements differ
+    faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
 
     @property
     def verdict(self) -> Verdict:
@@ -166,23 +169,49 @@ def _told(
     profile: Profile,
     element: Index | None,
 ) -> Findings:
-    """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
-    differences = findings.operators[index].differences
-    explanation = explain_operator(model, dump, index, profile, others) if differences else None
-    if explanation is not None:
-        explanation = replace(explanation, assumed=findings.operators[index].assumed)
+    """The findings with what one sample's dump says of one operator; the others count in its explanation only.
+
+    A fault in one part is noted, and loses neither the verdict nor the other parts.
+    """
+    faults: list[str] = []
+    explanation = None
+    if findings.operators[index].differences:
+        with _noted(faults, "the cause"):
+            explanation = explain_operator(model, dump, index, profile, others)
+            explanation = replace(explanation, assumed=findings.operators[index].assumed)
     if explanation is not None and findings.mode == Mode.ISOLATED:
-        explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
+        with _noted(faults, "other operators of the same kernel"):
+            explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
     divergence = _divergence(model, alone, profile)
     worked = growth = None
+    tensor = _first_result(alone) if divergence is None else divergence.tensor
+    place = divergence.first if element is None and divergence is not None else element
+    if place is not None:
+        with _noted(faults, "the element"):
+            worked = _worked(alone, profile, tensor, place, explanation)
     if divergence is not None:
-        place = divergence.first if element is None else element
-        worked = _worked(alone, profile, divergence.tensor, place, explanation)
-        growth = amplify(model, dump, index, profile)
-    elif element is not None:
-        worked = _worked(alone, profile, _first_result(alone), element, explanation)
-    return replace(findings, explanation=explanation, divergence=divergence, element=worked, amplification=growth)
+        with _noted(faults, "the growth"):
+            growth = amplify(model, dump, index, profile)
+    return replace(
+        findings,
+        explanation=explanation,
+        divergence=divergence,
+        element=worked,
+        amplification=growth,
+        faults=tuple(faults),
+    )
+
+
+@contextmanager
+def _noted(faults: list[str], part: str) -> Iterator[None]:
+    """Note an exception that is no refusal, and go on behind the block."""
+    try:
+        yield
+    except TflqError:
+        raise
+    except Exception as error:
+        faults.append(f"{part}: {type(error).__name__}: {error}")
 
 
 def work_out(

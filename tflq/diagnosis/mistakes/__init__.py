@@ -27,7 +27,7 @@ from tflq.diagnosis.mistakes.averages import mistaken_averages
 from tflq.diagnosis.mistakes.changes import changes
 from tflq.diagnosis.mistakes.channels import mistaken_channels, models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
-from tflq.diagnosis.mistakes.device import Device, Mistaken, guarded
+from tflq.diagnosis.mistakes.device import Device, Mistaken, Under, guarded
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.mistakes.hybrids import mistaken_hybrids
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
@@ -39,7 +39,6 @@ from tflq.diagnosis.mistakes.taps import mistaken_taps, taps_together
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.errors import TflqError
-from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -71,12 +70,12 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 def _models(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     for name, model in (*mistaken_models(alone.model), *models_of_channels(alone, profile)):
-        yield name, _of_model(unchecked(profile), model)
+        yield name, Under(unchecked(profile), model)
 
 
 def _profiles(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     for name, wrong in mistaken_profiles(profile, alone.model):
-        yield name, _of_profile(wrong)
+        yield name, Under(wrong)
 
 
 def _constants(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -100,14 +99,6 @@ def readings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 def readings_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
     """Two of them at once, one of which is of the `leading` names."""
     yield from taps_together(alone, profile, leading)
-
-
-def _of_profile(profile: Profile) -> Device:
-    return lambda alone: alone.run(alone.plan(profile))
-
-
-def _of_model(profile: Profile, model: Model) -> Device:
-    return lambda alone: alone.run(alone.plan(profile, model))
 
 
 def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:

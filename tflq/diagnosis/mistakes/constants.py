@@ -77,7 +77,10 @@ def _zero_points(data: Any) -> Iterator[Mistaken]:
     for several in parts_of(data, ZeroPoints):
         codes = several.value.codes
         if codes.any():
-            yield f"{several.name} ignored{_within(several)}", partial(several.rebuild, ZeroPoints(np.zeros_like(codes)))
+            yield (
+                f"{several.name} ignored{_within(several)}",
+                partial(several.rebuild, ZeroPoints(np.zeros_like(codes))),
+            )
             yield f"{several.name} with the wrong sign{_within(several)}", partial(several.rebuild, ZeroPoints(-codes))
 
 

@@ -1,4 +1,4 @@
-"""A device with a mistake: a function of one operator's inputs. Mistakes are listed so that a fault costs one source."""
+"""A device with a mistake: a function of one operator's inputs. A fault in listing mistakes costs one source."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ Device: TypeAlias = "Callable[[Part], Values]"
 Mistaken: TypeAlias = "tuple[str, Device]"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Under:
+    """A device that runs the operator under a profile, of another model of it where there is one."""
+
+    profile: Profile
+    model: Model | None = None
+
+    def __call__(self, part: Part) -> Values:
+        """Bind and run."""
+        return part.run(part.plan(self.profile, self.model))
+
+
 def guarded(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mistaken]:
     """Yield mistakes. If listing them raises, yield one more, named after its source, that raises when it is run.
 
@@ -31,10 +43,12 @@ def guarded(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mi
     except TflqError:
         return
     except Exception as error:
-        yield f"mistakes in {source}", _raising(error)
+        yield f"mistakes in {source}", raising(error)
 
 
-def _raising(error: Exception) -> Device:
+def raising(error: Exception) -> Device:
+    """Return a device that raises an error that came up when it was made."""
+
     def device(_alone: Part) -> Values:
         raise error
 

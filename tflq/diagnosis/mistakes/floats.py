@@ -1,4 +1,4 @@
-"""Dequantize, float operator, quantize: what runtimes without integer kernels compute, and how they bring reals to codes.
+"""Dequantize, float operator, quantize: what runtimes without integer kernels compute.
 
 A hypothesis has three fields: the precision of the float operator, the quotient by the output's scale, the rounding.
 Sources of fields: TVM (relax/transform/legalize_ops/qdq.py: float32, division, half to even), OpenVINO's CPU plugin

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.ir import Model, TensorType
 from tflq.numerics.stages import Reals
+
+Scales = NDArray[np.float32]
 
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -28,7 +31,7 @@ def reals_of(model: Model) -> tuple[Mapping[str, Reals], ...]:
         return tuple(_reals(_scales(model), _alpha(model)))
 
 
-def _scales(model: Model) -> list[Reals]:
+def _scales(model: Model) -> list[Scales]:
     """Scales of the operator's codes, float32, inputs first."""
     graph = model.subgraphs[0]
     operator = graph.operators[0]
@@ -43,7 +46,7 @@ def _alpha(model: Model) -> np.float32 | None:
     return None if alpha is None else np.float32(alpha)
 
 
-def _reals(scales: Sequence[Reals], alpha: np.float32 | None) -> Iterator[Mapping[str, Reals]]:
+def _reals(scales: Sequence[Scales], alpha: np.float32 | None) -> Iterator[Mapping[str, Reals]]:
     if len(scales) == 2:
         x, y = scales
         yield {_IN_FLOAT64: _wide(x) / _wide(y), _IN_FLOAT32: _wide(x / y)}
@@ -66,5 +69,5 @@ def _reals(scales: Sequence[Reals], alpha: np.float32 | None) -> Iterator[Mappin
         }
 
 
-def _wide(real: Reals) -> Reals:
+def _wide(real: Scales) -> Reals:
     return np.asarray(real, np.float64)
