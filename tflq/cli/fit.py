@@ -87,6 +87,6 @@ def fit_command(
         say_document(fit_document(result, discrimination))
     else:
         say(fit_lines(result, discrimination))
-    if result.verdict == FitVerdict.NOTHING:
+    if result.verdict in (FitVerdict.NOTHING, FitVerdict.UNTOLD):
         return Exit.UNSUPPORTED
     return Exit.SAME if result.verdict == FitVerdict.FITS else Exit.DIFFERS

@@ -108,13 +108,18 @@ def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any]
     return keys, places
 
 
+def inside(values: Array) -> int:
+    """Return the number of elements that are neither the lowest nor the highest of their type."""
+    return int(np.count_nonzero(_inside(np.ones(values.shape, bool), values)))
+
+
 def _inside(apart: NDArray[np.bool_], dumped: Array) -> NDArray[np.bool_]:
     """Without results at the ends of their type: whatever overshoots gives these."""
     if dumped.dtype.kind not in "iu":
         return apart
     limits = np.iinfo(dumped.dtype)
-    inside: NDArray[np.bool_] = apart & (dumped != limits.min) & (dumped != limits.max)
-    return inside
+    between: NDArray[np.bool_] = apart & (dumped != limits.min) & (dumped != limits.max)
+    return between
 
 
 def _numbers(values: Array) -> list[Any]:
