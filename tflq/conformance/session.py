@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tflq.conformance.causes import EXPLAINED, explained
 from tflq.conformance.jobs import Job
-from tflq.conformance.judging import EXPLAINED, Judged, Verdicts, explained, judge
+from tflq.conformance.judging import Judged, Verdicts, judge
 from tflq.conformance.making import Order, SuiteData, make
 from tflq.conformance.suite import Suite, read_suite, write_suite
 from tflq.conformance.targets import Target, finish

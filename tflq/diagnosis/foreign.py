@@ -12,7 +12,7 @@ from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
-from tflq.verification.results import Located
+from tflq.verification.results import Located, merged_samples
 
 #: By the name of the hypothesis: runtimes that are known to compute so.
 RUNTIMES = {
@@ -21,38 +21,49 @@ RUNTIMES = {
     "computed in bfloat16, rounded half to even": "OpenVINO with bfloat16",
     "computed in bfloat16, results in float32, rounded half to even": "OpenVINO with bfloat16",
 }
-#: Operators that are looked at, those in which most elements differ first, and the largest of their results.
-_OPERATORS, _LARGEST = 6, 1 << 20
+#: Operators of one kernel that are looked at, those in which most elements differ first; the largest of their results.
+_OF_ONE_KIND, _LARGEST = 3, 1 << 20
 
 
 def foreign_causes(
     model: Model, dumps: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
 ) -> tuple[str, ...]:
-    """Return the names that reproduce every element of every divergent operator that is looked at, in all samples."""
-    apart = [_differing(by_sample, index) for index in range(len(by_sample[0]) if by_sample else 0)]
-    divergent = sorted((i for i, count in enumerate(apart) if count), key=lambda i: -apart[i])[:_OPERATORS]
-    fitting = set(RUNTIMES) if divergent else set()
-    for index in divergent:
+    """Return the names that reproduce every element of the operators that are looked at, in all samples.
+
+    A runtime is looked for as a whole: operators that the profile reproduces count, too. None if nothing differs.
+    """
+    operators = [merged_samples(row) for row in zip(*by_sample, strict=True)]
+    fitting = set(RUNTIMES) if any(o.differs for o in operators) else set()
+    for operator in _looked_at(operators) if fitting else ():
         for dump in dumps:
             try:
-                alone = operator_alone(model, dump, index, profile)
+                alone = operator_alone(model, dump, operator.index, profile)
             except TflqError:
                 continue
-            fitting &= _reproducing(alone, profile, fitting) if alone.got else fitting
+            fitting = _reproducing(alone, profile, fitting) if alone.got else fitting
         if not fitting:
             break
     return tuple(name for name in RUNTIMES if name in fitting)
 
 
-def _differing(by_sample: Sequence[Sequence[Located]], index: int) -> int:
-    parts = [d for sample in by_sample if sample[index].differs for d in sample[index].differences.values()]
-    return 0 if sum(d.elements for d in parts) > _LARGEST else sum(d.differing for d in parts)
+def _looked_at(operators: Sequence[Located]) -> list[Located]:
+    """The operators of each type in which most elements differ, those before that differ at all."""
+    chosen: dict[str, list[Located]] = {}
+    for one in sorted(operators, key=lambda o: -sum(d.differing for d in o.differences.values())):
+        of_type = chosen.setdefault(one.op, [])
+        if (
+            one.differences
+            and len(of_type) < _OF_ONE_KIND
+            and sum(d.elements for d in one.differences.values()) <= _LARGEST
+        ):
+            of_type.append(one)
+    return [one for of_type in chosen.values() for one in of_type]
 
 
 def _reproducing(alone: Part, profile: Profile, names: set[str]) -> set[str]:
-    found = set()
-    for name, device in mistaken_floats(alone, profile):
-        if name in names:
-            matching, elements = score(results(device, alone), alone.got)
-            found |= {name} if matching == elements else set()
-    return found
+    """Those of the names that reproduce every bit; all of them where the operator has no float form."""
+    devices = dict(mistaken_floats(alone, profile))
+    if not devices:
+        return names
+    found = ((name, score(results(devices[name], alone), alone.got)) for name in names)
+    return {name for name, (matching, elements) in found if matching == elements}

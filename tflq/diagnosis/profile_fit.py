@@ -92,12 +92,20 @@ class Fit:
         """The number of elements compared."""
         return sum(max((c[1] for column in self.matrix.values() if (c := column[i])), default=0) for i in self.compared)
 
+    @cached_property
+    def telling_by_type(self) -> Mapping[str, int]:
+        """By type of operator the number of elements, at least, that some profile does not reproduce."""
+        found: dict[str, int] = {}
+        for i in self.compared:
+            cells = [c for column in self.matrix.values() if (c := column[i])]
+            most = max((total - agreeing for agreeing, total in cells), default=0)
+            found[self.operators[i]] = found.get(self.operators[i], 0) + most
+        return found
+
     @property
     def telling(self) -> int:
-        """The number of elements, at least, that some profile does not reproduce: they tell profiles apart."""
-        columns = tuple(self.matrix.values())
-        cells = ([c for column in columns if (c := column[i])] for i in self.compared)
-        return sum(max((total - agreeing for agreeing, total in some), default=0) for some in cells)
+        """The number of elements, at least, that tell profiles apart."""
+        return sum(self.telling_by_type.values())
 
     @property
     def needed(self) -> int:
@@ -108,6 +116,16 @@ class Fit:
     def is_too_small(self) -> bool:
         """Whether too little was compared to name a profile."""
         return self.informative < self.needed
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a runtime without a profile is as good a name for the device.
+
+        One reproduces what the base does not, and profiles are told apart by one type of operator only, or by fewer
+        elements than exclude a fit by chance: several kernels together make a runtime known.
+        """
+        types = sum(count > 0 for count in self.telling_by_type.values())
+        return bool(self.foreign) and self.base not in self.fitting and (types < 2 or self.telling < self.needed)
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -150,8 +168,7 @@ class Fit:
         if not self.compared:
             return FitVerdict.NOTHING
         if self.fitting:
-            is_told = not self.is_too_small and (self.base in self.fitting or not self.foreign)
-            return FitVerdict.FITS if is_told else FitVerdict.UNTOLD
+            return FitVerdict.UNTOLD if self.is_too_small or self.is_foreign else FitVerdict.FITS
         if all(self.mix.values()):
             return FitVerdict.MIX
         return FitVerdict.PARTLY if any(exact_operators(column) for column in self.matrix.values()) else FitVerdict.NONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflq.conformance.causes import explained_groups
 from tflq.conformance.judging import Judged, Result, Verdicts
 from tflq.report.layout import Line, counted, table
 
@@ -27,12 +28,23 @@ def verdict_lines(verdicts: Verdicts) -> Iterator[Line]:
         yield from table([(t, "<") for t in ("case", "result", "there for", "what", "reproduced by")], rows)
         if len(failing) > _LISTED:
             yield Line(f"and {counted(len(failing) - _LISTED, 'more case')}; --json and --junit have all", "faint")
+    yield from (Line(text, "warning") for text in cause_texts(verdicts))
     passed, refused = verdicts.count(Result.PASSES), verdicts.count(Result.REFUSED)
     said = (
         f"{verdicts.target}: {passed:,} of {counted(len(verdicts.cases), 'case')} give the bits of {verdicts.profile}"
     )
     said += f", {refused:,} refused" if refused else ""
     yield Line(f"{said}; {len(failing):,} fail" if failing else said, "bad" if failing else "good")
+
+
+def cause_texts(verdicts: Verdicts) -> Iterator[str]:
+    """Yield how many groups of failing cases were explained, and the faults that came up."""
+    done, groups = explained_groups(verdicts.cases)
+    if groups:
+        yield f"causes sought for {done:,} of {counted(groups, 'group')} of failing cases (alike in operator and types)"
+    faults = [judged for judged in verdicts.cases if judged.fault]
+    for judged in faults[:_LISTED]:
+        yield f"no cause of {judged.case.id} could be sought: {judged.fault}"
 
 
 def rows_of(verdicts: Verdicts, *, whole: bool = False) -> list[tuple[str, ...]]:

@@ -36,7 +36,7 @@ def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterato
         return
     yield Line(f"  {compared_text(fit)}")
     if fit.foreign and fit.verdict != FitVerdict.UNTOLD:
-        yield Line(f"What {fit.base} does not reproduce is also as in {_foreign(fit)}", "warning")
+        yield Line(f"As good for the operators looked at: {_foreign(fit)}", "warning")
     others = fit.fitting[1:] if fit.fitting else fit.ties[1:] if fit.verdict != FitVerdict.NONE else ()
     if fit.verdict == FitVerdict.UNTOLD:
         yield Line(f"  these profiles: {_listed(fit.fitting)}")
