@@ -105,14 +105,20 @@ class Explanation:
     def exact(self) -> tuple[Cause, ...]:
         """The likeliest of those that fit: profiles, if there are any.
 
-        What a runtime is known to compute is likelier than a mistake that none is known to make.
+        What a runtime is known to compute is likelier than a mistake that none is known to make. None is named where
+        inputs were computed and the dump shows too little: what makes these inputs may as well be at fault.
         """
-        return tuple([cause for cause in self.fitting if cause.is_a_profile] or self.fitting)
+        return () if self._is_unnamed else self._leading
+
+    @property
+    def possible(self) -> tuple[Cause, ...]:
+        """Causes that reproduce every bit and are not named as likely, as far too little speaks for them."""
+        return self.fitting if self._is_unnamed else ()
 
     @property
     def less_likely(self) -> tuple[Cause, ...]:
         """Mistakes that reproduce every bit where a profile does, too."""
-        return tuple(cause for cause in self.fitting if cause not in self.exact)
+        return () if self._is_unnamed else tuple(cause for cause in self.fitting if cause not in self._leading)
 
     @property
     def only_here(self) -> tuple[Cause, ...]:
@@ -133,6 +139,8 @@ class Explanation:
         """Whether the cause is known."""
         if self.matching == self.elements:
             return CauseVerdict.SAME
+        if self.possible:
+            return CauseVerdict.UNTOLD
         if len(self.exact) > 1:
             return CauseVerdict.AMBIGUOUS
         if self.exact:
@@ -144,19 +152,29 @@ class Explanation:
         return CauseVerdict.PARTIAL if halved else CauseVerdict.UNDETERMINED
 
     @property
+    def _leading(self) -> tuple[Cause, ...]:
+        return tuple([cause for cause in self.fitting if cause.is_a_profile] or self.fitting)
+
+    @property
+    def _is_unnamed(self) -> bool:
+        return bool(self.assumed) and self._reached == Certainty.NONE
+
+    @property
     def _is_doubted(self) -> bool:
-        return bool(self.assumed) or any(cause.not_at for cause in self.exact[:1])
+        return bool(self.assumed) or any(cause.not_at for cause in self._leading[:1])
 
     @property
     def _reached(self) -> Certainty:
-        return self.evidence.reaches(self.exact[0].kind, is_doubted=self._is_doubted)
+        if not self._leading:
+            return Certainty.NONE
+        return self.evidence.reaches(self._leading[0].kind, is_doubted=self._is_doubted)
 
     @property
     def doubts(self) -> Iterator[str]:
         """Yield the reasons why the only cause is not certain."""
-        if not self.exact:
+        if not self._leading:
             return
-        cause, evidence = self.exact[0], self.evidence
+        cause, evidence = self._leading[0], self.evidence
         needed = evidence.needed(cause.kind, is_doubted=self._is_doubted)
         if evidence.telling < needed:
             tried = evidence.tried.get(cause.kind, 1)

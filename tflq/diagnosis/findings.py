@@ -18,7 +18,7 @@ from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.siblings import held_elsewhere
-from tflq.errors import OptionError, TflqError
+from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model
@@ -140,7 +140,10 @@ def investigate(
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
     explained = _told(explained, model, dumps[sample], others, index, profile, element)
-    return replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
+    faults: list[str] = []
+    with _noted(faults, "how differences grow"):
+        explained = replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
+    return replace(explained, faults=(*explained.faults, *faults))
 
 
 def _growths(
@@ -205,10 +208,10 @@ def _told(
 
 @contextmanager
 def _noted(faults: list[str], part: str) -> Iterator[None]:
-    """Note an exception that is no refusal, and go on behind the block."""
+    """Note an exception, and go on behind the block. An element that there is not is the caller's mistake."""
     try:
         yield
-    except TflqError:
+    except OptionError:
         raise
     except Exception as error:
         faults.append(f"{part}: {type(error).__name__}: {error}")

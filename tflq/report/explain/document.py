@@ -58,6 +58,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "beyond": list(e.beyond),
         "faults": [asdict(fault) for fault in e.faults],
         "less_likely": [_cause(h) for h in e.less_likely],
+        "possible": [_cause(h) for h in e.possible],
         "only_here": [_cause(h) for h in e.only_here],
         "partial": [_cause(h) for h in e.causes if not h.exact][:PARTIAL],
     }

@@ -130,7 +130,7 @@ def cause_text(e: Explanation) -> str:
         CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
         CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
         CauseVerdict.LIKELY: f"Likely, not certain ({doubts}):",
-        CauseVerdict.UNTOLD: f"Cannot tell: this reproduces every bit, and a wrong cause may, too ({doubts}):",
+        CauseVerdict.UNTOLD: f"Cannot tell: a wrong cause may reproduce every bit, too ({doubts}):",
         CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
         CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
         CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
@@ -141,6 +141,8 @@ def less_likely_texts(e: Explanation) -> Iterator[str]:
     """The mistakes that reproduce every bit where a profile does."""
     for h in e.less_likely:
         yield f"less likely: {hypothesis_text(h)}"
+    for h in e.possible:
+        yield f"possible: {hypothesis_text(h)}"
 
 
 def alike_texts(e: Explanation) -> Iterator[str]:
@@ -169,7 +171,7 @@ def fault_texts(findings: Findings) -> Iterator[str]:
 
 def partial_ones(e: Explanation) -> list[Cause]:
     """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
-    return [] if e.exact else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
+    return [] if e.fitting else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
 
 
 def hypothesis_text(h: Cause) -> str:
