@@ -131,7 +131,7 @@ class Explanation:
         return {
             CauseVerdict.EXPLAINED: Certainty.CERTAIN,
             CauseVerdict.LIKELY: Certainty.LIKELY,
-            CauseVerdict.AMBIGUOUS: Certainty.LIKELY if self._reached != Certainty.NONE else Certainty.NONE,
+            CauseVerdict.AMBIGUOUS: Certainty.LIKELY if self.reached != Certainty.NONE else Certainty.NONE,
         }.get(self.verdict, Certainty.NONE)
 
     @property
@@ -144,7 +144,7 @@ class Explanation:
         if len(self.exact) > 1:
             return CauseVerdict.AMBIGUOUS
         if self.exact:
-            if self._reached == Certainty.NONE:
+            if self.reached == Certainty.NONE:
                 return CauseVerdict.UNTOLD
             return CauseVerdict.LIKELY if any(self.doubts) else CauseVerdict.EXPLAINED
         best = self.causes[0].matching if self.causes else 0
@@ -157,14 +157,15 @@ class Explanation:
 
     @property
     def _is_unnamed(self) -> bool:
-        return bool(self.assumed) and self._reached == Certainty.NONE
+        return bool(self.assumed) and self.reached == Certainty.NONE
 
     @property
     def _is_doubted(self) -> bool:
         return bool(self.assumed) or any(cause.not_at for cause in self._leading[:1])
 
     @property
-    def _reached(self) -> Certainty:
+    def reached(self) -> Certainty:
+        """How certain the likeliest cause can be by the number of telling elements alone."""
         if not self._leading:
             return Certainty.NONE
         return self.evidence.reaches(self._leading[0].kind, is_doubted=self._is_doubted)

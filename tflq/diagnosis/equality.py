@@ -1,7 +1,8 @@
 """Which hypotheses are proved to be the same function of one operator's inputs.
 
-Two proofs: they are runs of the same kernel with the same constants; or the operator works by element on one input of
-8 bits, and all 256 codes at every place give the same results.
+Three proofs: they are runs of the same kernel with the same constants; `tflq.proof` decides that profiles are equal on
+the operator; or the operator works by element on one input of 8 bits, and all 256 codes at every place give the same
+results.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from tflq.diagnosis.outcomes import digest, results
 from tflq.errors import TflqError
 from tflq.inspection.equality import same_operator
 from tflq.kernels.kernel import Prepared
+from tflq.profiles import Profile
+from tflq.proof import Word
 from tflq.proof.codes import ELEMENTWISE
+from tflq.proof.proof import contrast
 from tflq.surgery.part import Part
 
 #: Hypotheses, and elements of all their runs, that are computed for a proof by all codes.
@@ -27,19 +31,26 @@ def are_equal(devices: Sequence[Device], alone: Part) -> bool:
     """Whether all devices are proved to compute the same function."""
     if len(devices) == 1:
         return True
-    prepared = [_prepared(device, alone) for device in devices]
-    first = prepared[0]
-    if first is not None and all(other is not None and same_operator(first, other) for other in prepared[1:]):
+    profiles = [device.profile for device in devices if isinstance(device, Under) and device.model is None]
+    if len(profiles) == len(devices) and _are_equal_profiles(profiles, alone):
         return True
     return len(devices) <= _MEMBERS and _agree_on_all_codes(devices, alone)
 
 
-def _prepared(device: Device, alone: Part) -> Prepared | None:
-    """The constants and the function of a device that is a profile's run of the operator's own model."""
-    if not isinstance(device, Under) or device.model is not None:
-        return None
+def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
+    first, *others = (_prepared(profile, alone) for profile in profiles)
+    if first is not None and all(other is not None and same_operator(first, other) for other in others):
+        return True
+    specs = alone.model.subgraphs[0].tensors
+    if first is None or None in others or any(specs[t].shape != x.shape for t, x in alone.inputs.items()):
+        return False
+    return all(verdict.word == Word.EQUAL for verdict in contrast(alone.model, 0, profiles[0], profiles[1:]))
+
+
+def _prepared(profile: Profile, alone: Part) -> Prepared | None:
+    """The constants and the function that a profile binds."""
     try:
-        return alone.plan(device.profile).steps[0].prepared
+        return alone.plan(profile).steps[0].prepared
     except TflqError:
         return None
 

@@ -8,13 +8,13 @@ orders tell apart are one cause with several names.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
 
 from tflq.diagnosis.causes import Cause, Explanation
-from tflq.diagnosis.certainty import evidence_of
+from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
 from tflq.diagnosis.localization import operator_alone
@@ -60,17 +60,23 @@ def explain_operator(
         return Explanation(index, profile.name, matching, elements, ())
     search = _Search(alone, rest, profile, bases[0], elements)
     groups = search.groups()
-    parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
-    causes = tuple(_cause(part, elements, alone) for some in parts for part in some)
     evidence = evidence_of(list(zip((alone, *rest), bases, strict=True)), search.tried)
+    parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
+    causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
     places = _where([(base, one.got) for base, one in zip(bases, (alone, *rest), strict=True)])
     faults = tuple(search.faults.values())
     return Explanation(index, profile.name, matching, elements, causes, evidence, places, faults=faults)
 
 
-def _cause(group: Group, elements: int, alone: Part) -> Cause:
-    is_proved = group.matching == elements and are_equal([h.device for h in group.members], alone)
-    return Cause(tuple(group.members), group.matching, elements, is_proved=is_proved)
+def proved(explanation: Explanation, alone: Part) -> Explanation:
+    """The explanation, with a proof that the only cause's names are one function, if one is missing and succeeds."""
+    if len(explanation.exact) != 1 or explanation.exact[0].is_told:
+        return explanation
+    (only,) = explanation.exact
+    if explanation.reached != Certainty.CERTAIN or not are_equal([h.device for h in only.members], alone):
+        return explanation
+    known = replace(only, is_proved=True)
+    return replace(explanation, causes=tuple(known if cause is only else cause for cause in explanation.causes))
 
 
 class _Search:

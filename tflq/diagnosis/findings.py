@@ -14,7 +14,7 @@ from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
-from tflq.diagnosis.explanation import explain_operator
+from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.siblings import held_elsewhere
@@ -186,6 +186,9 @@ def _told(
         with _noted(faults, "other operators of the same kernel"):
             explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
+    if explanation is not None:
+        with _noted(faults, "a proof that causes are one function"):
+            explanation = proved(explanation, alone)
     divergence = _divergence(model, alone, profile)
     worked = growth = None
     tensor = _first_result(alone) if divergence is None else divergence.tensor

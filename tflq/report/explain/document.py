@@ -82,6 +82,7 @@ def _cause(h: Cause) -> dict[str, Any]:
         "matching": h.matching,
         "elements": h.elements,
         "also": list(h.also),
+        "proved": h.is_proved,
         "not_at": list(h.not_at),
         "also_at": list(h.also_at),
     }

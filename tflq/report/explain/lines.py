@@ -177,7 +177,12 @@ def partial_ones(e: Explanation) -> list[Cause]:
 def hypothesis_text(h: Cause) -> str:
     """Kind, names and evidence."""
     text = f"{h.kind.value}: {h.name}, {evidence_text(h)}"
-    return f"{text}; the same on these inputs: {listed(h.also)}" if h.also else text
+    return f"{text}; {alike_text(h)}: {listed(h.also)}" if h.also else text
+
+
+def alike_text(h: Cause) -> str:
+    """Return how the other names of a cause are known to be the same."""
+    return "proved to be the same function" if h.is_proved else "the same on these inputs"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from tflq.report.explain.growth_lines import (
 from tflq.report.explain.lines import (
     NAMES,
     STYLES,
+    alike_text,
     alike_texts,
     cause_text,
     discrimination_texts,
@@ -154,7 +155,7 @@ def _hypothesis(h: Cause) -> Markup:
     if not h.also:
         return said
     more = h.also[NAMES:]
-    alike = parts.paragraph(f"the same on these inputs: {'; '.join(h.also[:NAMES])}", "soft")
+    alike = parts.paragraph(f"{alike_text(h)}: {'; '.join(h.also[:NAMES])}", "soft")
     return parts.together(said, alike, parts.details(f"and {len(more)} more", "; ".join(more)) if more else "")
 
 
