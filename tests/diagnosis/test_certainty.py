@@ -67,6 +67,17 @@ def test_what_makes_one_cause_certain(found: Explanation, verdict: str, doubt: s
     assert bool(list(found.doubts)) == (doubt is not None)
 
 
+def test_a_mistake_that_few_elements_show_is_possible_only() -> None:
+    few, many = (
+        Explanation(0, "litert-ref", 100 - n, 100, explanation(1, 1).causes, Evidence(1, 2, {Kind.MISTAKE: 100}))
+        for n in (7, 8)
+    )
+    assert [cause.name for cause in few.possible] == ["mistake 0"]
+    assert (few.exact, many.possible) == ((), ())
+    assert [cause.name for cause in many.exact] == ["mistake 0"]
+    assert few.verdict == many.verdict == CauseVerdict.UNTOLD
+
+
 def test_far_too_little_names_no_cause_where_inputs_were_computed() -> None:
     found = explanation(1, 15, assumed=(3,))
     assert (found.exact, found.less_likely) == ((), ())

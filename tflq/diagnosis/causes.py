@@ -105,8 +105,8 @@ class Explanation:
     def exact(self) -> tuple[Cause, ...]:
         """The likeliest of those that fit: profiles, if there are any.
 
-        What a runtime is known to compute is likelier than a mistake that none is known to make. None is named where
-        inputs were computed and the dump shows too little: what makes these inputs may as well be at fault.
+        What a runtime is known to compute is likelier than a mistake that none is known to make. If the dump shows too
+        little, no mistake is named, and no cause at all where inputs were computed: what makes these may be at fault.
         """
         return () if self._is_unnamed else self._leading
 
@@ -157,7 +157,11 @@ class Explanation:
 
     @property
     def _is_unnamed(self) -> bool:
-        return bool(self.assumed) and self.reached == Certainty.NONE
+        if not self._leading or self.reached != Certainty.NONE:
+            return False
+        kind, differing = self._leading[0].kind, self.elements - self.matching
+        few = differing < self.evidence.needed(kind, is_doubted=self._is_doubted, certainty=Certainty.LIKELY)
+        return bool(self.assumed) or (few and not self._leading[0].is_a_profile)
 
     @property
     def _is_doubted(self) -> bool:

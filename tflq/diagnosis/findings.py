@@ -268,7 +268,7 @@ def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanat
     trace = _traced(alone, alone.plan(profile), tensor, element)
     dumped = alone.got.get(tensor)
     value = None if dumped is None or dumped.shape != trace.shape else dumped[trace.index].item()
-    cause = next(iter(explanation.exact), None) if explanation is not None else None
+    cause = next(iter(explanation.exact or explanation.possible), None) if explanation is not None else None
     other = None if cause is None or value is None else _under(alone, cause, tensor, element)
     return Worked(alone.index, tensor, trace, value, other if other is not None and other.expected == value else None)
 
