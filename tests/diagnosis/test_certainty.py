@@ -38,6 +38,16 @@ def test_the_telling_elements_that_are_needed(tried: int, certain: int, likely: 
     assert tried * 2.0**-certain <= 2**-10 < tried * 2.0 ** -(certain - 1)
 
 
+def test_values_far_away_are_more_evidence() -> None:
+    """Four elements at distances 1, 2, 4 and 4: four bits, and one and two for the distances, each once."""
+    x = np.array([9, 30, 60, 90], np.int8)
+    model = one("RELU", [T("int8", (4,), 0.5, 0)], T("int8", (4,), 0.5, 0))
+    found = explained(model, dump(model, [x], [x + np.array([1, 2, 4, -4], np.int8)]))
+    assert found.explanation is not None
+    evidence = found.explanation.evidence
+    assert (evidence.telling, evidence.far, evidence.bits) == (4, 3, 7)
+
+
 def explanation(members: int, telling: int, **more: Any) -> Explanation:
     cause = more.pop("cause", {})
     known = tuple(Hypothesis(Kind.MISTAKE, f"mistake {k}", device_of(REF)) for k in range(members))
@@ -49,13 +59,13 @@ def explanation(members: int, telling: int, **more: Any) -> Explanation:
     ("found", "verdict", "doubt"),
     [
         (explanation(1, 17), "explained", None),
-        (explanation(1, 16), "likely", "16 telling elements, of 17 needed"),
-        (explanation(1, 7), "cannot tell", "7 telling elements, of 17 needed"),
-        (explanation(1, 15, assumed=(3,)), "cannot tell", "15 telling elements, of 34 needed"),
+        (explanation(1, 16), "likely", "16 bits of evidence, of 17 needed"),
+        (explanation(1, 7), "cannot tell", "7 bits of evidence, of 17 needed"),
+        (explanation(1, 15, assumed=(3,)), "cannot tell", "15 bits of evidence, of 34 needed"),
         (explanation(1, 17, stimuli=1), "likely", "one input"),
         (explanation(2, 17), "likely", "2 hypotheses give the same bits"),
         (explanation(2, 17, cause={"is_proved": True}), "explained", None),
-        (explanation(1, 33, assumed=(3,)), "likely", "33 telling elements, of 34 needed"),
+        (explanation(1, 33, assumed=(3,)), "likely", "33 bits of evidence, of 34 needed"),
         (explanation(1, 34, assumed=(3,)), "explained", None),
         (explanation(1, 33, cause={"not_at": (1,)}), "likely", "of 34 needed"),
     ],

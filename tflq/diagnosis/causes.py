@@ -169,7 +169,7 @@ class Explanation:
 
     @property
     def reached(self) -> Certainty:
-        """How certain the likeliest cause can be by the number of telling elements alone."""
+        """How certain the likeliest cause can be by the bits of evidence alone."""
         if not self._leading:
             return Certainty.NONE
         return self.evidence.reaches(self._leading[0].kind, is_doubted=self._is_doubted)
@@ -181,10 +181,11 @@ class Explanation:
             return
         cause, evidence = self._leading[0], self.evidence
         needed = evidence.needed(cause.kind, is_doubted=self._is_doubted)
-        if evidence.telling < needed:
+        if evidence.bits < needed:
             tried = evidence.tried.get(cause.kind, 1)
             elements = "1 telling element" if evidence.telling == 1 else f"{evidence.telling:,} telling elements"
-            yield f"{elements}, of {needed:,} needed after {tried:,} hypotheses with different results"
+            worth = f"{elements} with {evidence.bits:,} bits of evidence"
+            yield f"{worth}, of {needed:,} needed after {tried:,} hypotheses with different results"
         elif evidence.stimuli < 2:
             yield "all telling elements come from one input"
         if not cause.is_told:

@@ -2,16 +2,18 @@
 
 A cause that reproduces every bit was chosen among many hypotheses, so one of the wrong ones may have fitted by chance.
 Model of a wrong hypothesis: on each telling element, independently, it gives the dump's value with probability 1/2 at
-most. A telling element differs from the profile, lies inside its type's range, and repeats no other one. Of `tried`
-hypotheses with different results, tried * 2**-telling wrong ones are then expected to reproduce all of these elements.
+most; a value that lies d LSB (or ULP) from the profile's, where no other element does, with probability 1/(2d) at most.
+A telling element differs from the profile, lies inside its type's range, and repeats no other one. So n of them
+are n bits of evidence, and each distance d among them log2(d) more. Of `tried` hypotheses with different results,
+tried * 2**-bits wrong ones are then expected to reproduce all of these elements.
 
-- certain: at most 1/1024 of a wrong one is expected, so telling >= log2(tried) + 10;
-- likely: at most 1/2, so telling >= log2(tried) + 1;
+- certain: at most 1/1024 of a wrong one is expected, so bits >= log2(tried) + 10;
+- likely: at most 1/2, so bits >= log2(tried) + 1;
 - below that a wrong hypothesis is to be expected, and nothing can be told.
 
 A certain cause moreover needs several stimuli and no rival: every other hypothesis that reproduces every bit has to be
 proved to be the same function. If the cause does not hold for other operators of the same kernel, or if inputs were
-computed and not dumped, twice as many telling elements are needed.
+computed and not dumped, twice as many bits are needed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.outcomes import Results
-from tflq.inspection.difference import unequal
+from tflq.inspection.difference import difference, unequal
 from tflq.surgery.part import Part
 
 Array = NDArray[Any]
@@ -55,23 +57,29 @@ class Evidence:
     """What a dump shows of one operator.
 
     `telling` counts distinct elements, `stimuli` distinct inputs of these, `tried` hypotheses with different results:
-    those of a kind and of all kinds before it.
+    those of a kind and of all kinds before it. `far` bits are what their distances from the profile add.
     """
 
     telling: int = 0
     stimuli: int = 0
     tried: Mapping[Kind, int] = field(default_factory=dict)
+    far: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Binary orders of magnitude by which the dump speaks against wrong hypotheses."""
+        return self.telling + self.far
 
     def needed(self, kind: Kind, *, is_doubted: bool, certainty: Certainty = Certainty.CERTAIN) -> int:
-        """Return the number of telling elements that a cause of that kind needs."""
+        """Return the bits of evidence that a cause of that kind needs."""
         bits = math.log2(max(1, self.tried.get(kind, 1)))
         needed = math.ceil(bits) + (_CERTAIN if certainty == Certainty.CERTAIN else _LIKELY)
         return 2 * needed if is_doubted else needed
 
     def reaches(self, kind: Kind, *, is_doubted: bool) -> Certainty:
-        """Return how certain a cause of that kind can be by the number of telling elements alone."""
+        """Return how certain a cause of that kind can be by the bits of evidence alone."""
         for certainty in (Certainty.CERTAIN, Certainty.LIKELY):
-            if self.telling >= self.needed(kind, is_doubted=is_doubted, certainty=certainty):
+            if self.bits >= self.needed(kind, is_doubted=is_doubted, certainty=certainty):
                 return certainty
         return Certainty.NONE
 
@@ -79,8 +87,10 @@ class Evidence:
 def evidence_of(pairs: list[tuple[Part, Results]], tried: Mapping[Kind, int]) -> Evidence:
     """Count what samples show; each is an operator with its dumped results, and what the profile computes of it."""
     seen = [_seen(alone, values, k) for k, (alone, values) in enumerate(_distinct(pairs))]
-    keys = {key for sample, _ in seen for key in sample}
-    return Evidence(len(keys), sum(len(places) for _, places in seen), tried)
+    keys = {key for sample, _, _ in seen for key in sample}
+    distances = {d for _, _, sample in seen for d in sample}
+    far = math.floor(sum(math.log2(d) for d in distances))
+    return Evidence(len(keys), sum(len(places) for _, places, _ in seen), tried, far)
 
 
 def _distinct(pairs: list[tuple[Part, Results]]) -> list[tuple[Part, Results]]:
@@ -89,10 +99,11 @@ def _distinct(pairs: list[tuple[Part, Results]]) -> list[tuple[Part, Results]]:
     return list(kept.values())
 
 
-def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any]]:
-    """The telling elements by channel, expected and dumped value, and the inputs that they come from."""
+def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any], set[int]]:
+    """The telling elements by channel, expected and dumped value, the inputs that they come from, and distances."""
     keys: set[Any] = set()
     places: set[Any] = set()
+    apart: set[int] = set()
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     for tensor, dumped in alone.got.items():
         expected = values.get(tensor)
@@ -103,9 +114,10 @@ def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any]
         channel = at % channels if name in _BY_CHANNEL else np.zeros_like(at)
         before, after = (_numbers(array.reshape(-1)[at]) for array in (expected, dumped))
         keys |= {(tensor, *key) for key in zip(channel.tolist(), before, after, strict=True)}
+        apart |= _distances(expected.reshape(-1)[at], dumped.reshape(-1)[at])
         rows = at // channels if name in _BY_ROWS else at
         places |= {(sample, tensor, row) for row in np.unique(rows).tolist()}
-    return keys, places
+    return keys, places, apart
 
 
 def inside(values: Array) -> int:
@@ -120,6 +132,13 @@ def _inside(apart: NDArray[np.bool_], dumped: Array) -> NDArray[np.bool_]:
     limits = np.iinfo(dumped.dtype)
     between: NDArray[np.bool_] = apart & (dumped != limits.min) & (dumped != limits.max)
     return between
+
+
+def _distances(expected: Array, dumped: Array) -> set[int]:
+    """How far apart elements are: in LSB, in ULP up to the histogram's reach for other types."""
+    if expected.dtype.kind in "iu" and expected.dtype.itemsize < 8:
+        return set(np.unique(np.abs(dumped.astype(np.int64) - expected)).tolist())
+    return {abs(d) for d, _ in difference(expected, dumped).histogram if d}
 
 
 def _numbers(values: Array) -> list[Any]:

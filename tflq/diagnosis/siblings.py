@@ -48,7 +48,12 @@ def held_elsewhere(
     evidence = explanation.evidence
     if any(cause.exact and not cause.not_at for cause in causes):
         more = evidence_of([(s.part, s.base) for s in same_kernel.values()], {})
-        evidence = replace(evidence, telling=evidence.telling + more.telling, stimuli=evidence.stimuli + more.stimuli)
+        evidence = replace(
+            evidence,
+            telling=evidence.telling + more.telling,
+            stimuli=evidence.stimuli + more.stimuli,
+            far=max(evidence.far, more.far),
+        )
     return replace(explanation, causes=causes, alike=tuple(same_kernel), beyond=tuple(beyond), evidence=evidence)
 
 

@@ -49,7 +49,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "verdict": e.verdict.value,
         "certainty": e.certainty.value,
         "doubts": list(e.doubts),
-        "evidence": {"telling": e.evidence.telling, "stimuli": e.evidence.stimuli},
+        "evidence": {"telling": e.evidence.telling, "stimuli": e.evidence.stimuli, "bits": e.evidence.bits},
         "places": list(e.places),
         "matching": e.matching,
         "elements": e.elements,
