@@ -5,20 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from tflq.api.files import load
 from tflq.conformance import causes
 from tflq.conformance.causes import _Found, explained_groups
 from tflq.conformance.jobs import Job
-from tflq.conformance.judging import Judged, Verdicts, judge
+from tflq.conformance.judging import Judged, Result, Verdicts, judge
 from tflq.conformance.making import Order
 from tflq.conformance.session import make_suite, run_suite
-from tflq.conformance.suite import read_suite
+from tflq.conformance.suite import Case, arrays, model_of, read_suite
 from tflq.conformance.targets import finish, target_of
+from tflq.inspection.difference import difference
+from tflq.ir import Model
 from tflq.report.conform.document import verdict_document
 from tflq.report.conform.lines import cause_texts, verdict_lines
 from tflq.storage.archive import opened
 
+Array = NDArray[Any]
 STEP = 150
 
 
@@ -60,7 +66,6 @@ def test_a_fault_in_an_explanation_loses_no_verdict(path: str, monkeypatch: pyte
         raise OverflowError("out of bounds")
 
     monkeypatch.setattr(causes, "investigate", raising)
-    monkeypatch.setattr(causes, "_told_apart", raising)
     verdicts = run_suite(path, target_of("profile:tflm"))
     assert [one.result for one in verdicts.cases] == [one.result for one in right.cases]
     faults = [one for one in verdicts.cases if one.fault]
@@ -87,3 +92,46 @@ def test_one_cause_is_compared_with_further_cases_of_its_group(path: str, tmp_pa
     assert by_group
     for group in by_group.values():
         assert set(group[0].causes) & set(group[-1].causes)
+
+
+def in_floats(op: str, model: Model, codes: Array) -> Array:
+    """A rectifier or a rescale as runtimes without integer kernels compute it: float32, half to even."""
+    x, y = (model.subgraphs[0].tensors[t].quantization for t in (0, model.subgraphs[0].outputs[0]))
+    assert x is not None
+    assert y is not None
+    reals = x.scale[0] * (codes.astype(np.int32) - np.int32(x.zero_point[0])).astype(np.float32)
+    reals = np.maximum(reals, np.float32(0)) if op == "RELU" else reals
+    limits = np.iinfo(codes.dtype)
+    return np.clip(np.rint(reals / y.scale[0]) + y.zero_point[0], limits.min, limits.max).astype(codes.dtype)
+
+
+class Answers:
+    """What a target gave, by case: the part of a Job that explanations read."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, list[list[Array]]] = {}
+
+    def outputs(self, case: Case, _like: Any) -> list[list[Array]]:
+        return self.made[case.id]
+
+
+def test_one_cause_is_named_for_all_groups_of_a_float_runtime(tmp_path: Path) -> None:
+    place = str(tmp_path / "suite.npz")
+    make_suite(place, Order(level="smoke"))
+    job, cases = Answers(), []
+    with opened(place) as archive:
+        for case in read_suite(archive).cases:
+            if case.is_refused or case.types not in ("int8 -> int8", "uint8 -> uint8"):
+                continue
+            if case.op in ("RELU", "QUANTIZE"):
+                model = load(model_of(archive, case))
+                given = [arrays(archive, sample)[0] for sample in case.samples]
+                job.made[case.id] = [[in_floats(case.op, model, codes)] for codes in given]
+                pairs = zip(job.made[case.id], (arrays(archive, sample) for sample in case.expected), strict=True)
+                apart = [d for made, want in pairs if not (d := difference(want[0], made[0])).same]
+                cases += [Judged(case, Result.DIFFERS, "", 0, apart[0])] if apart else []
+        done = causes.explained(job, archive, cases, "litert-ref")  # type: ignore[arg-type]
+    explained = [one for one in done if one.is_explained]
+    assert {one.case.op for one in explained} == {"RELU", "QUANTIZE"}
+    assert all("computed in float32, rounded half to even" in one.causes for one in explained)
+    assert not any("xnnpack" in name for one in explained for name in one.causes)

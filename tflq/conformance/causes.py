@@ -17,7 +17,7 @@ from tflq.conformance.judging import Judged, Result
 from tflq.conformance.suite import arrays, model_of
 from tflq.diagnosis.dump import dump_of
 from tflq.diagnosis.findings import investigate
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
+from tflq.diagnosis.hypotheses import Hypothesis
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.siblings import Known
 from tflq.errors import TflqError
@@ -72,7 +72,7 @@ def explained(
 class _Found:
     """Causes of a group's first case, the likeliest first: the numbers of the cases that each reproduces.
 
-    `leading` are those that are no other names of these.
+    `leading` are the profiles that the case is there to tell apart, else those that are no other names of these.
     """
 
     names: Mapping[str, tuple[int, ...]]
@@ -90,18 +90,15 @@ class _Found:
 
 def _found(job: Job, archive: Archive, cases: Sequence[Judged], profile: Profile) -> _Found:
     first, *others = (_observed(job, archive, one) for one in cases)
-    parts = [list(_known(first, profile))]
-    names = [h for h in _told_apart(cases[0]) if _fits(h, parts[0])]
-    members, leading = list(names), [h.name for h in names]
-    if not names:
-        explanation = investigate(first.model, first.dumps, profile).explanation
-        if explanation is None:
-            return _Found({}, ())
-        leading = [cause.name for cause in explanation.exact]
-        members = [member for cause in explanation.exact for member in cause.members]
-    parts += [list(_known(other, profile)) for other in others] if members else []
-    fitting = {h.name: (0, *(k for k, known in enumerate(parts[1:], 1) if _fits(h, known))) for h in members}
-    return _Found(fitting, tuple(leading))
+    explanation = investigate(first.model, first.dumps, profile).explanation
+    if explanation is None:
+        return _Found({}, ())
+    members = [member for cause in explanation.fitting for member in cause.members]
+    parts = [list(_known(other, profile)) for other in others] if members else []
+    fitting = {h.name: (0, *(k for k, known in enumerate(parts, 1) if _fits(h, known))) for h in members}
+    told = [name for name in cases[0].case.tells if name in fitting]
+    leading = told or [cause.name for cause in explanation.exact or explanation.possible]
+    return _Found({**dict.fromkeys(leading, (0,)), **fitting}, tuple(leading))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +131,6 @@ def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
             yield Known(operator_alone(observed.model, dump, 0, profile), profile)
         except TflqError:
             return
-
-
-def _told_apart(judged: Judged) -> Iterator[Hypothesis]:
-    """The profiles that the case is there to tell apart."""
-    for name in judged.case.tells:
-        yield Hypothesis(Kind.PROFILE, name, device_of(by_name(name)))
 
 
 def _fits(hypothesis: Hypothesis, known: Sequence[Known]) -> bool:
