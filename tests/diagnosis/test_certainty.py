@@ -171,8 +171,12 @@ def test_names_of_the_same_kernel_and_constants_are_one_cause() -> None:
     """Profiles that share a kernel are proved equal; the explanation need not tell them apart."""
     model, x, _ = dense_rows(3)
     alone = operator_alone(model, dump(model, [x], [np.zeros((3, 64), np.int8)]), 0, REF)
-    assert are_equal([device_of(by_name(name)) for name in ("litert-xnnpack", "litert-2.0-xnnpack")], alone)
-    assert not are_equal([device_of(by_name(name)) for name in ("tflm", "litert-xnnpack")], alone)
+
+    def named(*names: str) -> list[Hypothesis]:
+        return [Hypothesis(Kind.PROFILE, name, device_of(by_name(name))) for name in names]
+
+    assert are_equal(named("litert-xnnpack", "litert-2.0-xnnpack"), alone)
+    assert not are_equal(named("tflm", "litert-xnnpack"), alone)
 
 
 def test_places_are_those_of_all_samples() -> None:

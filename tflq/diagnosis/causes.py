@@ -184,7 +184,7 @@ class Explanation:
         if evidence.bits < needed:
             tried = evidence.tried.get(cause.kind, 1)
             elements = "1 telling element" if evidence.telling == 1 else f"{evidence.telling:,} telling elements"
-            worth = f"{elements} with {evidence.bits:,} bits of evidence"
+            worth = f"{elements} with {evidence.bits:,} {'bit' if evidence.bits == 1 else 'bits'} of evidence"
             yield f"{worth}, of {needed:,} needed after {tried:,} hypotheses with different results"
         elif evidence.stimuli < 2:
             yield "all telling elements come from one input"

@@ -7,30 +7,39 @@ results.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from tflq.diagnosis.hypotheses import Hypothesis
 from tflq.diagnosis.mistakes.device import Device, Under
+from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.diagnosis.outcomes import digest, results
 from tflq.errors import TflqError
 from tflq.inspection.equality import same_operator
+from tflq.inspection.parts import parts_of
 from tflq.kernels.kernel import Prepared
+from tflq.numerics.stages import OutputPipeline
 from tflq.profiles import Profile
 from tflq.proof import Word
 from tflq.proof.codes import ELEMENTWISE
 from tflq.proof.proof import contrast
 from tflq.surgery.part import Part
 
+MISTAKEN_STAGES = (FixedRounding, RealRounding, NarrowAccumulator)
 #: Hypotheses, and elements of all their runs, that are computed for a proof by all codes.
 _MEMBERS, _ELEMENTS = 12, 1 << 18
+#: Weights up to which all accumulators of stages are compared of which proofs know nothing.
+_CONSTANTS = 1 << 11
 
 
-def are_equal(devices: Sequence[Device], alone: Part) -> bool:
-    """Whether all devices are proved to compute the same function."""
-    if len(devices) == 1:
+def are_equal(hypotheses: Sequence[Hypothesis], alone: Part) -> bool:
+    """Whether all hypotheses are proved to compute the same function."""
+    if len(hypotheses) == 1:
         return True
+    devices = [h.device for h in hypotheses]
     profiles = [device.profile for device in devices if isinstance(device, Under) and device.model is None]
     if len(profiles) == len(devices) and _are_equal_profiles(profiles, alone):
         return True
@@ -38,13 +47,35 @@ def are_equal(devices: Sequence[Device], alone: Part) -> bool:
 
 
 def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
-    first, *others = (_prepared(profile, alone) for profile in profiles)
-    if first is not None and all(other is not None and same_operator(first, other) for other in others):
+    """Compare each different binding with the first one, by a proof where they are not the same."""
+    different: list[tuple[Profile, Prepared]] = []
+    for profile in profiles:
+        prepared = _prepared(profile, alone)
+        if prepared is None:
+            return False
+        if not any(same_operator(prepared, other) for _, other in different):
+            different.append((profile, prepared))
+    if len(different) == 1:
         return True
     specs = alone.model.subgraphs[0].tensors
-    if first is None or None in others or any(specs[t].shape != x.shape for t, x in alone.inputs.items()):
+    if any(specs[t].shape != x.shape for t, x in alone.inputs.items()):
         return False
-    return all(verdict.word == Word.EQUAL for verdict in contrast(alone.model, 0, profiles[0], profiles[1:]))
+    if any(_has_mistakes(prepared) for _, prepared in different) and _constants(alone) > _CONSTANTS:
+        return False
+    (first, _), *others = different
+    verdicts = (contrast(alone.model, 0, first, [other])[0] for other, _ in others)
+    return all(verdict.word == Word.EQUAL for verdict in verdicts)
+
+
+def _constants(alone: Part) -> int:
+    """The number of elements of the operator's other operands, its weights for one."""
+    graph = alone.model.subgraphs[0]
+    return sum(math.prod(graph.tensors[t].shape) for t in graph.operators[0].inputs if t >= 0 and t not in alone.inputs)
+
+
+def _has_mistakes(prepared: Prepared) -> bool:
+    """Whether some output stage is one of which proofs know nothing: they would compare all accumulators."""
+    return any(isinstance(part.value.stage, MISTAKEN_STAGES) for part in parts_of(prepared.data, OutputPipeline))
 
 
 def _prepared(profile: Profile, alone: Part) -> Prepared | None:

@@ -73,7 +73,7 @@ def proved(explanation: Explanation, alone: Part) -> Explanation:
     if len(explanation.exact) != 1 or explanation.exact[0].is_told:
         return explanation
     (only,) = explanation.exact
-    if explanation.reached != Certainty.CERTAIN or not are_equal([h.device for h in only.members], alone):
+    if explanation.reached != Certainty.CERTAIN or not are_equal(only.members, alone):
         return explanation
     known = replace(only, is_proved=True)
     return replace(explanation, causes=tuple(known if cause is only else cause for cause in explanation.causes))
