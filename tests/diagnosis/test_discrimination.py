@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from support.dense_device import MODEL, array_of, dense, parameters
 from tflq.api.files import load
 from tflq.cli.main import cli
+from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import discriminate
-from tflq.diagnosis.explanation import Cause, Explanation
 from tflq.diagnosis.hypotheses import hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.interpreter import make_plan, run

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from support.dense_device import MODEL, dense
 from tflq.api.files import load
 from tflq.diagnosis.dump import Dump, load_dump
-from tflq.diagnosis.explanation import Cause, Explanation, explain_operator
+from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.findings import investigate
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.placement import places
 from tflq.diagnosis.profile_fit import fit
@@ -161,18 +160,6 @@ def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, cl
     assert any("minus infinity" in name for h in all_of_them.exact for name in (h.name, *h.also))
     wrong = Dump("", {**dumps[1].tensors, operator.outputs[0]: dumps[1].tensors[operator.outputs[0]] ^ np.int8(1)})
     assert not explain_operator(model, dumps[0], index, profile, [wrong]).exact
-
-
-@pytest.mark.parametrize(
-    ("telling", "assumed", "certainty"),
-    [(2, (), "certain"), (1, (), "likely"), (0, (), "likely"), (23, (3,), "likely"), (24, (3,), "certain")],
-)
-def test_how_certain_one_mistake_is(telling: int, assumed: tuple[int, ...], certainty: str) -> None:
-    """Results at the ends of their type tell little, and so do few that hang on inputs which the dump lacks."""
-    mistake = Hypothesis(Kind.MISTAKE, "bias missing", device_of(PROFILES["litert-ref"]))
-    cause = Cause((mistake,), 100, 100)
-    explanation = Explanation(0, "litert-ref", 60, 100, (cause,), telling=telling, assumed=assumed)
-    assert explanation.certainty == certainty
 
 
 def test_inputs_that_a_dump_lacks_are_noted(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from support import suites
+from support.dense_device import array_of
 from tflq.api.files import load
 from tflq.diagnosis.compatibility import compatible
 from tflq.diagnosis.localization import localize
@@ -19,6 +20,8 @@ from tflq.diagnosis.rows import computation
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import PROFILES, by_name
+from tflq.report.fit.document import fit_document
+from tflq.report.fit.lines import fit_lines
 from tflq.surgery.part import part_of
 from tflq.verification.dump import Dump
 from tflq.verification.localization import alone
@@ -81,6 +84,56 @@ def test_nothing_fits_an_arithmetic_that_no_profile_has() -> None:
     output = model.subgraphs[0].outputs[0]
     found = fit(model, [Dump("", {**values, output: values[output] ^ 1})])
     assert (found.verdict, found.fitting, found.unknown) == (FitVerdict.NONE, (), (0,))
+
+
+def test_too_few_results_name_no_profile(mobilenet: Model) -> None:
+    """Only the outputs of one run: ten codes, most of them at the end of their type."""
+    values = device(mobilenet, {}, "litert-opt")
+    graph = mobilenet.subgraphs[0]
+    found = fit(mobilenet, [Dump("", {t: values[t] for t in (*graph.inputs, *graph.outputs)})])
+    assert found.verdict == FitVerdict.UNTOLD
+    assert (len(found.compared), len(found.operators), found.elements) == (1, 20, 10)
+    assert found.informative < found.needed
+    document = fit_document(found)
+    assert (document["best"], document["verdict"]) == (None, "cannot tell")
+    assert document["compared"]["operators"] == 1
+    assert document["compared"]["of"] == 20
+    said = [line.text for line in fit_lines(found)]
+    assert said[0].startswith("Cannot tell: ")
+    assert "every operator" not in said[0]
+    assert said[1].startswith("  compared: 1 of 20 operators, 10 elements")
+
+
+def test_operators_that_were_not_compared_are_said(mobilenet: Model) -> None:
+    values = device(mobilenet, {}, "tflm")
+    graph = mobilenet.subgraphs[0]
+    kept = {*graph.inputs, graph.operators[0].outputs[0], graph.operators[1].outputs[0]}
+    first = next(iter(fit_lines(fit(mobilenet, [Dump("", {t: values[t] for t in kept})]))))
+    assert "explains the 2 operators compared of 20" in first.text
+
+
+def test_what_a_runtime_without_a_profile_computes_names_no_profile() -> None:
+    """A float convolution, rounded half to even: the bits of XNNPACK's profiles, and of TVM."""
+    model = load(SINGLE / "tie_fc_i8_0.tflite")
+    graph = model.subgraphs[0]
+    rng = np.random.default_rng(5)
+    (fed,) = graph.inputs
+    x = rng.integers(-128, 128, graph.tensors[fed].shape).astype(np.int8)
+    reals = {t: q for t in range(len(graph.tensors)) if (q := graph.tensors[t].quantization) is not None}
+    _, w, b = graph.operators[0].inputs
+    weights = array_of(model, graph.tensors[w], np.int8).astype(np.float64)
+    bias = array_of(model, graph.tensors[b], np.int32).astype(np.float64)
+    scale = reals[fed].scale.astype(np.float64) * reals[w].scale
+    (made,) = graph.outputs
+    sums = (x.reshape(-1, weights.shape[1]) - reals[fed].zero_point) @ weights.T + bias
+    codes = np.rint(sums * scale / reals[made].scale) + reals[made].zero_point
+    output = np.clip(codes, -128, 127).astype(np.int8).reshape(graph.tensors[made].shape)
+    found = fit(model, [Dump("", {fed: x, made: output})])
+    assert found.foreign
+    assert any("xnnpack" in name for name in found.fitting)
+    assert (found.verdict, fit_document(found)["best"]) == (FitVerdict.UNTOLD, None)
+    assert fit_document(found)["unexplained"] == [0]
+    assert "TVM" in next(iter(fit_lines(found))).text
 
 
 def test_runtimes_are_named_by_package_and_range_of_versions() -> None:

@@ -72,7 +72,7 @@ def test_one_half_way_case_alone_leaves_several_causes() -> None:
     assert found.alike == ()
 
 
-def test_where_a_profile_and_mistakes_fit_the_profile_is_likely_and_never_certain() -> None:
+def test_where_a_profile_and_mistakes_fit_the_profile_comes_first_and_is_never_certain() -> None:
     found = explained((ONE_TIE, half_up))
     explanation = found.explanation
     assert explanation is not None
@@ -80,7 +80,8 @@ def test_where_a_profile_and_mistakes_fit_the_profile_is_likely_and_never_certai
     assert explanation.exact[0].name == "litert-ref+single-rounding"
     assert explanation.less_likely
     assert not any(cause.is_a_profile for cause in explanation.less_likely)
-    assert explanation.certainty == "likely"
+    assert "mistakes reproduce every bit, too" in explanation.doubts
+    assert explanation.certainty == "none"
     said = [line.text for line in explain_lines("m", "d", found)]
     assert any(text.startswith("  less likely: mistake: ") for text in said)
 

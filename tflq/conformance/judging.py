@@ -1,24 +1,15 @@
-"""A target's results against what a suite expects: a verdict a case, causes for what differs."""
+"""A target's results against what a suite expects: a verdict a case."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
-from tflq.api.files import load
-from tflq.conformance.jobs import Array, Job
-from tflq.conformance.suite import Case, arrays, model_of
-from tflq.diagnosis.session import explain
-from tflq.errors import TflqError
+from tflq.conformance.jobs import Job
+from tflq.conformance.suite import Case, arrays
 from tflq.inspection.difference import Difference, difference
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model
-from tflq.profiles import Profile, by_name
 from tflq.storage.archive import Archive
-
-#: Cases that differ, alike in operator, types and what they tell apart, of which one is explained; groups explained.
-EXPLAINED = 12
 
 
 class SuiteVerdict(str, Enum):
@@ -56,6 +47,8 @@ class Judged:
     difference: Difference | None = None
     causes: tuple[str, ...] = ()
     differences: tuple[tuple[int, int, Difference], ...] = ()
+    is_explained: bool = False  # causes were sought for it
+    fault: str = ""  # why no cause could be sought
 
     @property
     def fails(self) -> bool:
@@ -154,55 +147,3 @@ def _brief(d: Difference) -> str:
     values = "" if d.first is None else f"expected {d.first.expected}, got {d.first.got}"
     count = f"{d.differing:,} of {d.elements:,} elements differ"
     return f"{count}, by up to {d.largest} {d.unit}{where}{values}"
-
-
-def explained(
-    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED
-) -> tuple[Judged, ...]:
-    """Add causes to the judged cases: to one of each group that differs alike, of so many groups at most."""
-    groups: set[tuple[object, ...]] = set()
-    results = []
-    for one in judged:
-        key = (one.case.op, one.case.types, one.case.tells)
-        if one.result == Result.DIFFERS and key not in groups and len(groups) < most:
-            groups.add(key)
-            one = replace(one, causes=_causes(job, archive, one, profile))
-        results.append(one)
-    return tuple(results)
-
-
-def _causes(job: Job, archive: Archive, judged: Judged, profile: str) -> tuple[str, ...]:
-    """Profiles that give all outputs of the case; else what reproduces those of the sample that differs."""
-    case = judged.case
-    model = load(model_of(archive, case))
-    expected = [arrays(archive, sample) for sample in case.expected]
-    inputs = [arrays(archive, sample) for sample in case.samples]
-    outputs = job.outputs(case, expected)
-    known = tuple(name for name in case.tells if _computes(model, by_name(name), inputs, outputs))
-    if known:
-        return known
-    graph, sample = model.subgraphs[0], judged.sample or 0
-    dump = dict(zip(graph.inputs, inputs[sample], strict=True))
-    dump |= {t: v for t, v in zip(graph.outputs, outputs[sample], strict=True) if not isinstance(v, str)}
-    try:
-        findings = explain(model, dump, profile)
-    except (TflqError, ValueError):
-        return ()
-    return () if findings.explanation is None else tuple(h.name for h in findings.explanation.exact)
-
-
-def _computes(
-    model: Model, profile: Profile, inputs: Sequence[Sequence[Array]], outputs: Sequence[Sequence[Array | str]]
-) -> bool:
-    """Whether a profile gives all outputs that a target gave."""
-    try:
-        plan = make_plan(model, profile)
-        computed = [run(plan, dict(zip(plan.inputs, sample, strict=True))).values for sample in inputs]
-    except TflqError:
-        return False
-    pairs = [
-        (values[t], v)
-        for values, row in zip(computed, outputs, strict=True)
-        for t, v in zip(plan.outputs, row, strict=True)
-    ]
-    return all(not isinstance(other, str) and difference(one, other).same for one, other in pairs)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from tflq.conformance.causes import EXPLAINED, explained
 from tflq.conformance.jobs import Job
-from tflq.conformance.judging import EXPLAINED, Judged, Verdicts, explained, judge
+from tflq.conformance.judging import Judged, Verdicts, judge
 from tflq.conformance.making import Order, SuiteData, make
 from tflq.conformance.records import check_suite, claim, suite_mark
 from tflq.conformance.suite import Case, Suite, read_suite, write_suite

@@ -12,7 +12,8 @@ from functools import lru_cache
 from multiprocessing import get_context
 from typing import Any
 
-from tflq.conformance.judging import EXPLAINED, Verdicts
+from tflq.conformance.causes import EXPLAINED
+from tflq.conformance.judging import Verdicts
 from tflq.conformance.session import MostRefused, Ran, any_number, judged_cases
 from tflq.conformance.suite import Suite, read_suite
 from tflq.conformance.targets import target_of

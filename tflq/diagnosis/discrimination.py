@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.explanation import Explanation
+from tflq.diagnosis.causes import Explanation
 from tflq.diagnosis.hypotheses import hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device

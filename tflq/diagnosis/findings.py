@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.amplification import Amplification, amplify
+from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
-from tflq.diagnosis.explanation import Cause, Explanation, explain_operator
+from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.siblings import held_elsewhere
@@ -80,6 +82,7 @@ class Findings:
     growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
     discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
     sample: int | None = None  # which of several samples this is of: the one in which most elements differ
+    faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
 
     @property
     def verdict(self) -> Verdict:
@@ -139,7 +142,10 @@ def investigate(
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
     explained = _told(explained, model, dumps[sample], others, index, profile, element)
-    return replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
+    faults: list[str] = []
+    with _noted(faults, "how differences grow"):
+        explained = replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
+    return replace(explained, faults=(*explained.faults, *faults))
 
 
 def _growths(
@@ -168,23 +174,52 @@ def _told(
     profile: Profile,
     element: Index | None,
 ) -> Findings:
-    """The findings with what one sample's dump says of one operator; the others count in its explanation only."""
-    differences = findings.operators[index].differences
-    explanation = explain_operator(model, dump, index, profile, others) if differences else None
-    if explanation is not None:
-        explanation = replace(explanation, assumed=findings.operators[index].assumed)
+    """The findings with what one sample's dump says of one operator; the others count in its explanation only.
+
+    A fault in one part is noted, and loses neither the verdict nor the other parts.
+    """
+    faults: list[str] = []
+    explanation = None
+    if findings.operators[index].differences:
+        with _noted(faults, "the cause"):
+            explanation = explain_operator(model, dump, index, profile, others)
+            explanation = replace(explanation, assumed=findings.operators[index].assumed)
     if explanation is not None and findings.mode == Mode.ISOLATED:
-        explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
+        with _noted(faults, "other operators of the same kernel"):
+            explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
+    if explanation is not None:
+        with _noted(faults, "a proof that causes are one function"):
+            explanation = proved(explanation, alone)
     divergence = _divergence(model, alone, profile)
     worked = growth = None
+    tensor = _first_result(alone) if divergence is None else divergence.tensor
+    place = divergence.first if element is None and divergence is not None else element
+    if place is not None:
+        with _noted(faults, "the element"):
+            worked = _worked(alone, profile, tensor, place, explanation)
     if divergence is not None:
-        place = divergence.first if element is None else element
-        worked = _worked(alone, profile, divergence.tensor, place, explanation)
-        growth = amplify(model, dump, index, profile)
-    elif element is not None:
-        worked = _worked(alone, profile, _first_result(alone), element, explanation)
-    return replace(findings, explanation=explanation, divergence=divergence, element=worked, amplification=growth)
+        with _noted(faults, "the growth"):
+            growth = amplify(model, dump, index, profile)
+    return replace(
+        findings,
+        explanation=explanation,
+        divergence=divergence,
+        element=worked,
+        amplification=growth,
+        faults=tuple(faults),
+    )
+
+
+@contextmanager
+def _noted(faults: list[str], part: str) -> Iterator[None]:
+    """Note an exception, and go on behind the block. An element that there is not is the caller's mistake."""
+    try:
+        yield
+    except OptionError:
+        raise
+    except Exception as error:
+        faults.append(f"{part}: {type(error).__name__}: {error}")
 
 
 def work_out(
@@ -235,7 +270,7 @@ def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanat
     trace = _traced(alone, alone.plan(profile), tensor, element)
     dumped = alone.got.get(tensor)
     value = None if dumped is None or dumped.shape != trace.shape else dumped[trace.index].item()
-    cause = next(iter(explanation.exact), None) if explanation is not None else None
+    cause = next(iter(explanation.exact or explanation.possible), None) if explanation is not None else None
     other = None if cause is None or value is None else _under(alone, cause, tensor, element)
     return Worked(alone.index, tensor, trace, value, other if other is not None and other.expected == value else None)
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
+from tflq.diagnosis.mistakes.device import Under, guarded
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.profiles.profile import Source
@@ -39,14 +40,14 @@ def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
     """Every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
         yield Hypothesis(kind, other.name, device_of(other))
-    turned = ((change.name, change.device) for change in reorderings(alone, profile))
+    turned = guarded("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
     for name, device in (*mistakes(alone, profile), *turned):
         yield Hypothesis(Kind.MISTAKE, name, device)
 
 
 def device_of(profile: Profile) -> Device:
     """A device that computes as a profile does."""
-    return lambda alone: alone.run(alone.plan(profile))
+    return Under(profile)
 
 
 def nearness(base: Profile, other: Profile) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -18,13 +19,30 @@ from tflq.surgery.part import Part
 Results: TypeAlias = "Mapping[int, NDArray[Any]]"
 
 
-def results(device: Device, alone: Part) -> Results:
-    """What a device makes of an operator's inputs, of the results that the dump holds; nothing where it cannot run."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A hypothesis that raised an exception which is no refusal: its name, the exception's class and text."""
+
+    name: str
+    kind: str
+    text: str
+
+
+def results(device: Device, alone: Part, name: str = "", faults: dict[str, Fault] | None = None) -> Results:
+    """Return what a device computes of the results that the dump holds; nothing where it cannot run.
+
+    Wrong constants may break what the kernel's own preparation would have guaranteed. An exception that is no refusal
+    is noted in `faults`, under the hypothesis's name.
+    """
     try:
         with np.errstate(all="ignore"):
             computed = device(alone)
-    except (TflqError, ArithmeticError, LookupError, ValueError):
-        return {}  # wrong constants may break what the kernel's own preparation would have guaranteed
+    except TflqError:
+        return {}
+    except Exception as error:
+        if faults is not None:
+            faults[name] = Fault(name, type(error).__name__, str(error))
+        return {}
     return {t: computed[t] for t in alone.got if t in computed}
 
 

@@ -12,7 +12,9 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import TypeAlias
 
-from tflq.diagnosis.hypotheses import nearness
+from tflq.diagnosis.certainty import Evidence, inside
+from tflq.diagnosis.foreign import foreign_causes
+from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import localize_samples, trusted
 from tflq.diagnosis.rows import computation
 from tflq.ir import Model
@@ -32,6 +34,9 @@ class FitVerdict(str, Enum):
     """How a dump is explained."""
 
     FITS = "fits"  # one profile or more reproduce everything
+    UNTOLD = (
+        "cannot tell"  # the same, and so may others: too little was compared, or a foreign runtime's bits are these
+    )
     MIX = "mix"  # none does, but every type of operator is as under some profile
     PARTLY = "partly"  # some operators are as under no profile
     NONE = "none"  # no profile reproduces any operator wholly
@@ -44,13 +49,16 @@ class Fit:
     """A dump held against all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
 
     `operators` are the names of the model's operators, in order of execution. `failures` says of those that no profile
-    ran, by their indices, why the base did not.
+    ran, by their indices, why the base did not. `informative` counts results compared that lie inside their types'
+    ranges. `foreign` causes, of runtimes without a profile, reproduce what the base does not.
     """
 
     base: str
     operators: tuple[str, ...]
     matrix: Mapping[str, Column]
     failures: Mapping[int, str] = field(default_factory=dict)
+    informative: int = 0
+    foreign: tuple[str, ...] = ()
 
     @cached_property
     def ranked(self) -> tuple[str, ...]:
@@ -78,6 +86,46 @@ class Fit:
         """Operators that some profile let compare."""
         columns = tuple(self.matrix.values())
         return tuple(i for i in range(len(self.operators)) if any(column[i] for column in columns))
+
+    @property
+    def elements(self) -> int:
+        """The number of elements compared."""
+        return sum(max((c[1] for column in self.matrix.values() if (c := column[i])), default=0) for i in self.compared)
+
+    @cached_property
+    def telling_by_type(self) -> Mapping[str, int]:
+        """By type of operator the number of elements, at least, that some profile does not reproduce."""
+        found: dict[str, int] = {}
+        for i in self.compared:
+            cells = [c for column in self.matrix.values() if (c := column[i])]
+            most = max((total - agreeing for agreeing, total in cells), default=0)
+            found[self.operators[i]] = found.get(self.operators[i], 0) + most
+        return found
+
+    @property
+    def telling(self) -> int:
+        """The number of elements, at least, that tell profiles apart."""
+        return sum(self.telling_by_type.values())
+
+    @property
+    def needed(self) -> int:
+        """The number of informative results from which on a fit by chance is excluded: see `certainty`."""
+        return Evidence(tried={Kind.PROFILE: len(set(self.matrix.values()))}).needed(Kind.PROFILE, is_doubted=False)
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether too little was compared to name a profile."""
+        return self.informative < self.needed
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a runtime without a profile is as good a name for the device.
+
+        One reproduces what the base does not, and profiles are told apart by one type of operator only, or by fewer
+        elements than exclude a fit by chance: several kernels together make a runtime known.
+        """
+        types = sum(count > 0 for count in self.telling_by_type.values())
+        return bool(self.foreign) and self.base not in self.fitting and (types < 2 or self.telling < self.needed)
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -120,7 +168,7 @@ class Fit:
         if not self.compared:
             return FitVerdict.NOTHING
         if self.fitting:
-            return FitVerdict.FITS
+            return FitVerdict.UNTOLD if self.is_too_small or self.is_foreign else FitVerdict.FITS
         if all(self.mix.values()):
             return FitVerdict.MIX
         return FitVerdict.PARTLY if any(exact_operators(column) for column in self.matrix.values()) else FitVerdict.NONE
@@ -166,7 +214,17 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
             failures[index] = located[0].failure
     names = tuple(operator_name(model, index) for index in range(count))
     matrix = {p.name: tuple(row[i] for row in rows) for i, p in enumerate(profiles)}
-    return Fit(first.name, names, matrix, failures)
+    foreign = foreign_causes(model, believed, by_sample, first)
+    return Fit(first.name, names, matrix, failures, _informative(model, believed, rows), foreign)
+
+
+def _informative(model: Model, dumps: Sequence[Dump], rows: Sequence[Sequence[Cell]]) -> int:
+    """The number of results of compared operators that are neither the lowest nor the highest of their type."""
+    count = 0
+    for operator, row in zip(model.subgraphs[0].operators, rows, strict=True):
+        for dump in dumps if any(row) else ():
+            count += sum(inside(dump.tensors[t]) for t in operator.outputs if t in dump.tensors)
+    return count
 
 
 def candidates(base: Profile) -> tuple[Profile, ...]:

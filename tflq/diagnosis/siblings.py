@@ -1,16 +1,18 @@
-"""What other operators of the same type say: a kernel is one piece of code, so its cause has to fit wherever it runs.
+"""One cause for all failing operators, before one for each.
 
-Where few elements of the first divergent operator differ, several causes may reproduce it. Those are kept that
-reproduce the other operators of its type and types of tensors, too, if any does. Nothing is said where none of these
-differs: the mistake may then be in one layer only.
+A kernel is one piece of code, so its cause has to fit wherever it runs. If another operator of the same type and
+types of tensors differs, causes are kept that reproduce these operators as well. If none of them differs, nothing
+follows: the mistake may be in one layer only. Of the causes that are left, those come first that also reproduce
+divergent operators of other kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tflq.diagnosis.explanation import Cause, Explanation
+from tflq.diagnosis.causes import Cause, Explanation
+from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device
@@ -22,35 +24,53 @@ from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located
 
-#: So many siblings that differ are looked at, and so many that do not, those with most elements first; and only where
-#: fewer elements than this differ.
-_SIBLINGS, _ENOUGH = 3, 24
+#: Operators of the same kernel that are looked at: those that differ and those that do not. Operators of other kernels.
+_SIBLINGS, _OTHERS = 3, 3
+#: Elements of an operator's result beyond which it is not looked at.
+_LARGEST = 1 << 20
 
 
 def held_elsewhere(
     explanation: Explanation, model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]
 ) -> Explanation:
-    """The explanation with its causes held against other divergent operators of the same type, where that may help."""
-    differing = explanation.elements - explanation.matching
-    if not explanation.fitting or (len(explanation.fitting) == 1 and differing >= _ENOUGH):
+    """The explanation with its causes compared with other operators, where that may leave some of them out."""
+    fitting = [cause for cause in explanation.causes if cause.exact]
+    if not fitting or explanation.certainty == Certainty.CERTAIN:
         return explanation
-    parts = dict(_siblings(model, dump, profile, operators, explanation.index))
-    if not any(apart for _, apart in parts.values()):
-        return explanation
-    more = sum(apart for _, apart in parts.values())
-    known = {index: _Known(part, profile) for index, (part, _) in parts.items()}
-    causes = tuple(_held(cause, known) if cause.exact else cause for cause in explanation.causes)
-    borne = any(cause.exact and not cause.not_at for cause in causes)
-    return replace(explanation, causes=causes, alike=tuple(parts), seen_alike=more if borne else 0)
+    own = _kind(model, explanation.index)
+    known = [o for o in operators if o.index != explanation.index and not o.assumed and _elements(o) <= _LARGEST]
+    alike = _siblings([o for o in known if _kind(model, o.index) == own])
+    others = _one_of_each(model, [o for o in known if o.differs and _kind(model, o.index) != own])
+    same_kernel, beyond = (_alone(model, dump, profile, found) for found in (alike, others))
+    if not any(sibling.differs for sibling in same_kernel.values()):
+        same_kernel = {}
+    causes = tuple(_held(cause, same_kernel, beyond) if cause.exact else cause for cause in explanation.causes)
+    evidence = explanation.evidence
+    if any(cause.exact and not cause.not_at for cause in causes):
+        more = evidence_of([(s.part, s.base) for s in same_kernel.values()], {})
+        evidence = replace(
+            evidence,
+            telling=evidence.telling + more.telling,
+            stimuli=evidence.stimuli + more.stimuli,
+            far=max(evidence.far, more.far),
+        )
+    return replace(explanation, causes=causes, alike=tuple(same_kernel), beyond=tuple(beyond), evidence=evidence)
 
 
-class _Known:
-    """An operator of the same type, and the devices that are known for it by name."""
+class Known:
+    """An operator on a device's inputs, and which hypotheses reproduce it."""
 
     def __init__(self, part: Part, profile: Profile) -> None:
         self.part = part
+        self.base = part.run(part.plan(profile))
         self._profile = profile
         self._mistakes: Mapping[str, Device] | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the profile itself does not reproduce it."""
+        matching, elements = score(self.base, self.part.got)
+        return matching != elements
 
     def fits(self, hypothesis: Hypothesis) -> bool:
         """Whether the hypothesis reproduces every bit here. One that is not known here, by its name, does not."""
@@ -69,39 +89,53 @@ class _Known:
         return self._mistakes.get(hypothesis.name)
 
 
-def _held(cause: Cause, known: Mapping[int, _Known]) -> Cause:
-    """The cause with those of its members that fit everywhere; if none does, with the siblings that none fits."""
+def _held(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
+    """The cause with those of its members that fit most: first the operators of its kernel, then the others."""
     members = cause.members
-    for sibling in known.values():
+    for sibling in alike.values():
         members = tuple(member for member in members if sibling.fits(member))
         if not members:
-            break
-    if members:
-        return replace(cause, members=members)
-    first = cause.members[0]
-    return replace(cause, not_at=tuple(index for index, sibling in known.items() if not sibling.fits(first)))
+            first = cause.members[0]
+            missed = tuple(index for index, other in alike.items() if not other.fits(first))
+            return replace(cause, not_at=missed)
+    explained = {member: tuple(i for i, other in beyond.items() if other.fits(member)) for member in members}
+    most = max(explained.values(), key=len)
+    kept = tuple(member for member in members if len(explained[member]) == len(most))
+    return replace(cause, members=kept, also_at=most)
 
 
-def _siblings(
-    model: Model, dump: Dump, profile: Profile, operators: Sequence[Located], index: int
-) -> Iterator[tuple[int, tuple[Part, int]]]:
-    """Other operators like `index`, of which one at least differs: each alone, and how many of its elements do."""
-    own = _kind(model, index)
-    alike = [o for o in operators if o.index != index and not o.assumed and _kind(model, o.index) == own]
-    alike.sort(key=lambda o: (-_differing(o), -sum(d.elements for d in o.differences.values())))
-    divergent = [o for o in alike if o.differs][:_SIBLINGS]
-    same = [o for o in alike if o.differences and not o.differs][:_SIBLINGS]
-    for other in (*divergent, *same) if divergent else ():
+def _siblings(alike: Sequence[Located]) -> list[Located]:
+    """Those that differ and those that do not, with most elements first; none where none differs."""
+    ordered = sorted(alike, key=lambda o: (-_differing(o), -_elements(o)))
+    divergent = [o for o in ordered if o.differs][:_SIBLINGS]
+    same = [o for o in ordered if o.differences and not o.differs][:_SIBLINGS]
+    return [*divergent, *same] if divergent else []
+
+
+def _one_of_each(model: Model, operators: Sequence[Located]) -> list[Located]:
+    """Of each kernel the operator in which most elements differ."""
+    most: dict[tuple[object, ...], Located] = {}
+    for one in sorted(operators, key=lambda o: -_differing(o)):
+        most.setdefault(_kind(model, one.index), one)
+    return list(most.values())[:_OTHERS]
+
+
+def _alone(model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]) -> dict[int, Known]:
+    known = {}
+    for one in operators:
         try:
-            part = operator_alone(model, dump, other.index, profile)
-            matching, elements = score(part.run(part.plan(profile)), part.got)
+            known[one.index] = Known(operator_alone(model, dump, one.index, profile), profile)
         except TflqError:
             continue
-        yield other.index, (part, elements - matching)
+    return known
 
 
 def _differing(operator: Located) -> int:
     return sum(d.differing for d in operator.differences.values())
+
+
+def _elements(operator: Located) -> int:
+    return sum(d.elements for d in operator.differences.values())
 
 
 def _kind(model: Model, index: int) -> tuple[object, ...]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from device.operators import compute, data
 from device.planting import Case, Subject, profile_of
+from tflq.diagnosis.causes import Explanation
 from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
-from tflq.diagnosis.explanation import Explanation
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.outcomes import results
 from tflq.interpreter import make_plan, run

@@ -8,31 +8,37 @@
 | `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
 | `channels.py`     | single channels and items: offsets, weights, biases, batches of which one item is computed    |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
-| `floats.py`       | results computed in floating point                                                           |
+| `floats.py`       | dequantize, float operator, quantize: precisions, quotients, roundings                        |
+| `hybrids.py`      | float operators with narrow weights: what shares a scale                                      |
+| `positions.py`    | resized images: which input pixel an output pixel copies                                      |
+| `results.py`      | results of one sign only                                                                      |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from tflq.diagnosis.mistakes.averages import mistaken_averages
 from tflq.diagnosis.mistakes.changes import changes
 from tflq.diagnosis.mistakes.channels import mistaken_channels, models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
-from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.device import Device, Mistaken, Under, guarded
 from tflq.diagnosis.mistakes.floats import mistaken_floats
+from tflq.diagnosis.mistakes.hybrids import mistaken_hybrids
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
 from tflq.diagnosis.mistakes.orders import mistaken_orders
+from tflq.diagnosis.mistakes.positions import mistaken_positions
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles, mistaken_stages, stages_made
+from tflq.diagnosis.mistakes.results import mistaken_results
 from tflq.diagnosis.mistakes.taps import mistaken_taps, taps_together
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.errors import TflqError
-from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -40,31 +46,52 @@ __all__ = ["Device", "changes", "mistakes", "readings", "readings_together", "re
 
 
 def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Devices that compute the operator as the profile does but for one mistake, and the mistake's name.
+    """Yield devices that compute the operator as the profile does except for one mistake, with the mistake's name.
 
-    What they make at one place of an image hangs on what lies around that place, wherever the image ends.
+    Their result at one place of an image depends only on the surroundings of that place, wherever the image ends.
     """
+    sources: dict[str, Callable[[], Iterable[Mistaken]]] = {
+        "tensors": lambda: _models(alone, profile),
+        "stages": lambda: _profiles(alone, profile),
+        "constants": lambda: _constants(alone, profile),
+        "taps": lambda: mistaken_taps(alone, profile),
+        "averages": lambda: mistaken_averages(alone, profile),
+        "floats": lambda: mistaken_floats(alone, profile),
+        "orders of sums": lambda: mistaken_orders(alone, profile),
+        "quantization on the way": lambda: mistaken_hybrids(alone, profile),
+        "positions": lambda: mistaken_positions(alone),
+        "results": lambda: mistaken_results(profile),
+        "channels": lambda: mistaken_channels(alone, profile),
+        "layouts": lambda: mistaken_layouts(alone, unchecked(profile)),
+    }
+    for source, found in sources.items():
+        yield from guarded(source, found)
+
+
+def _models(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     for name, model in (*mistaken_models(alone.model), *models_of_channels(alone, profile)):
-        yield name, _of_model(unchecked(profile), model)
-    plan = alone.plan(profile)
+        yield name, Under(unchecked(profile), model)
+
+
+def _profiles(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     for name, wrong in mistaken_profiles(profile, alone.model):
-        yield name, _of_profile(wrong)
+        yield name, Under(wrong)
+
+
+def _constants(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    plan = alone.plan(profile)
     prepared = plan.steps[0].prepared
-    if prepared is not None:
-        for name, changed in mistaken_constants(prepared.data, plan.steps[0].node):
-            yield name, _of_data(profile, changed)
-        if stages_made(alone, profile) > 1:
-            for name, changed in mistaken_stages(prepared.data):
-                yield name, _of_data(profile, changed)
-    yield from readings(alone, profile)
-    yield from mistaken_floats(alone, profile)
-    yield from mistaken_orders(alone, profile)
-    yield from mistaken_channels(alone, profile)
-    yield from mistaken_layouts(alone, unchecked(profile))
+    if prepared is None:
+        return
+    for name, build in mistaken_constants(prepared.data, plan.steps[0].node):
+        yield name, _of_data(profile, build)
+    if stages_made(alone, profile) > 1:
+        for name, build in mistaken_stages(prepared.data):
+            yield name, _of_data(profile, build)
 
 
 def readings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Mistakes in taps and averages."""
+    """Yield mistakes in taps and averages."""
     yield from mistaken_taps(alone, profile)
     yield from mistaken_averages(alone, profile)
 
@@ -74,20 +101,15 @@ def readings_together(alone: Part, profile: Profile, leading: Container[str]) ->
     yield from taps_together(alone, profile, leading)
 
 
-def _of_profile(profile: Profile) -> Device:
-    return lambda alone: alone.run(alone.plan(profile))
+def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:
+    """A device whose prepared data is what `build` returns; it is built when the device first runs."""
+    data = cache(build)
 
-
-def _of_model(profile: Profile, model: Model) -> Device:
-    return lambda alone: alone.run(alone.plan(profile, model))
-
-
-def _of_data(profile: Profile, data: Any) -> Device:
     def device(alone: Part) -> Any:
         plan = alone.plan(profile)
         step = plan.steps[0]
         if step.prepared is None:
             raise TflqError("the operator is bound when it runs")
-        return alone.run(replace(plan, steps=(replace(step, prepared=replace(step.prepared, data=data)),)))
+        return alone.run(replace(plan, steps=(replace(step, prepared=replace(step.prepared, data=data())),)))
 
     return device

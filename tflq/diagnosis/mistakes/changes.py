@@ -64,9 +64,9 @@ def _with_row(profile: Profile, row: Kernel, mistake: str) -> Profile:
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         right = row.prepare(node, arithmetic)
-        mistaken: Any = next((data for name, data in mistaken_constants(right.data, node) if name == mistake), None)
-        if mistaken is None:
+        build = next((build for name, build in mistaken_constants(right.data, node) if name == mistake), None)
+        if build is None:
             raise UnsupportedError(node.op, index=node.index, reason=f"has no constant for: {mistake}")
-        return replace(right, data=mistaken)
+        return replace(right, data=build())
 
     return profile.derive(f"{profile.name}, {mistake}", kernels={row.op: (replace(row, prepare=prepared),)})

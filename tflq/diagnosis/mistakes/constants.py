@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from tflq.numerics.stages import type_range
 
 Array = NDArray[Any]
 
-#: An operator's prepared data with one mistake, and what it is.
-Mistaken = tuple[str, Any]
+#: The name of a mistake, and a function that builds the operator's prepared data with it.
+Mistaken = tuple[str, Callable[[], Any]]
 
 #: Sizes of tables: by 8-bit code; samples of a 16-bit function that lie 128 codes apart.
 _TABLES = (256, 513)
@@ -61,7 +62,7 @@ def _clamps(data: Any, node: Node, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
             inside = code_range(node, node.outputs[0], _other_sign(dtype))
             clamps["clamp of the other type inside the activation"] = inside
         for name, wrong in clamps.items():
-            yield name + _within(part), part.rebuild(wrong)
+            yield name + _within(part), partial(part.rebuild, wrong)
 
 
 def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -72,12 +73,15 @@ def _zero_points(data: Any) -> Iterator[Mistaken]:
     """One by one; limits stay where they are."""
     for part in parts_of(data, ZeroPoint):
         for name, changed in (("ignored", 0), ("with the wrong sign", -part.value)) if part.value else ():
-            yield f"{part.name or 'zero point'} {name}{_within(part)}", part.rebuild(ZeroPoint(changed))
+            yield f"{part.name or 'zero point'} {name}{_within(part)}", partial(part.rebuild, ZeroPoint(changed))
     for several in parts_of(data, ZeroPoints):
         codes = several.value.codes
         if codes.any():
-            yield f"{several.name} ignored{_within(several)}", several.rebuild(ZeroPoints(np.zeros_like(codes)))
-            yield f"{several.name} with the wrong sign{_within(several)}", several.rebuild(ZeroPoints(-codes))
+            yield (
+                f"{several.name} ignored{_within(several)}",
+                partial(several.rebuild, ZeroPoints(np.zeros_like(codes))),
+            )
+            yield f"{several.name} with the wrong sign{_within(several)}", partial(several.rebuild, ZeroPoints(-codes))
 
 
 def _paddings(data: Any) -> Iterator[Mistaken]:
@@ -97,7 +101,7 @@ def _paddings(data: Any) -> Iterator[Mistaken]:
         for name, (top, left) in paddings.items():
             inside = top <= down and left <= across
             if (top, left) != (window.pad_top, window.pad_left) and inside:
-                yield name + at, part.rebuild(window._replace(pad_top=top, pad_left=left))
+                yield name + at, partial(part.rebuild, window._replace(pad_top=top, pad_left=left))
 
 
 def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:
@@ -110,7 +114,7 @@ def _tables(data: Any) -> Iterator[Mistaken]:
         table, at = part.value, f" ({part.place})" if part.place else ""
         if table.ndim == 1 and table.size in _TABLES and table.dtype.kind in "iu" and table.dtype.itemsize <= 2:
             for name, changed in _wrong_tables(table):
-                yield name + at, part.rebuild(changed)
+                yield name + at, partial(part.rebuild, changed)
 
 
 def _wrong_tables(table: Array) -> Iterator[tuple[str, Array]]:
@@ -142,23 +146,23 @@ def _multipliers(data: Any) -> Iterator[Mistaken]:
         (mantissa, shift), prefix = part.value, prefix_of(part.name)
         if abs(mantissa) >= 1 << 16:
             name, rounded = f"{prefix}mantissa of 16 bits", min(mantissa + (1 << 15) >> 16 << 16, 2**31 - 2**16)
-            yield name + _within(part), part.rebuild(Multiplier(rounded, shift))
-            yield f"{name}, cut off{_within(part)}", part.rebuild(Multiplier(mantissa >> 16 << 16, shift))
+            yield name + _within(part), partial(part.rebuild, Multiplier(rounded, shift))
+            yield f"{name}, cut off{_within(part)}", partial(part.rebuild, Multiplier(mantissa >> 16 << 16, shift))
         for name, wrong in _shifted(shift):
-            yield f"{prefix}shift {name}{_within(part)}", part.rebuild(Multiplier(mantissa, wrong))
+            yield f"{prefix}shift {name}{_within(part)}", partial(part.rebuild, Multiplier(mantissa, wrong))
     for short in parts_of(data, ShortMultiplier):
         for name, wrong in _shifted(short.value.shift):
             changed = short.value._replace(shift=wrong)
-            yield f"{prefix_of(short.name)}shift {name}{_within(short)}", short.rebuild(changed)
+            yield f"{prefix_of(short.name)}shift {name}{_within(short)}", partial(short.rebuild, changed)
     for alone in parts_of(data, Shift):
         for name, wrong in _shifted(alone.value):
-            yield f"{alone.name} {name}{_within(alone)}", alone.rebuild(Shift(wrong))
+            yield f"{alone.name} {name}{_within(alone)}", partial(alone.rebuild, Shift(wrong))
     for fixed in parts_of(data, FixedMultiplier):
         for name, wrong in (
             ("off by one bit to the left", fixed.value * 2),
             ("off by one bit to the right", fixed.value >> 1),
         ):
-            yield f"{fixed.name} {name}{_within(fixed)}", fixed.rebuild(FixedMultiplier(wrong))
+            yield f"{fixed.name} {name}{_within(fixed)}", partial(fixed.rebuild, FixedMultiplier(wrong))
 
 
 def _shifted(shift: int) -> Iterator[tuple[str, int]]:

@@ -1,13 +1,14 @@
-"""What a device with a mistake is to the rest: a function of one operator's inputs."""
+"""A device with a mistake: a function of one operator's inputs. A fault in listing mistakes costs one source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from tflq.errors import TflqError
 from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
@@ -18,6 +19,40 @@ Device: TypeAlias = "Callable[[Part], Values]"
 
 #: A device with a mistake, and the mistake's name.
 Mistaken: TypeAlias = "tuple[str, Device]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Under:
+    """A device that runs the operator under a profile, of another model of it where there is one."""
+
+    profile: Profile
+    model: Model | None = None
+
+    def __call__(self, part: Part) -> Values:
+        """Bind and run."""
+        return part.run(part.plan(self.profile, self.model))
+
+
+def guarded(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mistaken]:
+    """Yield mistakes. If listing them raises, yield one more, named after its source, that raises when it is run.
+
+    A refusal (TflqError) ends the list: the operator cannot have these mistakes.
+    """
+    try:
+        yield from found()
+    except TflqError:
+        return
+    except Exception as error:
+        yield f"mistakes in {source}", raising(error)
+
+
+def raising(error: Exception) -> Device:
+    """Return a device that raises an error that came up when it was made."""
+
+    def device(_alone: Part) -> Values:
+        raise error
+
+    return device
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,80 +1,225 @@
-"""Operators without weights that a device computes in float32, and brings back to codes with a rounding of its own."""
+"""Dequantize, float operator, quantize: what runtimes without integer kernels compute.
+
+A hypothesis has three fields: the precision of the float operator, the quotient by the output's scale, the rounding.
+Sources of fields: TVM (relax/transform/legalize_ops/qdq.py: float32, division, half to even), OpenVINO's CPU plugin
+(FakeQuantize; bfloat16 where the processor has it), ONNX QuantizeLinear (division, half to even).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.mistakes.division import ROUNDINGS
-from tflq.ir import CARRIER, Model, Quantization, TensorType
+from tflq.interpreter.constants import constant_of
+from tflq.ir import CARRIER, Model, Quantization, TensorSpec, TensorType
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
-from tflq.surgery.edit import with_tensor
+from tflq.surgery.edit import with_constant, with_tensor
 from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
-_CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_BIASES = (TensorType.INT32, TensorType.INT64)
 _CARRIERS = tuple(CARRIER[kind] for kind in _CODES)
 #: Operators whose results lie between codes of the input, which devices interpolate as they are.
 _BETWEEN_CODES = ("RESIZE_BILINEAR",)
+#: Operators that change codes and leave the reals as they are.
+_SAME_REALS = ("QUANTIZE",)
+#: Parts of the operator whose float results are kept: samples take turns.
+_KEPT = 4
+
+
+def _in_bfloat16(x: Array) -> Array:
+    """float32 rounded to the nearest bfloat16, ties to even."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
+        np.float32
+    )
+
+
+def _in_float16(x: Array) -> Array:
+    return x.astype(np.float16).astype(np.float32)
+
+
+def _as_is(x: Array) -> Array:
+    return x
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What becomes of the float operator's operands and of its results. Sums are float32."""
+
+    operands: Callable[[Array], Array]
+    results: Callable[[Array], Array]
+
+
+#: By name.
+PRECISIONS: dict[str, Precision] = {
+    "float32": Precision(_as_is, _as_is),
+    "bfloat16": Precision(_in_bfloat16, _in_bfloat16),
+    "bfloat16, results in float32": Precision(_in_bfloat16, _as_is),
+    "float16": Precision(_in_float16, _in_float16),
+    "float16, results in float32": Precision(_in_float16, _as_is),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """How reals become codes: divided, or multiplied by the scale's reciprocal; where the zero point is added."""
+
+    is_product: bool
+    zero_first: bool
+
+    def codes(self, reals: Array, quantization: Quantization, rounding: str) -> Array:
+        """Codes before the clamp, float32."""
+        scale, zero = quantization.scale[0], np.float32(quantization.zero_point[0])
+        scaled = reals * (np.float32(1) / scale) if self.is_product else reals / scale
+        scaled = scaled + zero if self.zero_first else scaled
+        rounded = np.nan_to_num(ROUNDINGS[rounding](scaled), nan=0.0, posinf=2.0**30, neginf=-(2.0**30))
+        return np.asarray(rounded if self.zero_first else rounded + zero)
+
+
+#: By what is added to the name.
+QUOTIENTS: dict[str, Quotient] = {
+    "": Quotient(False, False),
+    ", times the output scale's reciprocal": Quotient(True, False),
+    ", the zero point added before the rounding": Quotient(False, True),
+    ", times the output scale's reciprocal, the zero point added before the rounding": Quotient(True, True),
+}
+#: Roundings that are tried with narrower floats.
+_USUAL = ("half to even", "half away from zero")
 
 
 def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every way to round what the operator's float form makes of the reals that the codes stand for."""
+    """Yield every way to compute the operator in floats, with a rounding of its own."""
+    quantized = _quantized(alone)
+    if quantized is None:
+        return
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    if name in _BETWEEN_CODES:
+        in_floats = quantized.in_floats(alone.model, _as_is)
+        for rounding in ROUNDINGS:
+            yield f"computed on codes in float32, rounded {rounding}", _on_codes(profile, in_floats, rounding)
+    for precision, how in PRECISIONS.items():
+        operator = _FloatOperator(profile, quantized, quantized.in_floats(alone.model, how.operands), how)
+        for rounding in ROUNDINGS if precision == "float32" else _USUAL:
+            for said, quotient in QUOTIENTS.items():
+                yield f"computed in {precision}{said}, rounded {rounding}", _device(operator, quotient, rounding)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantized:
+    """The operator's tensors of codes, and its constant biases."""
+
+    codes: frozenset[int]
+    biases: frozenset[int]
+
+    def in_floats(self, model: Model, rounded: Callable[[Array], Array]) -> Model:
+        """The model of the float operator; constants are dequantized, those of codes `rounded`."""
+        for tensor in (*self.codes, *self.biases):
+            spec = model.subgraphs[0].tensors[tensor]
+            value = constant_of(model, spec)
+            model = with_tensor(model, tensor, replace(spec, type=TensorType.FLOAT32, quantization=None))
+            if value is not None:
+                reals = dequantized(value, spec)
+                model = with_constant(model, tensor, reals if tensor in self.biases else rounded(reals))
+        return model
+
+
+def _quantized(alone: Part) -> _Quantized | None:
+    """None where results are no codes, or some tensor's reals are not known."""
     graph = alone.model.subgraphs[0]
     operator = graph.operators[0]
-    tensors = {t for t in (*operator.inputs, *operator.outputs) if t >= 0 and graph.tensors[t].type in _CODES}
-    constants = {t for t in operator.inputs if t >= 0 and t not in alone.inputs}
-    scaled = all(_one_scale(graph.tensors[t].quantization) for t in tensors)
-    if not tensors or not scaled or constants & tensors or not {*operator.outputs} <= tensors:
-        return
-    in_floats = _in_floats(alone.model, tensors)
-    if alone.model.operator_codes[operator.opcode_index].name in _BETWEEN_CODES:
-        for name in ROUNDINGS:
-            yield f"computed on codes in float32, rounded {name}", _on_codes(profile, in_floats, name)
-    for name in ROUNDINGS:
-        yield f"computed in float32, rounded {name}", _device(profile, in_floats, tensors, name, reciprocal=False)
-        yield (
-            f"computed in float32, times the output scale's reciprocal, rounded {name}",
-            _device(profile, in_floats, tensors, name, reciprocal=True),
-        )
+    tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
+    codes = frozenset(t for t in tensors if graph.tensors[t].type in _CODES)
+    given = codes & set(operator.inputs)
+    biases = frozenset(
+        t for t in operator.inputs if t >= 0 and graph.tensors[t].type in _BIASES and _has_scales(graph.tensors[t])
+    )
+    known = all(_has_scales(graph.tensors[t]) for t in codes)
+    one_scale = all(_has_one_scale(graph.tensors[t]) for t in operator.outputs if t >= 0)
+    is_pure = not any(graph.tensors[t].is_variable for t in tensors)
+    if not given or not known or not one_scale or not is_pure or not codes.issuperset(operator.outputs):
+        return None
+    return _Quantized(codes, biases)
 
 
-def _one_scale(quantization: Quantization | None) -> bool:
-    return quantization is not None and quantization.scale.size == quantization.zero_point.size == 1
+def _has_scales(spec: TensorSpec) -> bool:
+    q = spec.quantization
+    return q is not None and q.scale.size >= 1 and q.zero_point.size in (1, q.scale.size)
 
 
-def _in_floats(model: Model, tensors: set[int]) -> Model:
-    for tensor in tensors:
-        spec = model.subgraphs[0].tensors[tensor]
-        model = with_tensor(model, tensor, replace(spec, type=TensorType.FLOAT32, quantization=None))
-    return model
+def _has_one_scale(spec: TensorSpec) -> bool:
+    q = spec.quantization
+    return q is not None and q.scale.size == q.zero_point.size == 1
 
 
-def _device(profile: Profile, in_floats: Model, tensors: set[int], rounding: str, *, reciprocal: bool) -> Device:
-    def device(alone: Part) -> Mapping[int, Array]:
-        specs = alone.model.subgraphs[0].tensors
-        inputs = {t: _reals(v, specs[t].quantization) if t in tensors else v for t, v in alone.inputs.items()}
-        values = replace(alone, model=in_floats, inputs=inputs).run(alone.plan(profile, in_floats))
-        codes_of = {}
-        for tensor in alone.model.subgraphs[0].operators[0].outputs:
-            spec, original = specs[tensor], alone.tensors[tensor]
-            assert isinstance(spec.type, TensorType)
-            codes = _codes(values[original], spec.quantization, rounding, reciprocal)
-            codes_of[original] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])
+def dequantized(codes: Array, spec: TensorSpec) -> Array:
+    """scale * (code - zero point) in float32."""
+    q = spec.quantization
+    assert q is not None  # _quantized saw to it
+    shape = [1] * codes.ndim
+    if codes.ndim and q.scale.size > 1:
+        shape[q.quantized_dimension] = q.scale.size
+    scale = q.scale.reshape(shape) if q.scale.size > 1 else q.scale[0]
+    zeros = q.zero_point.reshape(shape) if q.zero_point.size > 1 else q.zero_point[0]
+    return np.asarray(scale * (codes.astype(np.int64) - zeros).astype(np.float32), np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FloatOperator:
+    """The float form of an operator. Results on the last few inputs are kept: quotients and roundings share them."""
+
+    profile: Profile
+    quantized: _Quantized
+    in_floats: Model
+    precision: Precision
+    kept: list[tuple[Part, dict[int, Array]]] = field(default_factory=list)
+
+    def reals(self, alone: Part) -> dict[int, Array]:
+        """The results, by the index in the operator's own model."""
+        known = next((values for part, values in self.kept if part is alone), None)
+        if known is None:
+            known = self._computed(alone)
+            self.kept[:] = [*self.kept[1 - _KEPT :], (alone, known)]
+        return known
+
+    def _computed(self, alone: Part) -> dict[int, Array]:
+        graph = alone.model.subgraphs[0]
+        operator, codes = graph.operators[0], self.quantized.codes
+        inputs = {
+            t: self.precision.operands(dequantized(v, graph.tensors[t])) if t in codes else v
+            for t, v in alone.inputs.items()
+        }
+        if alone.model.operator_codes[operator.opcode_index].name in _SAME_REALS:
+            return {operator.outputs[0]: self.precision.results(inputs[operator.inputs[0]])}
+        values = replace(alone, model=self.in_floats, inputs=inputs).run(alone.plan(self.profile, self.in_floats))
+        return {t: self.precision.results(values[alone.tensors[t]]) for t in operator.outputs}
+
+
+def _device(operator: _FloatOperator, quotient: Quotient, rounding: str) -> Device:
+    def device(alone: Part) -> Values:
+        specs, codes_of = alone.model.subgraphs[0].tensors, {}
+        for tensor, reals in operator.reals(alone).items():
+            spec = specs[tensor]
+            assert isinstance(spec.type, TensorType)  # _quantized saw to both
+            assert spec.quantization is not None
+            codes = quotient.codes(reals, spec.quantization, rounding)
+            codes_of[alone.tensors[tensor]] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])
         return codes_of
 
     return device
 
 
 def _on_codes(profile: Profile, in_floats: Model, rounding: str) -> Device:
-    def device(alone: Part) -> Mapping[int, Array]:
+    def device(alone: Part) -> Values:
         inputs = {t: v.astype(np.float32) if v.dtype in _CARRIERS else v for t, v in alone.inputs.items()}
         values = replace(alone, model=in_floats, inputs=inputs).run(alone.plan(profile, in_floats))
         ((tensor, dumped),) = alone.got.items()
@@ -82,19 +227,3 @@ def _on_codes(profile: Profile, in_floats: Model, rounding: str) -> Device:
         return {tensor: rounded.astype(dumped.dtype)}
 
     return device
-
-
-def _reals(codes: Array, quantization: Quantization | None) -> Array:
-    """scale * (code - zero point) in float32."""
-    assert quantization is not None
-    centred = codes.astype(np.int32) - quantization.zero_point.astype(np.int32)
-    return np.asarray(quantization.scale[0] * centred.astype(np.float32))
-
-
-def _codes(reals: Array, quantization: Quantization | None, rounding: str, reciprocal: bool) -> Array:
-    """Codes before the clamp, float32."""
-    assert quantization is not None
-    scale = quantization.scale[0]
-    quotient = reals * (np.float32(1) / scale) if reciprocal else reals / scale
-    rounded = np.nan_to_num(ROUNDINGS[rounding](quotient), nan=0.0, posinf=2.0**30, neginf=-(2.0**30))
-    return np.asarray(rounded + np.float32(quantization.zero_point[0]))

@@ -6,7 +6,7 @@ by preparing it with another arithmetic, and on each stage that its prepared dat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
+from tflq.diagnosis.mistakes.multipliers import reals_of
 from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
+from tflq.inspection.parts import Part as Place
 from tflq.inspection.parts import parts_of
-from tflq.ir import Model, TensorType
+from tflq.ir import Model
 from tflq.numerics.block_tail import BlockTail
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.float_rounding import FloatRounding
@@ -75,6 +77,18 @@ def _cut_short(real: Reals) -> Reals:
     return cut
 
 
+def _without_far_shifts(real: Reals) -> Reals:
+    """0 in place of multipliers whose shift empties a register of 32 bits."""
+    _, exponent = np.frexp(real)
+    return np.where(exponent >= 32, 0.0, real)
+
+
+def _shift_modulo_32(real: Reals) -> Reals:
+    """The multipliers as scalar shifts of 32-bit registers see them."""
+    fraction, exponent = np.frexp(real)
+    return np.asarray(np.ldexp(fraction, np.where(exponent >= 32, exponent % 32, exponent)))
+
+
 def _mistakes() -> Iterator[tuple[str, Mistake]]:
     for name in DIVISIONS:
         yield f"rounds {name}, in fixed point", _rounding(FixedRounding.of(None, DIVISIONS[name]))
@@ -99,6 +113,8 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
             yield f"multiplier of 16 bits{ending}", _rounding(FixedRounding.of(None, DIVISIONS[name], 15, cut=cut))
     yield "multiplier of 16 bits, below 1, rounds half up", _rounding(WideRounding.of)
     yield "multiplier of 16 bits, rounds twice", _rounding(lambda real: DoubleRounding.of(_shortened(_reals(real))))
+    yield "shift of 32 or more to the left gives 0", _multiplier(_without_far_shifts)
+    yield "shift to the left taken modulo 32", _multiplier(_shift_modulo_32)
     yield "shift off by one to the left", _multiplier(lambda real: real * 2)
     yield "shift off by one to the right", _multiplier(lambda real: real / 2)
     for bits in (16, 24, 32):
@@ -108,8 +124,6 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
 
 #: By name.
 MISTAKES: dict[str, Mistake] = dict(_mistakes())
-
-_CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
 def mistaken_profiles(profile: Profile, model: Model) -> Iterator[tuple[str, Profile]]:
@@ -137,43 +151,36 @@ def stages_made(alone: Part, profile: Profile) -> int:
 
 
 def _products_of_scales(model: Model) -> Iterator[tuple[str, Mistake]]:
-    """Multipliers that are products of two inputs' scales over the output's, in other precisions."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[0]
-    specs = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs[:1]) if t >= 0]
-    scales = [
-        q.scale for spec in specs if spec.type in _CODES and (q := spec.quantization) is not None and q.scale.size
-    ]
-    if len(scales) != 3:
-        return
-    a, b, y = scales
-    wide_a, wide_b, wide_y = (scale.astype(np.float64) for scale in scales)
-    with np.errstate(all="ignore"):
-        products = {
-            "multiplier computed in float32": a * b / y,
-            "multiplier computed in float32, the product of scales last": a / y * b,
-            "multiplier of a product of scales in float32": (a * b).astype(np.float64) / wide_y,
-            "multiplier computed in float64": wide_a * wide_b / wide_y,
-        }
-    for name, product in products.items():
-        yield name, _multiplier(partial(_in_place_of, np.asarray(product, np.float64)))
+    """Yield the one field that says in which precision multipliers are computed out of scales."""
+    reals = reals_of(model)
+    names = dict.fromkeys(name for forms in reals for name in forms)
+    for name in names:
+        yield name, _multiplier(partial(_in_place_of, [forms[name] for forms in reals if name in forms]))
 
 
-def _in_place_of(product: Reals, real: Reals) -> Reals:
-    """The product, where the multipliers are meant to be it."""
-    alike = product.size in (1, real.size) and np.allclose(real, product, rtol=1e-5, atol=0)
-    return np.broadcast_to(product, real.shape).copy() if alike else real
+def _in_place_of(products: Sequence[Reals], real: Reals) -> Reals:
+    """The product that the multipliers are meant to be, if there is one."""
+    for product in products:
+        alike = product.size in (1, real.size) and np.allclose(np.abs(real), np.abs(product), rtol=1e-6, atol=0)
+        if alike:
+            return np.copysign(np.abs(np.broadcast_to(product, real.shape)), real)
+    return real
 
 
-def mistaken_stages(data: Any) -> Iterator[tuple[str, Any]]:
-    """An operator's prepared data with a mistake in one of its stages; the name says which."""
+def mistaken_stages(data: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield mistakes in one of an operator's stages: a name with its place, and what builds the prepared data."""
     for part in parts_of(data, OutputPipeline):
         pipeline = part.value
         if isinstance(pipeline.stage, Unscaled):
             continue
         make, real = _maker(pipeline.stage), pipeline.stage.real
         for name, mistake in MISTAKES.items():
-            yield f"{name} ({part.place})", part.rebuild(replace(pipeline, stage=mistake(make)(real)))
+            yield f"{name} ({part.place})", partial(_with_stage, part, mistake(make), real)
+
+
+def _with_stage(part: Place[OutputPipeline], make: StageOf, real: Reals) -> Any:
+    """The operator's prepared data with another stage in that place."""
+    return part.rebuild(replace(part.value, stage=make(real)))
 
 
 def _maker(stage: OutputStage) -> StageOf:

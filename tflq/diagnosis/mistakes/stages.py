@@ -18,6 +18,9 @@ from tflq.numerics.stages import OutputStage, Reals
 
 Array = NDArray[Any]
 
+#: Accumulators that are shifted to the left saturate in 32 bits.
+_MOST = np.int64(2**31 - 1)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plain:
@@ -46,6 +49,13 @@ class _Plain:
 def _per_channel(values: Array, channels: int) -> Array:
     """`values`, of length 1, C or repeated, as one per channel or as one for all."""
     return values[:channels] if len(values) >= channels else values[:1]
+
+
+def _shifted_left(total: Ints, shift: Ints) -> Ints:
+    """total * 2**shift, saturated where a shift takes it out of 32 bits."""
+    near = np.minimum(shift, 31)
+    leaves = (shift > 0) & (np.abs(total) > _MOST >> near)
+    return np.where(leaves, np.sign(total) * _MOST, total << near)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +113,7 @@ class FixedRounding(_Plain):
         """Multiply by mantissa and shift, rounding once or twice as the mistake says."""
         channels = total.shape[-1]
         mantissa, shift = _per_channel(self.mantissa, channels), _per_channel(self.shift, channels)
-        product = (total << np.maximum(shift, 0)) * mantissa
+        product = _shifted_left(total, np.maximum(shift, 0)) * mantissa
         bits, right = np.full_like(shift, self.bits), np.maximum(-shift, 0)
         if self.first is None:
             return self.last(product, bits + right)

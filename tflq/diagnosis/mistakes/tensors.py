@@ -35,6 +35,9 @@ _AXES = {
     "CONV_3D": "DHWIO",
 }
 
+#: Options of resized images that are on or off.
+_SWITCHES = ("align_corners", "half_pixel_centers")
+
 
 def mistaken_models(alone: Model) -> Iterator[Mistaken]:
     """A single operator's model with one of its tensors or options misread."""
@@ -43,6 +46,7 @@ def mistaken_models(alone: Model) -> Iterator[Mistaken]:
     yield from _scales(alone)
     yield from _filters(alone)
     yield from _activations(alone)
+    yield from _switches(alone)
 
 
 def _zero_points(alone: Model) -> Iterator[Mistaken]:
@@ -103,6 +107,9 @@ def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, 
         low, high = -(1 << bits - 1), (1 << bits - 1) - 1
         yield f"bias of {bits} bits that saturates", np.clip(bias, low, high)
         yield f"bias of {bits} bits that wraps", (bias - low) % (1 << bits) + low
+    yield "bias without its sign", np.abs(bias)
+    for bits in (32, 40, 48):
+        yield f"sign of negative biases lost: read as {bits} bits without a sign", bias % (1 << bits)
     yield "the next channel's bias", np.roll(bias, -1)
     yield "the previous channel's bias", np.roll(bias, 1)
     yield "the first channel's bias for all", np.full_like(bias, bias[0])
@@ -233,3 +240,14 @@ def _activations(alone: Model) -> Iterator[Mistaken]:
                 f"{name} in place of {_ACTIVATIONS.get(int(own), own)}",
                 with_option(alone, "fused_activation_function", number),
             )
+
+
+def _switches(alone: Model) -> Iterator[Mistaken]:
+    """Yield options of resized images that are ignored, or taken where the model has them off."""
+    options = alone.subgraphs[0].operators[0].options
+    if options is None:
+        return
+    for name in _SWITCHES:
+        own = options.get(name)
+        if own is not None:
+            yield f"{name} {'ignored' if own else 'taken'}", with_option(alone, name, not own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from tflq.conformance.causes import explained_groups
 from tflq.conformance.judging import Judged, Result, Verdicts
 
 SCHEMA = "tflq/conform/1"
@@ -21,6 +22,7 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "compared": {"cases": verdicts.compared, "of": verdicts.runnable},
         "max_refused": verdicts.most_refused,
         "endings": list(verdicts.endings),
+        "explained": dict(zip(("groups", "of"), explained_groups(verdicts.cases), strict=True)),
         "counts": {result.value: verdicts.count(result) for result in Result},
         "cases": [case_document(judged) for judged in verdicts.cases],
     }
@@ -49,4 +51,5 @@ def case_document(judged: Judged) -> dict[str, Any]:
             "first": None if difference.first is None else asdict(difference.first),
         },
         "causes": list(judged.causes),
+        "fault": judged.fault or None,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflq.conformance.causes import explained_groups
 from tflq.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
 from tflq.report.layout import Line, counted, table
 
@@ -36,6 +37,7 @@ def verdict_lines(verdicts: Verdicts) -> Iterator[Line]:
             yield Line(f"and {counted(len(failing) - _LISTED, 'more case')}; --json and --junit have all", "faint")
     for ending in verdicts.endings[:_LISTED]:
         yield Line(f"after its last answer the target ended with {ending}", "bad")
+    yield from (Line(text, "warning") for text in cause_texts(verdicts))
     yield verdict_line(verdicts)
 
 
@@ -61,6 +63,16 @@ def verdict_text(verdicts: Verdicts) -> str:
     if verdicts.endings:
         parts.append(f"{counted(len(verdicts.endings), 'call')} failed after the last answer")
     return f"{verdicts.verdict.value.upper()} {verdicts.target}: {', '.join(parts)}"
+
+
+def cause_texts(verdicts: Verdicts) -> Iterator[str]:
+    """Yield how many groups of failing cases were explained, and the faults that came up."""
+    done, groups = explained_groups(verdicts.cases)
+    if groups:
+        yield f"causes sought for {done:,} of {counted(groups, 'group')} of failing cases (alike in operator and types)"
+    faults = [judged for judged in verdicts.cases if judged.fault]
+    for judged in faults[:_LISTED]:
+        yield f"no cause of {judged.case.id} could be sought: {judged.fault}"
 
 
 def rows_of(verdicts: Verdicts, *, whole: bool = False) -> list[tuple[str, ...]]:

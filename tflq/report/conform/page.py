@@ -8,9 +8,9 @@ from shlex import quote
 from markupsafe import Markup
 
 from tflq.conformance.judging import Judged, Result, Verdicts
-from tflq.report.conform.lines import COLUMNS, STYLES, rows_of, verdict_text
+from tflq.report.conform.lines import COLUMNS, STYLES, cause_texts, rows_of, verdict_text
 from tflq.report.html.page import page
-from tflq.report.html.parts import Bar, bars, code, details, next_section, section, table
+from tflq.report.html.parts import Bar, bars, code, details, next_section, paragraph, section, table, together
 
 _STYLES = {Result.PASSES: "good", Result.REFUSED: "unknown"}
 #: Failing cases that are shown; JSON and JUnit have all.
@@ -29,7 +29,7 @@ def verdict_page(verdicts: Verdicts, suite: str) -> str:
         "conform",
         verdict_text(verdicts),
         section("results", "Results", bars("result", "cases", results)),
-        _causes(failing),
+        _causes(verdicts),
         section("operators", "Operators", table(COLUMNS, rows_of(verdicts, whole=True))),
         _failing(failing),
         next_section([f"tflq conform run {quote(suite)} --target CMD --junit report.xml"] if failing else []),
@@ -40,12 +40,14 @@ def verdict_page(verdicts: Verdicts, suite: str) -> str:
     )
 
 
-def _causes(failing: tuple[Judged, ...]) -> Markup:
+def _causes(verdicts: Verdicts) -> Markup:
     """Which causes reproduce how many of the explained cases."""
+    failing = verdicts.failing
     counts = Counter(cause for judged in failing for cause in judged.causes)
     rows = [(cause, f"{count:,}") for cause, count in counts.most_common(20)]
     columns = [("what reproduces failing cases", "<"), ("explained cases", ">")]
-    return section("causes", "Causes", table(columns, rows)) if rows else Markup("")
+    said = together(*map(paragraph, cause_texts(verdicts)))
+    return section("causes", "Causes", said, table(columns, rows) if rows else "") if failing else Markup("")
 
 
 def _failing(failing: tuple[Judged, ...]) -> Markup:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.explanation import Cause, Explanation
 from tflq.diagnosis.findings import Findings
 from tflq.report.documents import difference_document
 from tflq.report.explain.element_document import element_document
@@ -26,6 +27,7 @@ def explain_document(model: str, dump: str, findings: Findings, inputs: str | No
         "first_divergent": None if findings.first is None else findings.first.index,
         "unknown": list(findings.unknown),
         "sample": findings.sample,
+        "faults": list(findings.faults),
         "operators": [_operator(o) for o in findings.operators],
         "explanation": None if findings.explanation is None else _explanation(findings.explanation),
         "discrimination": None if findings.discrimination is None else discrimination_document(findings.discrimination),
@@ -47,12 +49,17 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "profile": e.profile,
         "verdict": e.verdict.value,
         "certainty": e.certainty.value,
+        "doubts": list(e.doubts),
+        "evidence": {"telling": e.evidence.telling, "stimuli": e.evidence.stimuli, "bits": e.evidence.bits},
         "places": list(e.places),
         "matching": e.matching,
         "elements": e.elements,
         "exact": [_cause(h) for h in e.exact],
         "alike": list(e.alike),
+        "beyond": list(e.beyond),
+        "faults": [asdict(fault) for fault in e.faults],
         "less_likely": [_cause(h) for h in e.less_likely],
+        "possible": [_cause(h) for h in e.possible],
         "only_here": [_cause(h) for h in e.only_here],
         "partial": [_cause(h) for h in e.causes if not h.exact][:PARTIAL],
     }
@@ -76,5 +83,7 @@ def _cause(h: Cause) -> dict[str, Any]:
         "matching": h.matching,
         "elements": h.elements,
         "also": list(h.also),
+        "proved": h.is_proved,
         "not_at": list(h.not_at),
+        "also_at": list(h.also_at),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
 from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.explanation import Cause, CauseVerdict, Explanation
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Kind
 from tflq.inspection.difference import Difference, First
@@ -37,6 +37,7 @@ def explain_lines(model: str, dump: str, findings: Findings, inputs: str | None 
             yield Line(f"  {text}", "warning")
         if findings.first is not None:
             yield from _cause_lines(findings.explanation)
+    yield from (Line(f"  {text}", "warning") for text in fault_texts(findings))
     if findings.discrimination is not None:
         yield from (Line(f"  {text}") for text in discrimination_texts(findings.discrimination))
     if findings.element is not None:
@@ -124,13 +125,12 @@ def how_far(d: Difference) -> str:
 
 def cause_text(e: Explanation) -> str:
     """Return one line: the causes that reproduce all bits, or that none does."""
-    likely = "nothing else that was tried reproduces every bit, but few elements differ"
-    if e.less_likely:
-        likely = "no other profile reproduces every bit, but mistakes do, too"
+    doubts = "; ".join(e.doubts)
     return {
         CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
         CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
-        CauseVerdict.LIKELY: f"Likely: {likely}:",
+        CauseVerdict.LIKELY: f"Likely, not certain ({doubts}):",
+        CauseVerdict.UNTOLD: f"Cannot tell: a wrong cause may reproduce every bit, too ({doubts}):",
         CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
         CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
         CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
@@ -141,26 +141,48 @@ def less_likely_texts(e: Explanation) -> Iterator[str]:
     """The mistakes that reproduce every bit where a profile does."""
     for h in e.less_likely:
         yield f"less likely: {hypothesis_text(h)}"
+    for h in e.possible:
+        yield f"possible: {hypothesis_text(h)}"
 
 
 def alike_texts(e: Explanation) -> Iterator[str]:
-    """What other operators of the same type say of the causes."""
+    """What other operators say of the causes."""
     held = [index for index in e.alike if all(index not in cause.not_at for cause in e.fitting)]
     if held:
         yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
+    beyond = e.fitting[0].also_at if e.fitting else ()
+    if beyond:
+        yield f"reproduces divergent operators of other types as well: {', '.join(map(str, beyond))}"
     for h in (*e.only_here, *(h for h in e.fitting if h.not_at)):
-        yield f"reproduces every bit here, but not operator {', '.join(map(str, h.not_at))}: {h.name}"
+        missed = h.not_at or tuple(index for index in beyond if index not in h.also_at)
+        yield f"reproduces every bit here, but not operator {', '.join(map(str, missed))}: {h.name}"
+
+
+def fault_texts(findings: Findings) -> Iterator[str]:
+    """Yield the hypotheses, and the parts of the explanation, that raised an exception."""
+    faults = () if findings.explanation is None else findings.explanation.faults
+    if faults:
+        count = "1 hypothesis" if len(faults) == 1 else f"{len(faults):,} hypotheses"
+        said = listed([f"{fault.name} ({fault.kind}: {fault.text})" for fault in faults])
+        yield f"{count} could not be run: {said}"
+    for part in findings.faults:
+        yield f"could not be computed: {part}"
 
 
 def partial_ones(e: Explanation) -> list[Cause]:
     """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
-    return [] if e.exact else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
+    return [] if e.fitting else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
 
 
 def hypothesis_text(h: Cause) -> str:
     """Kind, names and evidence."""
     text = f"{h.kind.value}: {h.name}, {evidence_text(h)}"
-    return f"{text}; the same on these inputs: {listed(h.also)}" if h.also else text
+    return f"{text}; {alike_text(h)}: {listed(h.also)}" if h.also else text
+
+
+def alike_text(h: Cause) -> str:
+    """Return how the other names of a cause are known to be the same."""
+    return "proved to be the same function" if h.is_proved else "the same on these inputs"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from tflq.diagnosis.amplification import Amplification
-from tflq.diagnosis.explanation import Cause, Explanation
+from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.findings import Divergence, Findings, Worked
 from tflq.report.explain.element_lines import TAP_COLUMNS, element_title, number, side_by_side, tap_row
 from tflq.report.explain.growth_lines import (
@@ -22,10 +22,12 @@ from tflq.report.explain.growth_lines import (
 from tflq.report.explain.lines import (
     NAMES,
     STYLES,
+    alike_text,
     alike_texts,
     cause_text,
     discrimination_texts,
     evidence_text,
+    fault_texts,
     first_text,
     how_far,
     less_likely_texts,
@@ -96,7 +98,7 @@ def _first(findings: Findings) -> Markup:
         for tensor, d in where.differences.items()
     ]
     if findings.divergence is not None:
-        figures += _maps(findings.divergence)
+        figures += _maps(findings.divergence, findings.sample)
     return parts.section(
         "first",
         f"First divergent operator: {findings.first.index} {findings.first.op}",
@@ -112,10 +114,11 @@ def _difference_texts(findings: Findings, where: Located) -> Iterator[str]:
         yield text + (f"; {first_text(d.first, findings.sample is not None)}" if d.first is not None else "")
 
 
-def _maps(divergence: Divergence) -> Iterator[Markup]:
+def _maps(divergence: Divergence, sample: int | None) -> Iterator[Markup]:
     error = np.nan_to_num(divergence.got.astype(np.float64) - divergence.expected.astype(np.float64))
     unit = "LSB" if divergence.got.dtype.kind in "iu" else "in the tensor's own units"
-    return error_figures(error, f"tensor {divergence.tensor} {short_name(divergence.name)}", unit)
+    of_sample = "" if sample is None else f", sample {sample}"
+    return error_figures(error, f"tensor {divergence.tensor} {short_name(divergence.name)}{of_sample}", unit)
 
 
 def _cause(findings: Findings) -> Markup:
@@ -127,7 +130,7 @@ def _cause(findings: Findings) -> Markup:
         "Cause",
         parts.paragraph(cause_text(e)),
         _hypotheses(e.exact),
-        *map(parts.paragraph, (*less_likely_texts(e), *alike_texts(e))),
+        *map(parts.paragraph, (*less_likely_texts(e), *alike_texts(e), *fault_texts(findings))),
         _partial(e),
         *map(parts.paragraph, () if findings.discrimination is None else discrimination_texts(findings.discrimination)),
     )
@@ -152,7 +155,7 @@ def _hypothesis(h: Cause) -> Markup:
     if not h.also:
         return said
     more = h.also[NAMES:]
-    alike = parts.paragraph(f"the same on these inputs: {'; '.join(h.also[:NAMES])}", "soft")
+    alike = parts.paragraph(f"{alike_text(h)}: {'; '.join(h.also[:NAMES])}", "soft")
     return parts.together(said, alike, parts.details(f"and {len(more)} more", "; ".join(more)) if more else "")
 
 

@@ -13,13 +13,22 @@ from tflq.report.explain.document import discrimination_document
 
 
 def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict[str, Any]:
-    """Return the fit as a document. `best` is null where no profile explains any operator."""
-    none = fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING)
+    """Return the fit as a document. `best` is null if no profile explains any operator, or if none can be told."""
+    none = fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING, FitVerdict.UNTOLD)
     return {
         "schema": "tflq/fit/1",
         "verdict": fit.verdict.value,
         "base": fit.base,
         "best": None if none else fit.best,
+        "compared": {
+            "operators": len(fit.compared),
+            "of": len(fit.operators),
+            "elements": fit.elements,
+            "telling": fit.telling,
+            "informative": fit.informative,
+            "needed": fit.needed,
+        },
+        "foreign": list(fit.foreign),
         "fitting": list(fit.fitting),
         "ties": [] if none else list(fit.ties),
         "compatible": [asdict(one) for one in compatible(map(by_name, fit.fitting))],

@@ -7,16 +7,18 @@ from itertools import islice
 
 from tflq.diagnosis.compatibility import Compatible, compatible
 from tflq.diagnosis.discrimination import Discrimination
+from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Column, Fit, FitVerdict, exact_operators
 from tflq.profiles import by_name
 from tflq.report.explain.lines import discrimination_texts
-from tflq.report.layout import Line, table
+from tflq.report.layout import Line, counted, table
 
 #: Names, and rows of the table, that are shown.
 _NAMES, _ROWS = 8, 12
 
 STYLES = {
     FitVerdict.FITS: "good",
+    FitVerdict.UNTOLD: "warning",
     FitVerdict.MIX: "warning",
     FitVerdict.PARTLY: "warning",
     FitVerdict.NONE: "bad",
@@ -32,10 +34,15 @@ def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterato
     yield from map(Line, failure_texts(fit))
     if fit.verdict == FitVerdict.NOTHING:
         return
+    yield Line(f"  {compared_text(fit)}")
+    if fit.foreign and fit.verdict != FitVerdict.UNTOLD:
+        yield Line(f"As good for the operators looked at: {_foreign(fit)}", "warning")
     others = fit.fitting[1:] if fit.fitting else fit.ties[1:] if fit.verdict != FitVerdict.NONE else ()
-    if others:
+    if fit.verdict == FitVerdict.UNTOLD:
+        yield Line(f"  these profiles: {_listed(fit.fitting)}")
+    elif others:
         yield Line(f"As good on this dump: {_listed(others)}")
-    for one in compatible(map(by_name, fit.fitting)):
+    for one in compatible(map(by_name, fit.fitting)) if fit.verdict == FitVerdict.FITS else ():
         yield Line(f"  compatible with {runtime_text(one)}")
     if not fit.fitting:
         yield from map(Line, mix_texts(fit))
@@ -48,16 +55,37 @@ def fit_lines(fit: Fit, discrimination: Discrimination | None = None) -> Iterato
 
 
 def verdict_text(fit: Fit) -> str:
-    """Return the verdict in one line."""
+    """Return the verdict in one line, with what was compared."""
     best = fit.matrix[fit.best]
+    k, n = len(fit.compared), len(fit.operators)
+    where = "every operator" if k == n else f"the {counted(k, 'operator')} compared of {n}"
     return {
         FitVerdict.NOTHING: "Nothing could be compared: "
         + ("no operator could be run" if fit.failures else "the dump holds no operator's inputs and results"),
-        FitVerdict.FITS: f"Best: {fit.fitting[0] if fit.fitting else fit.best} explains every operator compared",
+        FitVerdict.FITS: f"Best: {fit.fitting[0] if fit.fitting else fit.best} explains {where}",
+        FitVerdict.UNTOLD: f"Cannot tell: {counted(len(fit.fitting), 'profile')} give these bits, "
+        + (f"but {_too_small(fit)}" if fit.is_too_small else f"and so do {_foreign(fit)}"),
         FitVerdict.MIX: f"No single profile fits, a mix does. Best alone: {fit.best} explains {_left(fit, best)}",
         FitVerdict.PARTLY: f"None fits. Best: {fit.best} explains {_left(fit, best)}",
         FitVerdict.NONE: "None fits: no profile reproduces any of the operators compared",
     }[fit.verdict]
+
+
+def _too_small(fit: Fit) -> str:
+    """Return how much was compared, and how much is needed."""
+    results = f"{counted(fit.informative, 'result')} inside {'its' if fit.informative == 1 else 'their'} type's range"
+    return f"only {results} {'was' if fit.informative == 1 else 'were'} compared, and {fit.needed} are needed"
+
+
+def _foreign(fit: Fit) -> str:
+    return "; ".join(f"{RUNTIMES[name]} ({name})" for name in fit.foreign)
+
+
+def compared_text(fit: Fit) -> str:
+    """Return how many operators and elements were compared, and how many elements tell profiles apart."""
+    text = f"compared: {len(fit.compared)} of {counted(len(fit.operators), 'operator')}, "
+    text += f"{counted(fit.elements, 'element')}, "
+    return text + (f"{fit.telling:,} of them tell profiles apart" if fit.telling else "none tells profiles apart")
 
 
 def mix_texts(fit: Fit) -> Iterator[str]:

@@ -1,0 +1,138 @@
+"""Causes of what differs: failing cases in groups, and one cause for as many groups as possible.
+
+A group is the differing cases that are alike in operator, types and profiles told apart. One case of a group is
+explained; what reproduces it is then compared with further cases of the group, and of all groups' causes those are kept
+that reproduce most groups. A fault while explaining is noted, and no verdict is lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tflq.api.files import load
+from tflq.conformance.jobs import Job
+from tflq.conformance.judging import Judged, Result
+from tflq.conformance.suite import arrays, model_of
+from tflq.diagnosis.dump import dump_of
+from tflq.diagnosis.findings import investigate
+from tflq.diagnosis.hypotheses import Hypothesis
+from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.siblings import Known
+from tflq.errors import TflqError
+from tflq.ir import Model
+from tflq.profiles import Profile, by_name
+from tflq.storage.archive import Archive
+from tflq.verification.dump import Dump
+
+#: Groups that are explained, further cases of each that causes are compared with, and causes that are kept of a case.
+EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
+
+
+def group_of(judged: Judged) -> Hashable:
+    """What cases of one group have in common."""
+    return judged.case.op, judged.case.types, judged.case.tells
+
+
+def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
+    """The number of groups that were explained, and of all groups."""
+    differing = [one for one in judged if one.result == Result.DIFFERS]
+    return len({group_of(one) for one in differing if one.is_explained}), len({group_of(one) for one in differing})
+
+
+def explained(
+    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED
+) -> tuple[Judged, ...]:
+    """Add causes to cases of the first groups, of so many at most."""
+    groups: dict[Hashable, list[int]] = {}
+    for position, one in enumerate(judged):
+        if one.result == Result.DIFFERS:
+            groups.setdefault(group_of(one), []).append(position)
+    results = list(judged)
+    found: dict[int, _Found] = {}
+    chosen = list(groups.values())[: max(0, most)]
+    for first, *others in chosen:
+        results[first] = replace(results[first], is_explained=True)
+        try:
+            found[first] = _found(job, archive, [judged[i] for i in (first, *others[:_FURTHER])], by_name(profile))
+        except Exception as error:  # the verdict is known: a fault in its explanation must not take it away
+            results[first] = replace(results[first], fault=f"{type(error).__name__}: {error}")
+    reach = Counter(name for one in found.values() for name in one.names)
+    for first, *others in chosen:
+        if first in found:
+            causes = found[first].chosen(reach)
+            for number, position in enumerate((first, *others[:_FURTHER])):
+                kept = tuple(name for name in causes if number in found[first].names[name])
+                results[position] = replace(results[position], causes=kept)
+    return tuple(results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Causes of a group's first case, the likeliest first: the numbers of the cases that each reproduces.
+
+    `leading` are the profiles that the case is there to tell apart, else those that are no other names of these.
+    """
+
+    names: Mapping[str, tuple[int, ...]]
+    leading: tuple[str, ...]
+
+    def chosen(self, reach: Mapping[str, int]) -> tuple[str, ...]:
+        """The causes that reproduce most cases of the group, and of these the ones that reproduce most groups."""
+        most = max((len(cases) for cases in self.names.values()), default=0)
+        fitting = [name for name, cases in self.names.items() if len(cases) == most]
+        farthest = max((reach[name] for name in fitting), default=0)
+        if farthest < 2 and any(name in self.leading for name in fitting):
+            fitting = [name for name in fitting if name in self.leading]
+        return tuple(name for name in fitting if reach[name] == farthest)[:_KEPT]
+
+
+def _found(job: Job, archive: Archive, cases: Sequence[Judged], profile: Profile) -> _Found:
+    first, *others = (_observed(job, archive, one) for one in cases)
+    explanation = investigate(first.model, first.dumps, profile).explanation
+    if explanation is None:
+        return _Found({}, ())
+    members = [member for cause in explanation.fitting for member in cause.members]
+    parts = [list(_known(other, profile)) for other in others] if members else []
+    fitting = {h.name: (0, *(k for k, known in enumerate(parts, 1) if _fits(h, known))) for h in members}
+    told = [name for name in cases[0].case.tells if name in fitting]
+    leading = told or [cause.name for cause in explanation.exact or explanation.possible]
+    return _Found({**dict.fromkeys(leading, (0,)), **fitting}, tuple(leading))
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """A case's model, and what the target was fed and gave, a dump a sample."""
+
+    model: Model
+    dumps: tuple[Dump, ...]
+
+
+def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
+    case = judged.case
+    model = load(model_of(archive, case))
+    graph = model.subgraphs[0]
+    expected = [arrays(archive, sample) for sample in case.expected]
+    dumps = []
+    for sample, made in zip(case.samples, job.outputs(case, expected), strict=True):
+        values = dict(zip(graph.inputs, arrays(archive, sample), strict=True))
+        values |= {t: v for t, v in zip(graph.outputs, made, strict=True) if not isinstance(v, str)}
+        dumps.append(dump_of(model, values))
+    return _Observed(model, tuple(dumps))
+
+
+def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
+    """The case's operator in every sample; nothing where it is none alone, or the profile refuses it."""
+    if len(observed.model.subgraphs[0].operators) != 1:
+        return
+    for dump in observed.dumps:
+        try:
+            yield Known(operator_alone(observed.model, dump, 0, profile), profile)
+        except TflqError:
+            return
+
+
+def _fits(hypothesis: Hypothesis, known: Sequence[Known]) -> bool:
+    """Whether the hypothesis reproduces every bit in all samples."""
+    return bool(known) and all(one.fits(hypothesis) for one in known)

@@ -1,0 +1,194 @@
+"""Why one operator's bits differ: causes, what is known of them, and the doubts that remain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tflq.diagnosis.certainty import Certainty, Evidence
+from tflq.diagnosis.hypotheses import Hypothesis, Kind
+from tflq.diagnosis.outcomes import Fault
+
+
+class CauseVerdict(str, Enum):
+    """The state of knowledge of why an operator differs."""
+
+    SAME = "same"
+    EXPLAINED = "explained"  # by one cause, which is certain
+    LIKELY = "likely"  # by one cause, with doubts
+    UNTOLD = "cannot tell"  # by one cause, of which the dump shows too little
+    AMBIGUOUS = "ambiguous"  # several causes reproduce every bit
+    PARTIAL = "partial"  # the best one leaves at most half of the elements unexplained that the profile does
+    UNDETERMINED = "undetermined"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cause:
+    """Hypotheses whose results are the same bits on the dump's input and, of exact ones, on inputs of the same values
+    in another order. `matching` of the dump's `elements` are reproduced. The first member is the most probable.
+
+    `is_proved`: all members are proved to be the same function of the operator's inputs.
+    """
+
+    members: tuple[Hypothesis, ...]
+    matching: int
+    elements: int
+    not_at: tuple[int, ...] = ()  # other operators of the same kernel that it does not reproduce
+    also_at: tuple[int, ...] = ()  # other divergent operators that it reproduces
+    is_proved: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the most probable member."""
+        return self.members[0].kind
+
+    @property
+    def name(self) -> str:
+        """The name of the most probable member."""
+        return self.members[0].name
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """The other names."""
+        return tuple(h.name for h in self.members[1:])
+
+    @property
+    def is_a_profile(self) -> bool:
+        """Whether a profile is among the members."""
+        return any(member.kind == Kind.PROFILE for member in self.members)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it reproduces every bit."""
+        return self.matching == self.elements
+
+    @property
+    def is_told(self) -> bool:
+        """Whether nothing but this one function reproduces its results."""
+        return len(self.members) == 1 or self.is_proved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """One operator. `causes` change some element, best first; `matching` is what the profile reproduces.
+
+    `assumed` inputs were computed, not dumped: where there are any, what makes them may be at fault instead.
+    Where none of `causes` is exact, the cause is undetermined. `faults` are hypotheses that raised.
+    """
+
+    index: int
+    profile: str
+    matching: int
+    elements: int
+    causes: tuple[Cause, ...]
+    evidence: Evidence = field(default_factory=Evidence)
+    places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
+    alike: tuple[int, ...] = ()  # other operators of the same kernel that exact causes were compared with
+    beyond: tuple[int, ...] = ()  # divergent operators of other kernels that exact causes were compared with
+    assumed: tuple[int, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def fitting(self) -> tuple[Cause, ...]:
+        """All causes that reproduce every bit: where there are several, this input does not tell them apart.
+
+        Where one reproduces other operators of the same kernel as well, those that do not are left out. Of the rest
+        those are kept that explain most of the other divergent operators: one cause is likelier than many.
+        """
+        fitting = [cause for cause in self.causes if cause.exact]
+        fitting = [cause for cause in fitting if not cause.not_at] or fitting
+        most = max((len(cause.also_at) for cause in fitting), default=0)
+        return tuple(cause for cause in fitting if len(cause.also_at) == most)
+
+    @property
+    def exact(self) -> tuple[Cause, ...]:
+        """The likeliest of those that fit: profiles, if there are any.
+
+        What a runtime is known to compute is likelier than a mistake that none is known to make. If the dump shows too
+        little, no mistake is named, and no cause at all where inputs were computed: what makes these may be at fault.
+        """
+        return () if self._is_unnamed else self._leading
+
+    @property
+    def possible(self) -> tuple[Cause, ...]:
+        """Causes that reproduce every bit and are not named as likely, as far too little speaks for them."""
+        return self.fitting if self._is_unnamed else ()
+
+    @property
+    def less_likely(self) -> tuple[Cause, ...]:
+        """Mistakes that reproduce every bit where a profile does, too."""
+        return () if self._is_unnamed else tuple(cause for cause in self.fitting if cause not in self._leading)
+
+    @property
+    def only_here(self) -> tuple[Cause, ...]:
+        """Causes that reproduce every bit, but are left out as they explain fewer of the other operators."""
+        return tuple(cause for cause in self.causes if cause.exact and cause not in self.fitting)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Whether the cause is certain, likely, or neither: that one cause is, or that one of several has to be."""
+        return {
+            CauseVerdict.EXPLAINED: Certainty.CERTAIN,
+            CauseVerdict.LIKELY: Certainty.LIKELY,
+            CauseVerdict.AMBIGUOUS: Certainty.LIKELY if self.reached != Certainty.NONE else Certainty.NONE,
+        }.get(self.verdict, Certainty.NONE)
+
+    @property
+    def verdict(self) -> CauseVerdict:
+        """Whether the cause is known."""
+        if self.matching == self.elements:
+            return CauseVerdict.SAME
+        if self.possible:
+            return CauseVerdict.UNTOLD
+        if len(self.exact) > 1:
+            return CauseVerdict.AMBIGUOUS
+        if self.exact:
+            if self.reached == Certainty.NONE:
+                return CauseVerdict.UNTOLD
+            return CauseVerdict.LIKELY if any(self.doubts) else CauseVerdict.EXPLAINED
+        best = self.causes[0].matching if self.causes else 0
+        halved = 2 * (self.elements - best) <= self.elements - self.matching
+        return CauseVerdict.PARTIAL if halved else CauseVerdict.UNDETERMINED
+
+    @property
+    def _leading(self) -> tuple[Cause, ...]:
+        return tuple([cause for cause in self.fitting if cause.is_a_profile] or self.fitting)
+
+    @property
+    def _is_unnamed(self) -> bool:
+        if not self._leading or self.reached != Certainty.NONE:
+            return False
+        kind, differing = self._leading[0].kind, self.elements - self.matching
+        few = differing < self.evidence.needed(kind, is_doubted=self._is_doubted, certainty=Certainty.LIKELY)
+        return bool(self.assumed) or (few and not self._leading[0].is_a_profile)
+
+    @property
+    def _is_doubted(self) -> bool:
+        return bool(self.assumed) or any(cause.not_at for cause in self._leading[:1])
+
+    @property
+    def reached(self) -> Certainty:
+        """How certain the likeliest cause can be by the bits of evidence alone."""
+        if not self._leading:
+            return Certainty.NONE
+        return self.evidence.reaches(self._leading[0].kind, is_doubted=self._is_doubted)
+
+    @property
+    def doubts(self) -> Iterator[str]:
+        """Yield the reasons why the only cause is not certain."""
+        if not self._leading:
+            return
+        cause, evidence = self._leading[0], self.evidence
+        needed = evidence.needed(cause.kind, is_doubted=self._is_doubted)
+        if evidence.bits < needed:
+            tried = evidence.tried.get(cause.kind, 1)
+            elements = "1 telling element" if evidence.telling == 1 else f"{evidence.telling:,} telling elements"
+            worth = f"{elements} with {evidence.bits:,} {'bit' if evidence.bits == 1 else 'bits'} of evidence"
+            yield f"{worth}, of {needed:,} needed after {tried:,} hypotheses with different results"
+        elif evidence.stimuli < 2:
+            yield "all telling elements come from one input"
+        if not cause.is_told:
+            yield f"{len(cause.members)} hypotheses give the same bits here and are not proved to be the same"
+        if self.less_likely:
+            yield "mistakes reproduce every bit, too"

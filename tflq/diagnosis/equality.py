@@ -1,0 +1,109 @@
+"""Which hypotheses are proved to be the same function of one operator's inputs.
+
+Three proofs: they are runs of the same kernel with the same constants; `tflq.proof` decides that profiles are equal on
+the operator; or the operator works by element on one input of 8 bits, and all 256 codes at every place give the same
+results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.diagnosis.hypotheses import Hypothesis
+from tflq.diagnosis.mistakes.device import Device, Under
+from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
+from tflq.diagnosis.outcomes import digest, results
+from tflq.errors import TflqError
+from tflq.inspection.equality import same_operator
+from tflq.inspection.parts import parts_of
+from tflq.kernels.kernel import Prepared
+from tflq.numerics.stages import OutputPipeline
+from tflq.profiles import Profile
+from tflq.proof import Word
+from tflq.proof.codes import ELEMENTWISE
+from tflq.proof.proof import contrast
+from tflq.surgery.part import Part
+
+MISTAKEN_STAGES = (FixedRounding, RealRounding, NarrowAccumulator)
+#: Hypotheses, and elements of all their runs, that are computed for a proof by all codes.
+_MEMBERS, _ELEMENTS = 12, 1 << 18
+#: Weights up to which all accumulators of stages are compared of which proofs know nothing.
+_CONSTANTS = 1 << 11
+
+
+def are_equal(hypotheses: Sequence[Hypothesis], alone: Part) -> bool:
+    """Whether all hypotheses are proved to compute the same function."""
+    if len(hypotheses) == 1:
+        return True
+    devices = [h.device for h in hypotheses]
+    profiles = [device.profile for device in devices if isinstance(device, Under) and device.model is None]
+    if len(profiles) == len(devices) and _are_equal_profiles(profiles, alone):
+        return True
+    return len(devices) <= _MEMBERS and _agree_on_all_codes(devices, alone)
+
+
+def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
+    """Compare each different binding with the first one, by a proof where they are not the same."""
+    different: list[tuple[Profile, Prepared]] = []
+    for profile in profiles:
+        prepared = _prepared(profile, alone)
+        if prepared is None:
+            return False
+        if not any(same_operator(prepared, other) for _, other in different):
+            different.append((profile, prepared))
+    if len(different) == 1:
+        return True
+    specs = alone.model.subgraphs[0].tensors
+    if any(specs[t].shape != x.shape for t, x in alone.inputs.items()):
+        return False
+    if any(_has_mistakes(prepared) for _, prepared in different) and _constants(alone) > _CONSTANTS:
+        return False
+    (first, _), *others = different
+    verdicts = (contrast(alone.model, 0, first, [other])[0] for other, _ in others)
+    return all(verdict.word == Word.EQUAL for verdict in verdicts)
+
+
+def _constants(alone: Part) -> int:
+    """The number of elements of the operator's other operands, its weights for one."""
+    graph = alone.model.subgraphs[0]
+    return sum(math.prod(graph.tensors[t].shape) for t in graph.operators[0].inputs if t >= 0 and t not in alone.inputs)
+
+
+def _has_mistakes(prepared: Prepared) -> bool:
+    """Whether some output stage is one of which proofs know nothing: they would compare all accumulators."""
+    return any(isinstance(part.value.stage, MISTAKEN_STAGES) for part in parts_of(prepared.data, OutputPipeline))
+
+
+def _prepared(profile: Profile, alone: Part) -> Prepared | None:
+    """The constants and the function that a profile binds."""
+    try:
+        return alone.plan(profile).steps[0].prepared
+    except TflqError:
+        return None
+
+
+def _agree_on_all_codes(devices: Sequence[Device], alone: Part) -> bool:
+    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    values = list(alone.inputs.values())
+    if name not in ELEMENTWISE or len(values) != 1 or len(alone.model.subgraphs[0].operators[0].inputs) != 1:
+        return False
+    if values[0].dtype not in (np.int8, np.uint8) or values[0].size * 256 > _ELEMENTS:
+        return False
+    for part in _all_codes(alone):
+        found = {digest(results(device, part), part) for device in devices}
+        if len(found) > 1 or None in found:
+            return False
+    return True
+
+
+def _all_codes(alone: Part) -> Iterator[Part]:
+    """Every code at every place; elements of one input are all different codes, as far as there are enough."""
+    ((position, value),) = alone.inputs.items()
+    codes = np.random.default_rng(0).permutation(np.arange(value.size) % 256)
+    for step in range(256):
+        moved = ((codes + step) % 256).astype(np.uint8).view(value.dtype).reshape(value.shape)
+        yield replace(alone, inputs={position: moved})

@@ -1,0 +1,69 @@
+"""Arithmetic of runtimes that have no profile, compared with the operators on which a dump parts from a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.mistakes.floats import mistaken_floats
+from tflq.diagnosis.outcomes import results, score
+from tflq.errors import TflqError
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.surgery.part import Part
+from tflq.verification.dump import Dump
+from tflq.verification.results import Located, merged_samples
+
+#: By the name of the hypothesis: runtimes that are known to compute so.
+RUNTIMES = {
+    "computed in float32, rounded half to even": "TVM, ONNX QDQ",
+    "computed in float32, times the output scale's reciprocal, rounded half to even": "OpenVINO",
+    "computed in bfloat16, rounded half to even": "OpenVINO with bfloat16",
+    "computed in bfloat16, results in float32, rounded half to even": "OpenVINO with bfloat16",
+}
+#: Operators of one kernel that are looked at, those in which most elements differ first; the largest of their results.
+_OF_ONE_KIND, _LARGEST = 3, 1 << 20
+
+
+def foreign_causes(
+    model: Model, dumps: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
+) -> tuple[str, ...]:
+    """Return the names that reproduce every element of the operators that are looked at, in all samples.
+
+    A runtime is looked for as a whole: operators that the profile reproduces count, too. None if nothing differs.
+    """
+    operators = [merged_samples(row) for row in zip(*by_sample, strict=True)]
+    fitting = set(RUNTIMES) if any(o.differs for o in operators) else set()
+    for operator in _looked_at(operators) if fitting else ():
+        for dump in dumps:
+            try:
+                alone = operator_alone(model, dump, operator.index, profile)
+            except TflqError:
+                continue
+            fitting = _reproducing(alone, profile, fitting) if alone.got else fitting
+        if not fitting:
+            break
+    return tuple(name for name in RUNTIMES if name in fitting)
+
+
+def _looked_at(operators: Sequence[Located]) -> list[Located]:
+    """The operators of each type in which most elements differ, those before that differ at all."""
+    chosen: dict[str, list[Located]] = {}
+    for one in sorted(operators, key=lambda o: -sum(d.differing for d in o.differences.values())):
+        of_type = chosen.setdefault(one.op, [])
+        if (
+            one.differences
+            and len(of_type) < _OF_ONE_KIND
+            and sum(d.elements for d in one.differences.values()) <= _LARGEST
+        ):
+            of_type.append(one)
+    return [one for of_type in chosen.values() for one in of_type]
+
+
+def _reproducing(alone: Part, profile: Profile, names: set[str]) -> set[str]:
+    """Those of the names that reproduce every bit; all of them where the operator has no float form."""
+    devices = dict(mistaken_floats(alone, profile))
+    if not devices:
+        return names
+    found = ((name, score(results(devices[name], alone), alone.got)) for name in names)
+    return {name for name, (matching, elements) in found if matching == elements}

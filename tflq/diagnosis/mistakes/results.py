@@ -1,0 +1,36 @@
+"""Mistakes in results that are otherwise right: codes of one sign only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
+from tflq.profiles import Profile
+from tflq.surgery.part import Part
+
+Array = NDArray[Any]
+
+#: By name: a limit that signed results, codes or floats, cannot pass.
+_LIMITS: dict[str, Callable[[Array], Array]] = {
+    "results of one sign only: the smaller of the result and -1": lambda y: np.minimum(y, y.dtype.type(-1)),
+    "results of one sign only: the smaller of the result and 0": lambda y: np.minimum(y, y.dtype.type(0)),
+    "results of one sign only: the larger of the result and 0": lambda y: np.maximum(y, y.dtype.type(0)),
+}
+
+
+def mistaken_results(profile: Profile) -> Iterator[Mistaken]:
+    """Yield limits of the results that lie at the sign."""
+    for name, limit in _LIMITS.items():
+        yield name, _limited(profile, limit)
+
+
+def _limited(profile: Profile, limit: Callable[[Array], Array]) -> Device:
+    def device(alone: Part) -> Values:
+        values = alone.run(alone.plan(profile))
+        return {t: limit(v) if t in alone.got and v.dtype.kind in "if" else v for t, v in values.items()}
+
+    return device
