@@ -50,8 +50,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorProof:
-    """One operator, by pair of profiles."""
+    """One operator, by pair of profiles. `index` counts in its subgraph."""
 
     index: int
     op: str
     verdicts: tuple[Verdict, ...]
+    subgraph: int = 0
+
+    @property
+    def place(self) -> str:
+        """Its index, after that of its subgraph where this is not the first."""
+        return f"{self.subgraph}:{self.index}" if self.subgraph else str(self.index)

@@ -35,7 +35,7 @@ def proof_lines(proof: Proof) -> Iterator[Line]:
         if rows:
             yield from table(_COLUMNS, rows)
         if worst == Word.EQUAL and pairs:
-            yield Line("the same bits for every input", "good")
+            yield Line("the same bits for every input of the shapes in the file", "good")
 
 
 def _is_plain(verdict: Verdict) -> bool:
@@ -46,4 +46,4 @@ def _is_plain(verdict: Verdict) -> bool:
 def _row(operator: OperatorProof, verdict: Verdict) -> tuple[str, ...]:
     witness = verdict.witness
     values = ("", "", "") if witness is None else (str(list(witness.element)), str(witness.first), str(witness.second))
-    return str(operator.index), operator.op, verdict.word.value, verdict.reason, *values
+    return operator.place, operator.op, verdict.word.value, verdict.reason, *values
