@@ -72,9 +72,16 @@ class Sums:
         """Whether codes never fall between `low` and `high`."""
         return never_falls(self.output, self.low, self.high)
 
+    @cached_property
+    def _breakpoints(self) -> dict[tuple[int, int], Ints | None]:
+        return {}
+
     def breakpoints(self, limits: tuple[int, int]) -> Ints | None:
         """Return the sums at which codes between `limits` begin; None if codes may fall or the stage is unknown."""
-        return breakpoints(self.output, self.low, self.high, limits) if self.is_monotone else None
+        if limits not in self._breakpoints:
+            found = breakpoints(self.output, self.low, self.high, limits) if self.is_monotone else None
+            self._breakpoints[limits] = found
+        return self._breakpoints[limits]
 
 
 def sums_of(bound: Bound) -> Sums | None:

@@ -24,8 +24,8 @@ Ints = NDArray[np.int64]
 
 #: By how much a multiplier of 15 bits may exceed the real one.
 _SLACK = 1 + 2.0**-12
-#: Accumulators that are looked at in one call.
-_AT_ONCE = 1 << 20
+#: Accumulators that are looked at in one call, and those that stay in a core's second-level cache.
+_AT_ONCE, _IN_CACHE = 1 << 20, 1 << 15
 #: Accumulators that may be looked at in all to find the breakpoints of one output, and to compare two one by one.
 _MOST_PROBES, _MOST_COMPARED = 1 << 29, 1 << 29
 _INT32 = 2**31
@@ -131,7 +131,7 @@ def breakpoints(output: Output, low: Ints, high: Ints, limits: tuple[int, int] |
     if (last - first) * low.size * steps > _MOST_PROBES:
         return None
     codes = np.arange(first + 1, last + 1, dtype=np.int64)
-    rows = max(1, _AT_ONCE // max(1, low.size))
+    rows = max(1, _IN_CACHE // max(1, low.size))
     parts = [_bisected(output, codes[at : at + rows], low, high) for at in range(0, codes.size, rows)]
     return np.concatenate(parts) if parts else np.empty((0, low.size), np.int64)
 

@@ -170,11 +170,11 @@ def anything(draw: Draw, op: str) -> Case:
 
 #: Operator -> how often it is drawn, and how.
 FORMS: Mapping[str, tuple[int, Callable[[Draw, str], Case]]] = {
-    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), (40, products)),
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), (60, products)),
     **dict.fromkeys(("MEAN", "SUM"), (20, reduction)),
     **dict.fromkeys(sorted(ELEMENTWISE & SPECS.keys()), (1, elementwise)),
-    **{f"{op} CONSTANT": (3, with_constant) for op in ("ADD", "SUB", "MUL", "PRELU")},
-    "ANY": (10, anything),
+    **{f"{op} CONSTANT": (2, with_constant) for op in ("ADD", "SUB", "MUL", "PRELU")},
+    "ANY": (4, anything),
 }
 _TURNS = [name for name, (times, _) in FORMS.items() for _ in range(times)]
 

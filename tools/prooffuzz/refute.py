@@ -17,13 +17,16 @@ from tflq.inspection.difference import difference
 from tflq.kernels.families.contraction import Output
 from tflq.proof.operator import Bound
 
+#: Operators whose sums of products are enumerated.
+PRODUCTS = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
+
 Array = NDArray[Any]
 Feed = dict[int, Array]
 
 #: Bits of a domain whose inputs are all tried, and sums of a stage that are all looked at.
 _EXHAUSTED, _SUMS = 12, 1 << 20
-#: Runs of an operator with inputs made at random.
-_RANDOM = 120
+#: Runs of an operator with inputs made at random, and places for which an input is worked out.
+_RANDOM, _PLACES = 120, 300
 
 
 def counterexample(first: Bound, second: Bound, rng: np.random.Generator, most: int | None = None) -> Feed | None:
@@ -58,7 +61,9 @@ def feeds(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Fee
     for number in range(_RANDOM):
         yield {t: _random(first, t, number % 6, rng) for t in first.inputs}
     step = int(rng.integers(1, 1 << 16)) | 1
-    for number in range(256):  # each place sees all codes of 8 bits, and 256 of 16 bits
+    for number in range(
+        0 if first.step.op in PRODUCTS else 256
+    ):  # each place sees all codes of 8 bits, and 256 of 16 bits
         yield {t: _rotated(first, t, number * step, step) for t in first.inputs}
 
 
@@ -136,15 +141,9 @@ def _directed(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator
     x = first.plan.operands[tensor]
     low, count = _codes(first, tensor)
     span = low - int(x.zero_point), low + count - 1 - int(x.zero_point)
-    known: dict[int, Array] = {}
-    for channel, taps in seen[:300]:
-        weights = [w for _, w in taps]
-        if channel not in known:
-            known[channel] = _apart(outputs, channel, _reach(first, channel, span))
-        targets = set(known[channel].tolist())
-        if not targets:
-            continue
-        values = _solved(weights, span, targets)
+    apart = _apart(outputs, len(_weights(first)), int(np.abs(_weights(first)).sum(axis=1).max()) * max(map(abs, span)))
+    for channel, taps in seen[:_PLACES]:
+        values = _solved([w for _, w in taps], span, apart[channel]) if apart[channel] else None
         if values is not None:
             codes = np.full(int(np.prod(x.shape)), int(x.zero_point))
             for (element, _), value in zip(taps, values, strict=True):
@@ -152,24 +151,16 @@ def _directed(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator
             yield {tensor: codes.astype(first.dtype(tensor)).reshape(x.shape)}
 
 
-def _reach(bound: Bound, channel: int, span: tuple[int, int]) -> int:
-    w = _weights(bound)
-    return int(np.abs(w[channel]).sum()) * max(map(abs, span)) + 1
-
-
-def _apart(outputs: list[Any], channel: int, reach: int) -> Array:
-    """Sums from -reach to reach, or as many as are affordable, of which the two stages make different codes."""
-    channels = len(outputs[0].pipeline.stage.real)
-    rows = _SUMS // max(channels, 8)
-    sums = np.arange(max(-reach, -rows // 2), min(reach, rows // 2) + 1, dtype=np.int64)
+def _apart(outputs: list[Any], channels: int, reach: int) -> list[set[int]]:
+    """The sums from -reach to reach, or the middle ones, of which two stages make different codes, by channel."""
+    half = min(reach, _SUMS // channels // 2)
+    sums = np.arange(-half, half + 1, dtype=np.int64)
     codes = []
     for output in outputs:
-        width = max(channels, channel + 1)
-        table = np.ascontiguousarray(np.repeat(sums[:, None], width, 1).astype(output.bias.dtype))
-        out = np.empty(table.shape, output.pipeline.dtype)
-        output.into(table, out)
-        codes.append(out[:, channel])
-    return sums[codes[0] != codes[1]]
+        table = np.ascontiguousarray(np.repeat(sums[:, None], channels, 1).astype(output.bias.dtype))
+        codes.append(np.empty(table.shape, output.pipeline.dtype))
+        output.into(table, codes[-1])
+    return [set(sums[one != other].tolist()) for one, other in zip(codes[0].T, codes[1].T, strict=True)]
 
 
 def _weights(bound: Bound) -> Array:
