@@ -14,11 +14,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from time import monotonic
 
-from prooffuzz.session import Search, Tally
+from prooffuzz.session import PROFILES, Search, Tally
 
 FOUND = 1
 #: Cases of one piece of work.
@@ -34,14 +35,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--live", type=float, default=0.0, help="share of equal pairs to compare in LiteRT (default: 0)"
     )
+    parser.add_argument(
+        "--profiles", nargs="+", default=PROFILES, choices=PROFILES, metavar="NAME", help="of which cases take some"
+    )
     parser.add_argument("--processes", type=int, default=1, help="number of worker processes (default: 1)")
     parser.add_argument("--seconds", type=float, default=0, help="stop after that time (default: 0, no limit)")
     return parser.parse_args()
 
 
-def piece(seed: int, start: int, stop: int, live: float) -> Tally:
+def piece(seed: int, start: int, stop: int, live: float = 0.0, profiles: Sequence[str] = PROFILES) -> Tally:
     """Judge the cases from `start` below `stop`."""
-    search, tally = Search(seed, live, [sys.executable]), Tally()
+    search, tally = Search(seed, live, [sys.executable], profiles), Tally()
     for _ in search.run(range(start, stop), tally):
         pass
     search.close()
@@ -54,7 +58,7 @@ def main() -> int:
     stop, began, total, done = args.start + args.count, monotonic(), Tally(), args.start
     pieces = [(at, min(at + _PIECE, stop)) for at in range(args.start, stop, _PIECE)]
     with ProcessPoolExecutor(args.processes, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(piece, args.seed, *ends, args.live) for ends in pieces]
+        waiting = [pool.submit(piece, args.seed, *ends, args.live, args.profiles) for ends in pieces]
         for future, (_, end) in zip(waiting, pieces, strict=True):
             part, done = future.result(), end
             add(total, part)

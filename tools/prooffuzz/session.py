@@ -89,10 +89,15 @@ class Tally:
 
 
 class Search:
-    """One seed's cases. `live`: the share of pairs proved equal that LiteRT is asked about."""
+    """One seed's cases, under some of `profiles` each.
 
-    def __init__(self, seed: int, live: float = 0.0, python: Sequence[str] = ()) -> None:
-        self._seed, self._share, self._python = seed, live, python
+    `live` is the share of pairs proved equal that LiteRT is asked about; `python` is the command line that has it.
+    """
+
+    def __init__(
+        self, seed: int, live: float = 0.0, python: Sequence[str] = (), profiles: Sequence[str] = PROFILES
+    ) -> None:
+        self._seed, self._share, self._python, self._profiles = seed, live, python, profiles
         self._remotes: dict[str, Remote] = {}
 
     def run(self, numbers: Iterator[int] | Sequence[int], tally: Tally) -> Iterator[int]:
@@ -115,7 +120,11 @@ class Search:
         except (TflqError, OverflowError):  # of a case that no file can hold
             tally.refused += 1
             return
-        taking = (name for name in rng.permutation(PROFILES) if isinstance(bind(model, 0, by_name(name)), Bound))
+        taking = (
+            name
+            for name in rng.permutation(np.array(self._profiles))
+            if isinstance(bind(model, 0, by_name(name)), Bound)
+        )
         names = list(islice(taking, _AT_ONCE))
         if len(names) < 2:
             tally.refused += 1
