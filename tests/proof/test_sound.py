@@ -195,3 +195,12 @@ def test_operators_without_inputs_or_elements_are_run_once() -> None:
     fed = T("int8", (0, 3), 0.5, 0)
     case = Case("ADD", (fed, fed), (T("int8", (0, 3), 0.25, 0),), (), ("AddOptions", {}), 2)
     assert verdict(case.model(), "litert-ref", "litert-xnnpack").word != Word.DIFFERS
+
+
+def test_equality_on_one_libm_is_said() -> None:
+    """Exponentials come from a libm, which is the runtime's own."""
+    x = T("float32", (4,))
+    found = verdict(Case("EXP", (x,), (x,), (), ("ExpOptions", {})).model(), "litert-ref", "tflite-2.14-ref")
+    assert found.word == Word.EQUAL
+    assert found.reason.endswith(", on the same libm")
+    assert not verdict(convolution([8], (2, 1), (1, 1)).model()).reason.endswith("libm")

@@ -17,12 +17,13 @@ from tflq.api.subject import ModelFacts, subject
 from tflq.errors import TflqError
 from tflq.inspection.equality import same_operator
 from tflq.ir import Model
+from tflq.kernels.exactness import SAME_LIBM
 from tflq.profiles import Profile, by_name
 from tflq.proof import codes, products
 from tflq.proof.operator import Bound, Refusal, bind, compare
 from tflq.proof.surroundings import Surroundings, put_first
 from tflq.proof.trials import search
-from tflq.proof.verdicts import OperatorProof, Verdict, Word
+from tflq.proof.verdicts import ON_ONE_LIBM, OperatorProof, Verdict, Word
 from tflq.telling import told
 
 
@@ -119,11 +120,18 @@ class _Pairs:
                 return Verdict(one.profile, other.profile, Word.UNDECIDED, refusal.reason)
         kinds = self._kind[first], self._kind[second]
         if kinds[0] == kinds[1]:
-            return Verdict(one.profile, other.profile, Word.EQUAL, "the same kernel with the same constants")
+            reason = "the same kernel with the same constants" + self._condition(*kinds)
+            return Verdict(one.profile, other.profile, Word.EQUAL, reason)
         if kinds not in self._known:
             self._known[kinds] = self._decided(*kinds)
         known = self._known[kinds]
-        return Verdict(one.profile, other.profile, known.word, known.reason, known.witness)
+        reason = known.reason + (self._condition(*kinds) if known.word == Word.EQUAL else "")
+        return Verdict(one.profile, other.profile, known.word, reason, known.witness)
+
+    def _condition(self, *kinds: int) -> str:
+        """Return under which condition two runtimes are equal if the profiles are, as it is added to a reason."""
+        words = {self._kinds[kind].step.kernel.exactness.word for kind in kinds}
+        return ON_ONE_LIBM if SAME_LIBM.word in words else ""
 
     def _decided(self, first: int, second: int) -> Verdict:
         one, other = self._kinds[first], self._kinds[second]

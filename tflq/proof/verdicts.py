@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+#: How the reason ends where profiles are equal, but runtimes only if they have the same libm.
+ON_ONE_LIBM = ", on the same libm"
+
+
 class Word(str, Enum):
     """The three verdicts."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from tflq.proof import OperatorProof, Proof, Verdict, Word
+from tflq.proof import ON_ONE_LIBM, OperatorProof, Proof, Verdict, Word
 from tflq.report.layout import Line, counted, table
 
 STYLES = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
@@ -35,7 +35,9 @@ def proof_lines(proof: Proof) -> Iterator[Line]:
         if rows:
             yield from table(_COLUMNS, rows)
         if worst == Word.EQUAL and pairs:
-            yield Line("the same bits for every input of the shapes in the file", "good")
+            is_bound = any(verdict.reason.endswith(ON_ONE_LIBM) for _, verdict in pairs)
+            condition = ON_ONE_LIBM if is_bound else ""
+            yield Line(f"the same bits for every input of the shapes in the file{condition}", "good")
 
 
 def _is_plain(verdict: Verdict) -> bool:
