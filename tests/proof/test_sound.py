@@ -10,8 +10,9 @@ import pytest
 import tflq
 from opfuzz.case import Case
 from opfuzz.one_operator import T
+from tflq.errors import OptionError
 from tflq.flatbuf import read, write
-from tflq.ir import Model
+from tflq.ir import Model, TensorType
 from tflq.proof import Verdict, Word, prove
 from tflq.proof.codes import _with_both_sums
 from tflq.proof.places import joined, kinds, rounds_for, shown
@@ -204,3 +205,33 @@ def test_equality_on_one_libm_is_said() -> None:
     assert found.word == Word.EQUAL
     assert found.reason.endswith(", on the same libm")
     assert not verdict(convolution([8], (2, 1), (1, 1)).model()).reason.endswith("libm")
+
+
+@pytest.mark.parametrize("profiles", [[], ["litert-ref"]])
+def test_fewer_than_two_profiles_prove_nothing(profiles: list[str]) -> None:
+    with pytest.raises(OptionError, match="at least two"):
+        prove(mean((1, 2, 2, 4), 2.0**-4).model(), profiles)
+
+
+@pytest.mark.parametrize("signature", [None, (-1, 2)])
+def test_shapes_that_are_computed_are_not_proved(signature: Shape | None) -> None:
+    """A fed shape makes RESHAPE's output any shape; the ADD after it is declared with one."""
+    x = T("int8", (4,), 0.5, 0)
+    model = read(Case("ADD", (x, x), (T("int8", (4,), 0.25, 0),), (), ("AddOptions", {}), 2).model())
+    (graph,) = model.subgraphs
+    (add,) = graph.operators
+    count = len(graph.tensors)
+    shape = replace(graph.tensors[0], name="shape", type=TensorType.INT32, shape=(1,), quantization=None)
+    moved = replace(graph.tensors[0], name="moved", shape_signature=signature)
+    reshape = replace(add, opcode_index=1, inputs=(0, count), outputs=(count + 1,), options=None)
+    changed = replace(
+        graph,
+        tensors=(*graph.tensors, shape, moved),
+        inputs=(*graph.inputs, count),
+        operators=(reshape, replace(add, inputs=(count + 1, 1))),
+    )
+    codes = (*model.operator_codes, replace(model.operator_codes[0], builtin_code=22, name="RESHAPE", version=1))
+    proof = prove(replace(model, subgraphs=(changed,), operator_codes=codes), ["litert-ref", "litert-xnnpack"])
+    verdicts = [operator.verdicts[0] for operator in proof.operators]
+    assert [v.word for v in verdicts] == [Word.UNDECIDED, Word.UNDECIDED]
+    assert verdicts[1].reason == "its shapes are known only when it runs"

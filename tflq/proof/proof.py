@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
-from tflq.errors import TflqError
+from tflq.errors import OptionError, TflqError
 from tflq.inspection.equality import same_operator
 from tflq.ir import Model
 from tflq.kernels.exactness import SAME_LIBM
@@ -59,12 +59,15 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
 
     Raises:
         UnknownNameError: No profile has that name.
+        OptionError: There are fewer than two profiles.
 
     Example:
         >>> proof = tflq.prove("golden/models/digits_lstm_int8.tflite", ["litert-ref", "tflite-2.14-ref"])
         >>> proof.word.value
         'differs'
     """
+    if len(profiles) < 2:
+        raise OptionError("a proof compares at least two profiles")
     target = subject(model)
     chosen = [by_name(p) if isinstance(p, str) else p for p in profiles]
     operators = [o for number in range(len(target.model.subgraphs)) for o in _subgraph(target.model, number, chosen)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.errors import TflqError
-from tflq.interpreter import Plan, make_plan
+from tflq.interpreter import make_plan
 from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.proof.operator import UNKNOWN_SHAPES
@@ -24,39 +24,37 @@ def put_first(model: Model, subgraph: int) -> Model:
 
 
 class Surroundings:
-    """The first subgraph of a model as a whole, under the first of the profiles that takes it."""
+    """The first subgraph of a model as a whole, bound under the first of the profiles that takes it."""
 
     def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
         self._model = model
         self._graph = model.subgraphs[0]
-        self._plan = next((plan for plan in (_planned(model, p) for p in profiles) if plan is not None), None)
         self._made = {t for operator in self._graph.operators for t in operator.outputs}
+        bound = (_declared(model, profile) for profile in profiles)
+        self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
 
     def objection(self, index: int) -> str:
         """Return why what an operator does alone proves nothing of the model; empty where it does."""
-        read = [t for t in self._graph.operators[index].inputs if t >= 0]
-        if any(t in self._made and self._has_data(t) for t in read):
+        read = {t for t in self._graph.operators[index].inputs if t >= 0}
+        if any(self._has_data(t) for t in read & self._made):
             return "an operator writes to its constants"
-        if not all(map(self._is_declared, read)):
-            return UNKNOWN_SHAPES
-        return ""
+        return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
 
     def _has_data(self, tensor: int) -> bool:
         number = self._graph.tensors[tensor].buffer
         return 0 <= number < len(self._model.buffers) and self._model.buffers[number].data is not None
 
-    def _is_declared(self, tensor: int) -> bool:
-        """Whether a tensor has the shape that the file declares, whenever the model runs."""
-        spec = self._graph.tensors[tensor]
-        if tensor in self._graph.inputs:
-            return True
-        if self._plan is not None:
-            return self._plan.known[tensor] and self._plan.operands[tensor].shape == tuple(spec.shape or ())
-        return spec.shape_signature is None or -1 not in spec.shape_signature
+    def _without_signature(self) -> set[int]:
+        """Return the tensors of which the file does not say that their shape changes."""
+        tensors = self._graph.tensors
+        return {i for i, spec in enumerate(tensors) if -1 not in (spec.shape_signature or ())}
 
 
-def _planned(model: Model, profile: Profile) -> Plan | None:
+def _declared(model: Model, profile: Profile) -> set[int] | None:
+    """Return the tensors that have the shape in the file whenever the model runs; None if the profile refuses it."""
     try:
-        return make_plan(model, profile)
+        plan = make_plan(model, profile)
     except TflqError:
         return None
+    specs = model.subgraphs[0].tensors
+    return {i for i, spec in enumerate(specs) if plan.known[i] and plan.operands[i].shape == tuple(spec.shape)}
