@@ -43,12 +43,13 @@ TYPES = (
     ("int16", "int8", "int64"),
     ("int16", "int8", "int32"),
     ("int8", "int4", "int32"),
+    ("int16", "int16", "int64"),
 )
 
 
 def weights(draw: Draw, kind: str, shape: Shape, axis: int, real: float) -> T:
     """Weights with a common factor, or mostly zeros, or any; per channel half of the time."""
-    low, high = (0, 255) if kind == "uint8" else (-7, 7) if kind == "int4" else (-127, 127)
+    low, high = {"uint8": (0, 255), "int4": (-7, 7), "int16": (-300, 300)}.get(kind, (-127, 127))
     zero = draw.pick([0, 128, 100, 255, draw.int(0, 255)]) if kind == "uint8" else 0
     codes = draw.rng.integers(low, high + 1, shape)
     form = draw.int(0, 3)
@@ -60,7 +61,7 @@ def weights(draw: Draw, kind: str, shape: Shape, axis: int, real: float) -> T:
     if form == 3:
         codes = zero + draw.rng.integers(-3, 4, shape)
     value = np.clip(codes, low, high)
-    if kind != "uint8" and shape[axis] > 1 and draw.chance(0.5):
+    if kind in ("int8", "int4") and shape[axis] > 1 and draw.chance(0.5):
         scales = [real * 2.0 ** draw.int(-2, 2) for _ in range(shape[axis])]
         return T(kind, shape, scales, [0] * shape[axis], axis, value)
     return T(kind, shape, real, zero, value=value)
@@ -78,7 +79,7 @@ def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
 
 def windowed(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
     """Windows larger than the image, dilated, strided, in groups, with few and odd channels."""
-    kernel = (draw.int(1, 5), draw.int(1, 3)) if draw.chance(0.5) else (draw.int(1, 3), draw.int(1, 5))
+    kernel = (draw.int(1, 7), draw.int(1, 3)) if draw.chance(0.5) else (draw.int(1, 3), draw.int(1, 7))
     stride = (draw.int(1, 3), draw.int(1, 3)) if draw.chance(0.4) else (1, 1)
     dilation = (draw.int(1, 3), draw.int(1, 3)) if draw.chance(0.3) else (1, 1)
     padding = SAME if draw.chance(0.8) else 1
@@ -119,7 +120,8 @@ def dense(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
     options = {"fused_activation_function": draw.pick(ACTIVATIONS), "keep_num_dims": draw.chance(0.5)}
     if kind == "int16":
         options["quantized_bias_type"] = INT32 if added == "int32" else INT64
-    y = T(kind, (rows, units), x.scale, 0 if kind == "int16" else draw.zero_point(kind))
+    made = "int16" if kind == "uint8" and draw.chance(0.1) else kind
+    y = T(made, (rows, units), x.scale, 0 if made == "int16" else draw.zero_point(kind))
     return Case(op, (x, w, bias(draw, x, w, units, added)), (y,), (), ("FullyConnectedOptions", options), 9)
 
 
@@ -145,6 +147,17 @@ def elementwise(draw: Draw, op: str) -> Case:
         if fed and all(t.type in ("int8", "uint8", "int16", "int4") for t in fed):
             return case
     return case
+
+
+def paired(draw: Draw, op: str) -> Case:
+    """ADD, SUB and MUL of two inputs, in rows of which some elements fill no block."""
+    kind = draw.pick(["int8", "uint8"])
+    shape = draw.pick([(64,), (3, 64), (100,), (4, 24), (2, 4, 40), (8, 33), (8, 20), (16, 12), (5, 7, 8)])
+    shapes = draw.pick([(shape, shape), (shape, shape), (shape, shape[-1:]), ((1,), shape)])
+    a, b = (T(kind, s, ratio(draw, -9, -5), draw.zero_point(kind)) for s in shapes)
+    y = T(kind, shape, ratio(draw, -9, -4), draw.zero_point(kind))
+    options = {"fused_activation_function": draw.pick(ACTIVATIONS)}
+    return Case(op, (a, b), (y,), (), (f"{op.title()}Options", options), draw.version(op))
 
 
 def with_constant(draw: Draw, op: str) -> Case:
@@ -174,6 +187,7 @@ FORMS: Mapping[str, tuple[int, Callable[[Draw, str], Case]]] = {
     **dict.fromkeys(("MEAN", "SUM"), (20, reduction)),
     **dict.fromkeys(sorted(ELEMENTWISE & SPECS.keys()), (1, elementwise)),
     **{f"{op} CONSTANT": (2, with_constant) for op in ("ADD", "SUB", "MUL", "PRELU")},
+    **{f"{op} PAIRED": (1, paired) for op in ("ADD", "SUB", "MUL")},
     "ANY": (4, anything),
 }
 _TURNS = [name for name, (times, _) in FORMS.items() for _ in range(times)]
