@@ -88,10 +88,10 @@ def test_every_form_can_be_drawn(form: str) -> None:
 
 @pytest.mark.slow
 def test_no_proof_is_contradicted() -> None:
-    tally = piece(20261, 0, 400)
+    tally = piece(20261, 0, 100)
     assert not tally.wrong, str(tally.wrong[0])
-    assert tally.equal > 600
-    assert {"breakpoints", "no input reaches", "sums of", "place", "the same kernel"} <= tally.ways.keys()
+    assert tally.equal > 150
+    assert {"breakpoints", "sums of", "place", "the same kernel"} <= tally.ways.keys()
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from tflq.proof import ON_ONE_LIBM, OperatorProof, Proof, Verdict, Word
@@ -35,9 +35,13 @@ def proof_lines(proof: Proof) -> Iterator[Line]:
         if rows:
             yield from table(_COLUMNS, rows)
         if worst == Word.EQUAL and pairs:
-            is_bound = any(verdict.reason.endswith(ON_ONE_LIBM) for _, verdict in pairs)
-            condition = ON_ONE_LIBM if is_bound else ""
-            yield Line(f"the same bits for every input of the shapes in the file{condition}", "good")
+            yield Line(claim(verdict for _, verdict in pairs), "good")
+
+
+def claim(equal: Iterable[Verdict]) -> str:
+    """Return what follows for the model if all of these verdicts are equal."""
+    is_bound = any(verdict.reason.endswith(ON_ONE_LIBM) for verdict in equal)
+    return "the same bits for every input of the shapes in the file" + (ON_ONE_LIBM if is_bound else "")
 
 
 def _is_plain(verdict: Verdict) -> bool:
