@@ -5,8 +5,9 @@ docs/proof.md states the lemmas "Every code" and "Every sum of codes", whose hyp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -111,26 +112,33 @@ def _inputs(bound: Bound) -> Inputs | None:
         return _sums(bound) if len(fed) == 1 else None
     if op not in ELEMENTWISE or len(bound.step.outputs) != 1:
         return None
-    count = 1
-    for tensor in fed:
-        count *= _span(bound, tensor)[1]
-    return _codes(bound, count) if count <= _MOST_CODES else None
+    return _codes(bound) if _combinations(bound, fed) <= _MOST_CODES else None
 
 
-def _codes(bound: Bound, count: int) -> Inputs:
-    """Every combination of codes, at every place if that is quick, else at every kind of place."""
+def _combinations(bound: Bound, tensors: Sequence[int]) -> int:
+    return prod(_span(bound, tensor)[1] for tensor in tensors)
+
+
+def _codes(bound: Bound) -> Inputs:
+    """Every combination of codes, at every place if that is quick, else at every kind of place.
+
+    An input that is repeated has no place of its own: all its elements have one code at a time.
+    """
     output = bound.shape(bound.step.outputs[0])
-    size = int(np.prod(output))
+    size, count = prod(output), _combinations(bound, bound.inputs)
     name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes")
-    is_whole = all(bound.shape(tensor) == output for tensor in bound.inputs)
-    if count <= 256 or not is_whole:  # a fed tensor that is repeated has no place of its own: all elements are alike
-        feeds = (_split(bound, np.full(1, number), output) for number in range(count))
-        return Inputs(f"{name} at every place", feeds if count * size <= _MOST else None)
-    labels = joined([kinds(output), *_varying(bound, output)])
-    rounds = rounds_for(labels, count)
-    feeds = (_split(bound, at, output) for at in shown(labels, count))
+    dealt = [tensor for tensor in bound.inputs if count > 256 and bound.shape(tensor) == output]
+    filled = [tensor for tensor in bound.inputs if tensor not in dealt]
+    labels = joined([kinds(output), *_varying(bound, output)]) if dealt else np.zeros(size, np.int64)
+    numbers = _combinations(bound, dealt), _combinations(bound, filled)
+    feeds = (
+        {**_split(bound, filled, np.full(1, number)), **_split(bound, dealt, at)}
+        for number in range(numbers[1])
+        for at in shown(labels, numbers[0])
+    )
+    rounds = rounds_for(labels, numbers[0]) * numbers[1]
     fits = rounds * size <= _MOST and rounds <= _MOST_RUNS
-    return Inputs(f"{name} at every kind of place", feeds if fits else None)
+    return Inputs(f"{name} at every {'kind of ' if dealt else ''}place", feeds if fits else None)
 
 
 def _varying(bound: Bound, output: tuple[int, ...]) -> Iterator[Array]:
@@ -167,13 +175,13 @@ def _label(bound: Bound, tensor: int) -> str:
     return bound.plan.operands[tensor].type.label
 
 
-def _split(bound: Bound, at: Ints, output: tuple[int, ...]) -> dict[int, Array]:
+def _split(bound: Bound, tensors: Sequence[int], at: Ints) -> dict[int, Array]:
     """Return inputs whose codes, counted from the lowest, are the digits of `at`: the first input has the highest.
 
     `at` has one number for each place, or one for all.
     """
     fed, rest = {}, at
-    for tensor in reversed(bound.inputs):
+    for tensor in reversed(tensors):
         low, number = _span(bound, tensor)
         codes = (rest % number + low).astype(bound.dtype(tensor))
         shape = bound.shape(tensor)
