@@ -220,11 +220,9 @@ def _sums(bound: Bound) -> Inputs | None:
     return Inputs(what, feeds())
 
 
-def _with_sum(sums: Ints, terms: int | Ints, place: Ints | None = None) -> Ints:
+def _with_sum(sums: Ints, terms: int) -> Ints:
     """Return `terms` numbers (rows), as equal as can be, with each of the sums."""
-    most = int(np.max(terms))
-    rows = np.arange(most)[:, None] if place is None else place
-    return sums // np.maximum(terms, 1) + (rows < sums % np.maximum(terms, 1))
+    return _shares(sums, np.full_like(sums, terms), np.arange(terms)[:, None])
 
 
 def _with_both_sums(numbers: Ints, terms: int) -> Ints:
@@ -233,5 +231,11 @@ def _with_both_sums(numbers: Ints, terms: int) -> Ints:
     positive = terms - negative
     upper = np.minimum(rest, 127 * positive)
     rows = np.arange(terms)[:, None]
-    below = -128 + _with_sum(rest - upper, negative, rows)
-    return np.where(rows < negative, below, _with_sum(upper, positive, rows - negative))
+    below = _shares(rest - upper, negative, rows) - 128
+    return np.where(rows < negative, below, _shares(upper, positive, rows - negative))
+
+
+def _shares(sums: Ints, terms: Ints, rows: Ints) -> Ints:
+    """Return what each row adds to a sum that `terms` rows share: the first rows one more than the others."""
+    share, more = np.divmod(sums, np.maximum(terms, 1))
+    return share + (rows < more)
