@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,10 @@ def test_single_sums_that_differ_are_found() -> None:
     one, other = (output(name, real=np.full(3, 2.0**-4), bias=(0, 0, 0)) for name in ("double", "half up twice"))
     apart = compared(one, other, LOW, HIGH)
     assert apart
-    assert all((start + 1 >> 1) % 8 == 4 and start < 0 for _, start, _ in apart)  # of the second rounding
+    for runs in apart.values():
+        sums = np.concatenate([np.arange(start, stop) for start, stop in runs])
+        assert ((sums + 1 >> 1) % 8 == 4).all()  # of the second rounding
+        assert (sums < 0).all()
     first, second = (breakpoints(made, LOW, HIGH) for made in (one, other))
     assert first is not None
     assert second is not None
@@ -80,3 +85,34 @@ def test_single_sums_that_differ_are_found() -> None:
     _, others = everything(other, 0)
     ends = np.sort([first[:, 0], second[:, 0]], axis=0).T
     assert {int(s) for low, high in ends for s in range(low, high)} == {*map(int, sums[codes != others])}
+
+
+def test_a_multiplier_that_was_rounded_up_can_wrap() -> None:
+    """The real multiplier keeps the largest sum inside int32, its 15 bits do not."""
+    real = (0.75 + 2.0**-16) * 2.0**-9  # half of the last of 15 bits
+    high = int((2.0**31 - 8) / real)
+    clamp, dtype = Clamp(-(2**15), 2**15 - 1), np.dtype(np.int16)
+    stage = WideRounding.of(np.array([real]))
+    made = Output(repeated(np.zeros(1, np.int64)), OutputPipeline(stage, ZeroPoint(0), clamp, dtype))
+    low, ends = np.zeros(1, np.int64), np.array([[high // 2], [high]], np.int64)
+    below, top = codes_of(made, ends)[:, 0]
+    assert top < below
+    assert not never_falls(made, low, ends[1])
+
+
+@pytest.mark.parametrize("name", ["double", "float32", "blocks"])
+def test_outputs_of_other_clamps_are_compared_on_every_sum(name: str) -> None:
+    wide = output(name)
+    narrow = replace(wide, pipeline=replace(wide.pipeline, clamp=Clamp(-20, 50)))
+    found = [breakpoints(made, LOW, HIGH, (-100, 127)) for made in (wide, narrow)]
+    assert found[0] is not None
+    assert found[1] is not None
+    looked_at = compared(wide, narrow, LOW, HIGH)
+    assert looked_at is not None
+    for channel in range(len(LOW)):
+        sums, codes = everything(wide, channel)
+        apart = {*map(int, sums[codes != everything(narrow, channel)[1]])}
+        ends = np.sort([found[0][:, channel], found[1][:, channel]], axis=0).T
+        assert {int(s) for low, high in ends for s in range(low, high)} == apart
+        runs = looked_at.get(channel, np.empty((0, 2), np.int64))
+        assert {int(s) for low, high in runs for s in range(low, high)} == apart

@@ -25,9 +25,9 @@ def prove_command(
 ) -> int:
     """Prove, operator by operator, that profiles give the same bits for every input, or show an input that differs.
 
-    Every operator of MODEL is taken alone, with any codes as its inputs. It is "equal" where that is proved, "differs"
-    where an input was found and run under both profiles, or "not decided". Exit code 0: all equal; 1: some differ; 3:
-    none differs, some are not decided.
+    Every operator of MODEL, of all its subgraphs, is taken alone, with any codes as its inputs, for the shapes in the
+    file. It is "equal" where that is proved, "differs" where an input was found and run under both profiles, or "not
+    decided". Exit code 0: all equal; 1: some differ; 3: none differs, some are not decided.
 
     \b
     tflq prove model.tflite --between litert-ref tflm
@@ -48,9 +48,9 @@ def prove_command(
 
 
 def _arrays(proof: Any) -> dict[str, Any]:
-    """Inputs of all witnesses, as OPERATOR/A/B/TENSOR."""
+    """Return inputs of all witnesses, as OPERATOR/A/B/TENSOR; OPERATOR is SUBGRAPH:INDEX beyond the first subgraph."""
     return {
-        f"{operator.index}/{verdict.first}/{verdict.second}/{tensor}": values
+        f"{operator.place}/{verdict.first}/{verdict.second}/{tensor}": values
         for operator in proof.operators
         for verdict in operator.verdicts
         if verdict.witness is not None

@@ -1,29 +1,33 @@
-"""Operators that a finite number of inputs decides: every code, every pair of codes, every sum, at every kind of place.
+"""Operators that a finite number of inputs decides: every combination of codes at every kind of place, or every sum.
 
-Vector code treats whole blocks of elements in one way and what is left over in another. So each input is shown to an
-element in whole blocks and to each of those left over, blocks being at most `BLOCK` long.
+docs/proof.md states the lemmas "Every code" and "Every sum of codes", whose hypotheses are checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.proof.operator import Bound, compare
+from tflq.proof.places import joined, kinds, rounds_for, shown
 from tflq.proof.verdicts import Verdict, Word
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: The longest blocks of elements that a kernel takes at a time.
-BLOCK = 32
-#: Elements that may be computed in all.
-_MOST = 1 << 30
+#: Elements that may be computed in all, and runs of an operator.
+_MOST, _MOST_RUNS = 1 << 30, 1 << 16
+#: Combinations of codes that are shown.
+_MOST_CODES = 1 << 16
 
-#: Operators each of whose outputs hangs on the elements at its own place only.
+#: Bits of the types whose codes are enumerated.
+_BITS = {"int2": 2, "uint4": 4, "int4": 4, "uint8": 8, "int8": 8, "uint16": 16, "int16": 16}
+#: Operators each of whose outputs depends on the elements at its own place only.
 ELEMENTWISE = frozenset(
     (
         "ABS",
@@ -69,108 +73,169 @@ ELEMENTWISE = frozenset(
         "TANH",
     )
 )
-#: Operators each of whose outputs hangs on the sum of the elements along axes only, where these are codes.
+#: Operators each of whose outputs depends on the sum of the elements along axes only, where these are codes.
 SUMMING = frozenset(("MEAN", "SUM"))
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A finite set of inputs that decides an operator; `what` names it. None as `feeds`: it is too large."""
+
+    what: str
+    feeds: Iterator[dict[int, Array]] | None
+
+
 def decide(first: Bound, second: Bound) -> Verdict | None:
-    """Run both on everything; None where that is no finite set, or too large."""
+    """Run both on everything; return None where that is no finite set.
+
+    Raises:
+        TflqError: One of the two refuses some of these values.
+    """
     inputs = _inputs(first)
     if inputs is None:
         return None
-    names, (what, feeds) = (first.profile, second.profile), inputs
-    for fed in feeds:
+    names, what = (first.profile, second.profile), inputs.what
+    if inputs.feeds is None:
+        return Verdict(*names, Word.UNDECIDED, f"other kernels, too many inputs to run {what}")
+    for fed in inputs.feeds:
         witness = compare(first, second, fed)
         if witness is not None:
             return Verdict(*names, Word.DIFFERS, f"found among {what}", witness)
     return Verdict(*names, Word.EQUAL, f"run on {what}")
 
 
-def _inputs(bound: Bound) -> tuple[str, Iterator[dict[int, Array]]] | None:
+def _inputs(bound: Bound) -> Inputs | None:
     op, fed = bound.step.op, bound.inputs
+    if not fed or any(_label(bound, tensor) not in _BITS for tensor in fed):
+        return None
     if op in SUMMING:
         return _sums(bound) if len(fed) == 1 else None
-    if op not in ELEMENTWISE or not fed or len(bound.step.outputs) != 1:
+    if op not in ELEMENTWISE or len(bound.step.outputs) != 1:
         return None
-    widths = [bound.dtype(tensor) for tensor in fed]
-    if any(dtype.kind not in "iu" or dtype.itemsize > 2 for dtype in widths):
-        return None
-    shapes = {bound.shape(tensor) for tensor in fed}
-    count = 1 << 8 * sum(dtype.itemsize for dtype in widths)
-    size = max(int(np.prod(shape)) for shape in shapes)
-    if count == 256 and count * size <= _MOST:  # every code at every place
-        return "all 256 codes at every place", ({fed[0]: _filled(bound, fed[0], code)} for code in range(256))
-    if count > 1 << 16 or len(shapes) > 1 or not _is_plain(bound, size):
-        return None
-    order = _placed(count, size)
-    if order is None:
-        return None
-    what = f"all {count:,} " + ("codes" if len(fed) == 1 else "pairs of codes")
-    return what, (_split(bound, at) for at in order)
+    return _codes(bound) if _combinations(bound, fed) <= _MOST_CODES else None
 
 
-def _is_plain(bound: Bound, size: int) -> bool:
-    """Whether every operand is either as large as the output, or one element: nothing is repeated in runs."""
-    operands = [o for o in bound.step.node.inputs if o is not None]
-    elements = int(np.prod(bound.shape(bound.step.outputs[0])))
-    return elements == size and all(int(np.prod(o.shape)) in (1, size) for o in operands)
+def _combinations(bound: Bound, tensors: Sequence[int]) -> int:
+    return prod(_span(bound, tensor)[1] for tensor in tensors)
 
 
-def _filled(bound: Bound, tensor: int, code: int) -> Array:
-    return np.full(bound.shape(tensor), code, np.uint8).view(bound.dtype(tensor))
+def _codes(bound: Bound) -> Inputs:
+    """Every combination of codes, at every place if that is quick, else at every kind of place.
+
+    An input that is repeated has no place of its own: all its elements have one code at a time.
+    """
+    output = bound.shape(bound.step.outputs[0])
+    size, count = prod(output), _combinations(bound, bound.inputs)
+    name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes")
+    dealt = [tensor for tensor in bound.inputs if count > 256 and bound.shape(tensor) == output]
+    filled = [tensor for tensor in bound.inputs if tensor not in dealt]
+    labels = joined([kinds(output), *_varying(bound, output)]) if dealt else np.zeros(size, np.int64)
+    numbers = _combinations(bound, dealt), _combinations(bound, filled)
+    feeds = (
+        {**_split(bound, filled, np.full(1, number)), **_split(bound, dealt, at)}
+        for number in range(numbers[1])
+        for at in shown(labels, numbers[0])
+    )
+    rounds = rounds_for(labels, numbers[0]) * numbers[1]
+    fits = rounds * size <= _MOST and rounds <= _MOST_RUNS
+    return Inputs(f"{name} at every {'kind of ' if dealt else ''}place", feeds if fits else None)
 
 
-def _split(bound: Bound, at: Ints) -> dict[int, Array]:
-    """Inputs whose codes, as unsigned, are the digits of `at`: the first input has the highest."""
+def _varying(bound: Bound, output: tuple[int, ...]) -> Iterator[Array]:
+    """Yield labels of places by all that differs from place to place beside the codes: constants, and parameters."""
+    node = bound.step.node
+    for operand in (*node.inputs, *node.outputs):
+        if operand is None:
+            continue
+        if operand.value is not None and operand.value.size > 1:
+            yield _spread(operand.value, output)
+        quantization = operand.quantization
+        if quantization is not None and max(len(quantization.scale), len(quantization.zero_point)) > 1:
+            axis, rank = quantization.quantized_dimension, len(operand.shape)
+            along = np.arange(operand.shape[axis]) if 0 <= axis < rank else np.arange(int(np.prod(operand.shape)))
+            yield _spread(along.reshape([-1] + [1] * (rank - 1 - axis)) if axis < rank else along, output)
+
+
+def _spread(values: Array, output: tuple[int, ...]) -> Array:
+    """Return each place's value; where it cannot be known, each place is its own."""
+    try:
+        return np.broadcast_to(values, output).reshape(-1)
+    except ValueError:
+        return np.arange(int(np.prod(output)))
+
+
+def _span(bound: Bound, tensor: int) -> tuple[int, int]:
+    """Return the lowest code of a tensor's type, and how many there are."""
+    label = _label(bound, tensor)
+    number = 1 << _BITS[label]
+    return (0 if label.startswith("u") else -number // 2), number
+
+
+def _label(bound: Bound, tensor: int) -> str:
+    return bound.plan.operands[tensor].type.label
+
+
+def _split(bound: Bound, tensors: Sequence[int], at: Ints) -> dict[int, Array]:
+    """Return inputs whose codes, counted from the lowest, are the digits of `at`: the first input has the highest.
+
+    `at` has one number for each place, or one for all.
+    """
     fed, rest = {}, at
-    for tensor in reversed(bound.inputs):
-        dtype = bound.dtype(tensor)
-        digits = (rest & ((1 << 8 * dtype.itemsize) - 1)).astype(f"u{dtype.itemsize}").view(dtype)
-        fed[tensor] = digits.reshape(bound.shape(tensor))
-        rest = rest >> 8 * dtype.itemsize
+    for tensor in reversed(tensors):
+        low, number = _span(bound, tensor)
+        codes = (rest % number + low).astype(bound.dtype(tensor))
+        shape = bound.shape(tensor)
+        fed[tensor] = codes.reshape(shape) if codes.size > 1 else np.full(shape, codes[0])
+        rest = rest // number
     return fed
 
 
-def _placed(count: int, size: int) -> Iterator[Ints] | None:
-    """Numbers below `count` spread over `size` elements, until each was in whole blocks and at each place left over."""
-    left = size % BLOCK
-    body = size - left
-    rounds = max(-(-count // body) if body else 0, count if left else 0)
-    if not size or rounds * size > _MOST:
-        return None
-    return _orders(count, body, left, rounds)
+def _sums(bound: Bound) -> Inputs | None:
+    """Inputs with every sum that the axes can give, in every channel's kind of place.
 
-
-def _orders(count: int, body: int, left: int, rounds: int) -> Iterator[Ints]:
-    for number in range(rounds):
-        blocks = number * body + np.arange(body, dtype=np.int64)
-        rest = number + np.arange(left, dtype=np.int64) * 7919
-        yield np.concatenate([blocks, rest]) % count
-
-
-def _sums(bound: Bound) -> tuple[str, Iterator[dict[int, Array]]] | None:
-    """Inputs with every sum of codes that the axes can give, in every channel's kind of place."""
+    Kernels of SUM may read signed codes as unsigned ones. So SUM sees every pair of sums.
+    """
     (tensor,), node = bound.inputs, bound.step.node
     shape, dtype, axes = bound.shape(tensor), bound.dtype(tensor), node.optional(1)
-    if dtype.kind not in "iu" or dtype.itemsize != 1 or axes is None or axes.value is None or not shape:
+    if _span(bound, tensor)[1] != 256 or axes is None or axes.value is None or not shape:
         return None
     reduced = sorted({int(a) % len(shape) for a in axes.value.reshape(-1)})
     kept = [a for a in range(len(shape)) if a not in reduced]
-    terms, outputs = int(np.prod([shape[a] for a in reduced])), int(np.prod([shape[a] for a in kept]))
-    if not terms or not outputs:
-        return None
-    count = 255 * terms + 1
-    order = _placed(count, outputs)
-    if order is None or -(-count // max(1, outputs - outputs % BLOCK)) * terms * outputs > _MOST:
-        return None
+    sizes = [shape[a] for a in (*reduced, *kept)]
+    terms, places = int(np.prod([shape[a] for a in reduced])), [shape[a] for a in kept]
+    both = bound.step.op == "SUM"
+    low, count = int(np.iinfo(dtype).min), (terms + 1) * (127 * terms + 1) if both else 255 * terms + 1
+    labels = kinds(places, last_apart=True) if kept else np.zeros(1, np.int64)
+    rounds = rounds_for(labels, count)
+    what = f"all {count:,} sums of {terms:,} codes" + (", signed and unsigned" if both else "")
+    if rounds * terms * labels.size > _MOST or rounds > _MOST_RUNS:
+        return Inputs(what, None)
     back = np.argsort([*reduced, *kept])
 
     def feeds() -> Iterator[dict[int, Array]]:
-        low = int(np.iinfo(dtype).min)
-        for sums in order:
-            share, more = sums // terms, sums % terms
-            codes = share + (np.arange(terms)[:, None] < more) + low
-            sizes = [shape[a] for a in (*reduced, *kept)]
+        for at in shown(labels, count):
+            codes = _with_both_sums(at, terms).astype(np.int8).view(dtype) if both else _with_sum(at, terms) + low
             yield {tensor: np.ascontiguousarray(codes.astype(dtype).reshape(sizes).transpose(back))}
 
-    return f"all {count:,} sums of {terms} codes", feeds()
+    return Inputs(what, feeds())
+
+
+def _with_sum(sums: Ints, terms: int) -> Ints:
+    """Return `terms` numbers (rows), as equal as can be, with each of the sums."""
+    return _shares(sums, np.full_like(sums, terms), np.arange(terms)[:, None])
+
+
+def _with_both_sums(numbers: Ints, terms: int) -> Ints:
+    """Return int8 codes (terms, N): n of them negative, and any sum that codes with n negative ones can have."""
+    negative, rest = numbers // (127 * terms + 1), numbers % (127 * terms + 1)
+    positive = terms - negative
+    upper = np.minimum(rest, 127 * positive)
+    rows = np.arange(terms)[:, None]
+    below = _shares(rest - upper, negative, rows) - 128
+    return np.where(rows < negative, below, _shares(upper, positive, rows - negative))
+
+
+def _shares(sums: Ints, terms: Ints, rows: Ints) -> Ints:
+    """Return what each row adds to a sum that `terms` rows share: the first rows one more than the others."""
+    share, more = np.divmod(sums, np.maximum(terms, 1))
+    return share + (rows < more)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,16 +18,14 @@ from tflq.kernels.reference import conv_2d, depthwise_conv_2d, fully_connected
 from tflq.numerics.contract import Range
 from tflq.proof.operator import Bound, compare
 from tflq.proof.reach import can_be_exact, values_for
-from tflq.proof.steps import breakpoints, compared, never_falls
+from tflq.proof.steps import MOST_RUNS, breakpoints, compared, never_falls
 from tflq.proof.verdicts import Verdict, Word
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: Channels for which an input is searched that reaches a sum of which two stages make different codes.
-_MOST_CHANNELS = 4096
-#: Runs of such sums, a channel, that are handed to the search.
-_MOST_RUNS = 1 << 14
+#: Channels, times the sets of taps that places see, in which an input is searched that reaches such a sum.
+_MOST_SEARCHED = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,18 +36,22 @@ class ReceptiveField:
     taps: Ints
 
 
+#: A channel's receptive fields.
+Fields = Callable[[int], Sequence[ReceptiveField]]
+
+
 @dataclass(frozen=True, eq=False)
 class Sums:
     """An operator as sums of products: weights (C, K), centred, the range of centred inputs, and the output stage.
 
-    `place` says what a channel sees where it sees most of its weights.
+    `fields` gives what a channel sees at different places: any other place sees a subset of one of these.
     """
 
     bound: Bound
     weights: Ints
     span: Range
     output: Output
-    place: Callable[[int], ReceptiveField]
+    fields: Fields
 
     @cached_property
     def low(self) -> Ints:
@@ -71,9 +73,15 @@ class Sums:
         return never_falls(self.output, self.low, self.high)
 
     @cached_property
-    def breakpoints(self) -> Ints | None:
-        """Sums at which the output code steps up; None where codes may fall or nothing is known of the stage."""
-        return breakpoints(self.output, self.low, self.high) if self.is_monotone else None
+    def _breakpoints(self) -> dict[tuple[int, int], Ints | None]:
+        return {}
+
+    def breakpoints(self, limits: tuple[int, int]) -> Ints | None:
+        """Return the sums at which codes between `limits` begin; None if codes may fall or the stage is unknown."""
+        if limits not in self._breakpoints:
+            found = breakpoints(self.output, self.low, self.high, limits) if self.is_monotone else None
+            self._breakpoints[limits] = found
+        return self._breakpoints[limits]
 
 
 def sums_of(bound: Bound) -> Sums | None:
@@ -83,38 +91,46 @@ def sums_of(bound: Bound) -> Sums | None:
     reader = _READERS.get(type(prepared.data))
     if reader is None or prepared.eval is not reader[0]:
         return None
-    weights, place = reader[1](bound, prepared.data)
     x = bound.step.node.input(0)
-    sums = Sums(bound, weights.astype(np.int64), code_span(x), prepared.data.output, place)
+    span = code_span(x)
+    if not span[0] <= 0 <= span[1]:  # taps beyond the image count 0, which must be what an input can hold there
+        return None
+    weights, fields = reader[1](bound, prepared.data)
+    sums = Sums(bound, weights.astype(np.int64), span, prepared.data.output, fields)
     fits = sums.output.bias.dtype == np.int64 or (sums.low.min() >= -(2**31) and sums.high.max() < 2**31)
     return sums if fits else None
 
 
-def _convolution(bound: Bound, data: conv_2d.OpData) -> tuple[Array, Callable[[int], ReceptiveField]]:
+def _convolution(bound: Bound, data: conv_2d.OpData) -> tuple[Array, Fields]:
     w = _read(bound, data)
     filters, _, _, depth = w.shape
-    taps, pixels = _most_seen(data.window)
+    seen, channels = _seen(data.window), np.arange(depth)
+    every = bound.step.node.input(0).shape[3]
 
-    def place(channel: int) -> ReceptiveField:
+    def fields(channel: int) -> list[ReceptiveField]:
         first = channel // (filters // data.group_count) * depth
-        channels = np.arange(depth)
-        elements = pixels[:, None] * bound.step.node.input(0).shape[3] + first + channels
-        return ReceptiveField(elements.reshape(-1), (taps[:, None] * depth + channels).reshape(-1))
+        return [
+            ReceptiveField(
+                (pixels[:, None] * every + first + channels).reshape(-1), (taps[:, None] * depth + channels).reshape(-1)
+            )
+            for taps, pixels in seen
+        ]
 
-    return w.reshape(filters, -1), place
+    return w.reshape(filters, -1), fields
 
 
-def _depthwise(bound: Bound, data: depthwise_conv_2d.OpData) -> tuple[Array, Callable[[int], ReceptiveField]]:
+def _depthwise(bound: Bound, data: depthwise_conv_2d.OpData) -> tuple[Array, Fields]:
     w = _read(bound, data)
-    taps, pixels = _most_seen(data.window)
-    depth = bound.step.node.input(0).shape[3]
-    return w.reshape(-1, w.shape[3]).T, lambda channel: ReceptiveField(pixels * depth + channel // data.times, taps)
+    seen, depth = _seen(data.window), bound.step.node.input(0).shape[3]
+    return w.reshape(-1, w.shape[3]).T, lambda channel: [
+        ReceptiveField(pixels * depth + channel // data.times, taps) for taps, pixels in seen
+    ]
 
 
-def _dense(bound: Bound, data: fully_connected.OpData) -> tuple[Array, Callable[[int], ReceptiveField]]:
+def _dense(bound: Bound, data: fully_connected.OpData) -> tuple[Array, Fields]:
     w = centred(bound.step.node.constant(1), data.weight_zero_point)
     every = np.arange(w.shape[1])
-    return w, lambda channel: ReceptiveField(every, every)
+    return w, lambda channel: [ReceptiveField(every, every)]
 
 
 def _read(bound: Bound, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Array:
@@ -122,30 +138,43 @@ def _read(bound: Bound, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Arra
     return centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
 
 
-_READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Callable[[int], ReceptiveField]]]]] = {
+_READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Fields]]]] = {
     conv_2d.OpData: (conv_2d.eval_quantized, _convolution),
     depthwise_conv_2d.OpData: (depthwise_conv_2d.eval_quantized, _depthwise),
     fully_connected.OpData: (fully_connected.eval_quantized, _dense),
 }
 
 
-def _most_seen(at: Window) -> tuple[Ints, Ints]:
-    """Taps that lie inside the image where most of them do, and the pixels that they see there."""
-    rows = max((_inside(at, y, 0) for y in range(at.out_h)), key=len)
-    columns = max((_inside(at, x, 1) for x in range(at.out_w)), key=len)
-    pairs = list(product(rows, columns))
-    taps = [ky * at.kernel_w + kx for (ky, _), (kx, _) in pairs]
-    return np.array(taps, np.int64), np.array([y * at.width + x for (_, y), (_, x) in pairs], np.int64)
+def _seen(at: Window) -> list[tuple[Ints, Ints]]:
+    """Return the sets of taps that lie inside the image somewhere, with the pixels that they see there.
+
+    Sets that lie in another are left out.
+    """
+    rows = _largest([_inside(at, y, 0) for y in range(at.out_h)])
+    columns = _largest([_inside(at, x, 1) for x in range(at.out_w)])
+    return [
+        (
+            np.array([ky * at.kernel_w + kx for ky in row for kx in column], np.int64),
+            np.array([y * at.width + x for y in row.values() for x in column.values()], np.int64),
+        )
+        for row, column in product(rows, columns)
+    ]
 
 
-def _inside(at: Window, position: int, axis: int) -> list[tuple[int, int]]:
-    """Kernel indices and pixels along one axis, for one output position."""
+def _largest(seen: Sequence[Mapping[int, int]]) -> list[Mapping[int, int]]:
+    """Return one of all with the same taps, without those whose taps are a part of another's."""
+    distinct = {frozenset(taps): taps for taps in seen}
+    return [taps for keys, taps in distinct.items() if not any(keys < other for other in distinct)]
+
+
+def _inside(at: Window, position: int, axis: int) -> dict[int, int]:
+    """Return the pixel of each kernel index inside the image along one axis, for one output position."""
     size, kernel, stride, dilation, before = (
         (at.height, at.kernel_h, at.stride_h, at.dilation_h, at.pad_top),
         (at.width, at.kernel_w, at.stride_w, at.dilation_w, at.pad_left),
     )[axis]
     taps = ((k, position * stride - before + k * dilation) for k in range(kernel))
-    return [(k, pixel) for k, pixel in taps if 0 <= pixel < size]
+    return {k: pixel for k, pixel in taps if 0 <= pixel < size}
 
 
 def decide(first: Sums, second: Sums) -> Verdict | None:
@@ -172,34 +201,39 @@ def _how(first: Sums, second: Sums) -> str:
 
 
 def _apart(first: Sums, second: Sums) -> Mapping[int, Ints] | None:
-    """Sums of which the two make different codes, by channel, as runs (from, below) in rows; of several none is left
-    out where codes never fall. None where it would take too long.
+    """Return the sums of which the two make different codes, by channel, as rows (from, below).
+
+    None if it would take too long. A channel with more than `MOST_RUNS` rows may lack some.
     """
-    one, other = first.breakpoints, second.breakpoints
-    if one is not None and other is not None and first.output.pipeline.clamp == second.output.pipeline.clamp:
-        parted = one != other
-        lower, upper = np.minimum(one, other), np.maximum(one, other)
-        return {
-            int(channel): np.stack([lower[parted[:, channel], channel], upper[parted[:, channel], channel]], axis=1)
-            for channel in np.flatnonzero(parted.any(axis=0))
-        }
-    runs = compared(first.output, second.output, first.low, first.high)
-    if runs is None:
-        return None
-    by_channel: dict[int, list[tuple[int, int]]] = {}
-    for channel, start, stop in runs:
-        by_channel.setdefault(channel, []).append((start, stop))
-    return {channel: np.array(pairs, np.int64) for channel, pairs in by_channel.items()}
+    clamps = first.output.pipeline.clamp, second.output.pipeline.clamp
+    limits = min(c.low for c in clamps), max(c.high for c in clamps)
+    one, other = first.breakpoints(limits), second.breakpoints(limits)
+    if one is None or other is None:
+        return compared(first.output, second.output, first.low, first.high)
+    parted = one != other
+    lower, upper = np.minimum(one, other), np.maximum(one, other)
+    return {
+        int(channel): np.stack([lower[parted[:, channel], channel], upper[parted[:, channel], channel]], axis=1)
+        for channel in np.flatnonzero(parted.any(axis=0))
+    }
 
 
 def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
-    """An input that reaches one of those sums, confirmed; or that none of them can be reached."""
+    """Return an input that reaches one of those sums, confirmed; or that none of them can be reached.
+
+    Raises:
+        TflqError: One of the two refuses that input.
+    """
     names = first.bound.profile, second.bound.profile
-    is_exact = first.is_monotone and second.is_monotone
+    is_exact, searched = True, 0
     for channel, field, targets in _by_width(first, runs):
+        if searched == _MOST_SEARCHED:
+            is_exact = False
+            break
+        searched += 1
         weights = first.weights[channel][field.taps]
-        is_exact &= can_be_exact(weights, first.span) and len(targets) <= _MOST_RUNS
-        solution = values_for(weights, first.span, targets[:_MOST_RUNS])
+        is_exact &= can_be_exact(weights, first.span) and len(targets) <= MOST_RUNS
+        solution = values_for(weights, first.span, targets[:MOST_RUNS])
         if solution is None:
             continue
         values, reached = solution
@@ -209,18 +243,17 @@ def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
         stages = [type(s.output.pipeline.stage).__name__ for s in (first, second)]
         where = f"sum {reached:,} of channel {channel}"
         return Verdict(*names, Word.DIFFERS, f"{where}: {stages[0]}, {stages[1]}", witness)
-    count = len(runs)
-    if is_exact and count <= _MOST_CHANNELS:
+    if is_exact:
         return Verdict(*names, Word.EQUAL, "no input reaches the sums of which the stages make different codes")
-    return Verdict(*names, Word.UNDECIDED, f"stages part in {count} channels; no input was found that shows it")
+    return Verdict(*names, Word.UNDECIDED, f"stages part in {len(runs)} channels; no input was found that shows it")
 
 
 def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, ReceptiveField, Ints]]:
-    """Channels, those with most sums to reach first; the widest runs of each first."""
+    """Yield every receptive field of the channels, those with most sums to reach first; their widest runs first."""
     widths = {channel: pairs[:, 1] - pairs[:, 0] for channel, pairs in runs.items()}
-    order = sorted(runs, key=lambda channel: -int(widths[channel].sum()))
-    for channel in order[:_MOST_CHANNELS]:
-        yield channel, sums.place(channel), runs[channel][np.argsort(-widths[channel], kind="stable")]
+    for channel in sorted(runs, key=lambda channel: -int(widths[channel].sum())):
+        for field in sums.fields(channel):
+            yield channel, field, runs[channel][np.argsort(-widths[channel], kind="stable")]
 
 
 def _input(sums: Sums, field: ReceptiveField, values: Ints) -> dict[int, Array]:

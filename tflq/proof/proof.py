@@ -6,27 +6,31 @@ products the output stages are compared on every sum that can occur; what is lef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
-from tflq.errors import TflqError
+from tflq.errors import OptionError, TflqError
 from tflq.inspection.equality import same_operator
 from tflq.ir import Model
+from tflq.kernels.exactness import SAME_LIBM
 from tflq.profiles import Profile, by_name
 from tflq.proof import codes, products
-from tflq.proof.operator import Bound, Refusal, bind
+from tflq.proof.operator import Bound, Refusal, bind, compare
+from tflq.proof.surroundings import Surroundings, put_first
 from tflq.proof.trials import search
-from tflq.proof.verdicts import OperatorProof, Verdict, Word
+from tflq.proof.verdicts import ON_ONE_LIBM, OperatorProof, Verdict, Word
 from tflq.telling import told
 
 
 @told("prove")
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
-    """A model's first subgraph under every pair of `profiles`."""
+    """All subgraphs of a model under every pair of `profiles`, for the shapes in the file."""
 
     model: ModelFacts
     profiles: tuple[str, ...]
@@ -47,37 +51,47 @@ class Proof:
 def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
     """Prove or disprove, operator by operator, that profiles give the same bits for every input of the operator.
 
+    Inputs have the shapes that the file declares.
+
     Args:
-        model: A path, the bytes of a file, or a Model. Its first subgraph is looked at.
+        model: A path, the bytes of a file, or a Model. Operators of all its subgraphs are decided.
         profiles: Two or more, by name or value; each pair is compared.
 
     Raises:
         UnknownNameError: No profile has that name.
+        OptionError: There are fewer than two profiles.
 
     Example:
         >>> proof = tflq.prove("golden/models/digits_lstm_int8.tflite", ["litert-ref", "tflite-2.14-ref"])
         >>> proof.word.value
         'differs'
     """
+    if len(profiles) < 2:
+        raise OptionError("a proof compares at least two profiles")
     target = subject(model)
     chosen = [by_name(p) if isinstance(p, str) else p for p in profiles]
-    count = len(target.model.subgraphs[0].operators)
-    operators = tuple(prove_operator(target.model, index, chosen) for index in range(count))
-    return Proof(target.facts, tuple(p.name for p in chosen), operators)
+    operators = [o for number in range(len(target.model.subgraphs)) for o in _subgraph(target.model, number, chosen)]
+    return Proof(target.facts, tuple(p.name for p in chosen), tuple(operators))
 
 
-def prove_operator(model: Model, index: int, profiles: Sequence[Profile]) -> OperatorProof:
-    """One operator of the first subgraph under every pair of profiles."""
-    code = model.operator_codes[model.subgraphs[0].operators[index].opcode_index]
-    pairs = _Pairs([bind(model, index, profile) for profile in profiles])
-    verdicts = tuple(pairs.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))
-    return OperatorProof(index, code.custom_code or code.name if code.name == "CUSTOM" else code.name, verdicts)
+def _subgraph(model: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
+    part = put_first(model, number)
+    around = Surroundings(part, profiles)
+    for index, operator in enumerate(part.subgraphs[0].operators):
+        code, reason = part.operator_codes[operator.opcode_index], around.objection(index)
+        pairs = _Pairs([Refusal(p.name, reason) if reason else bind(part, index, p) for p in profiles])
+        verdicts = tuple(pairs.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))
+        yield OperatorProof(
+            index, code.custom_code or code.name if code.name == "CUSTOM" else code.name, verdicts, number
+        )
 
 
 def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:
-    """One operator of the first subgraph under `base` and each of the others."""
-    pairs = _Pairs([bind(model, index, profile) for profile in (base, *others)])
-    return tuple(pairs.verdict(0, number) for number in range(1, len(others) + 1))
+    """Decide one operator of the first subgraph under `base` and each of the others."""
+    profiles = (base, *others)
+    reason = Surroundings(model, profiles).objection(index)
+    pairs = _Pairs([Refusal(p.name, reason) if reason else bind(model, index, p) for p in profiles])
+    return tuple(pairs.verdict(0, number) for number in range(1, len(profiles)))
 
 
 class _Pairs:
@@ -109,23 +123,25 @@ class _Pairs:
                 return Verdict(one.profile, other.profile, Word.UNDECIDED, refusal.reason)
         kinds = self._kind[first], self._kind[second]
         if kinds[0] == kinds[1]:
-            return Verdict(one.profile, other.profile, Word.EQUAL, "the same kernel with the same constants")
+            reason = "the same kernel with the same constants" + self._condition(*kinds)
+            return Verdict(one.profile, other.profile, Word.EQUAL, reason)
         if kinds not in self._known:
             self._known[kinds] = self._decided(*kinds)
         known = self._known[kinds]
-        return Verdict(one.profile, other.profile, known.word, known.reason, known.witness)
+        reason = known.reason + (self._condition(*kinds) if known.word == Word.EQUAL else "")
+        return Verdict(one.profile, other.profile, known.word, reason, known.witness)
+
+    def _condition(self, *kinds: int) -> str:
+        """Return under which condition two runtimes are equal if the profiles are, as it is added to a reason."""
+        words = {self._kinds[kind].step.kernel.exactness.word for kind in kinds}
+        return ON_ONE_LIBM if SAME_LIBM.word in words else ""
 
     def _decided(self, first: int, second: int) -> Verdict:
         one, other = self._kinds[first], self._kinds[second]
-        sums = self._sums[first], self._sums[second]
-        verdict = None
-        if sums[0] is not None and sums[1] is not None:
-            verdict = products.decide(sums[0], sums[1])
-        else:
-            try:
-                verdict = codes.decide(one, other)
-            except TflqError as error:
-                verdict = Verdict(one.profile, other.profile, Word.UNDECIDED, f"refuses some inputs: {error}")
+        try:
+            verdict = _shown(one, other) or self._by_method(first, second)
+        except TflqError as error:
+            verdict = Verdict(one.profile, other.profile, Word.UNDECIDED, f"refuses some inputs: {error}")
         if verdict is not None and verdict.word != Word.UNDECIDED:
             return verdict
         witness = search(one, other)
@@ -133,3 +149,22 @@ class _Pairs:
             return Verdict(one.profile, other.profile, Word.DIFFERS, "found by trial", witness)
         reason = "other kernels, too many inputs to run them all" if verdict is None else verdict.reason
         return Verdict(one.profile, other.profile, Word.UNDECIDED, f"{reason}; no trial tells them apart")
+
+    def _by_method(self, first: int, second: int) -> Verdict | None:
+        one, other = self._sums[first], self._sums[second]
+        if one is not None and other is not None:
+            return products.decide(one, other)
+        return codes.decide(self._kinds[first], self._kinds[second])
+
+
+def _shown(first: Bound, second: Bound) -> Verdict | None:
+    """Decide operators without inputs, or without elements in their outputs, by one run; None for all others."""
+    is_empty = all(0 in bound.shape(t) for bound in (first, second) for t in bound.step.outputs)
+    if first.inputs and not is_empty:
+        return None
+    witness = compare(first, second, {t: np.zeros(first.shape(t), first.dtype(t)) for t in first.inputs})
+    word, what = (
+        Word.EQUAL if witness is None else Word.DIFFERS,
+        "outputs have no elements" if is_empty else "no inputs",
+    )
+    return Verdict(first.profile, second.profile, word, f"{what}: run once", witness)

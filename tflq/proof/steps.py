@@ -22,11 +22,15 @@ from tflq.numerics.unscaled import Unscaled
 
 Ints = NDArray[np.int64]
 
-#: Accumulators that are looked at in one call.
-_AT_ONCE = 1 << 20
+#: By how much a multiplier of 15 bits may exceed the real one.
+_SLACK = 1 + 2.0**-12
+#: Accumulators that are looked at in one call, and those that stay in a core's second-level cache.
+_AT_ONCE, _IN_CACHE = 1 << 20, 1 << 15
 #: Accumulators that may be looked at in all to find the breakpoints of one output, and to compare two one by one.
 _MOST_PROBES, _MOST_COMPARED = 1 << 29, 1 << 29
 _INT32 = 2**31
+#: Runs of accumulators of different codes that are kept of one channel.
+MOST_RUNS = 1 << 14
 
 
 def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
@@ -70,7 +74,7 @@ def _scaled(stage: Any, largest: Ints, zero_point: int) -> bool:
     """A multiplier that is not negative; scaled values and the zero point stay well inside int32."""
     real = np.broadcast_to(stage.real, largest.shape)
     with np.errstate(all="ignore"):
-        return bool(np.all(real >= 0) and np.all(largest * real + zero_point + 4 < _INT32))
+        return bool(np.all(real >= 0) and np.all(largest * real * _SLACK + zero_point + 4 < _INT32))
 
 
 def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
@@ -99,8 +103,8 @@ def _below_256(stage: Any, largest: Ints, zero_point: int) -> bool:
     return _saturating(stage, largest, zero_point) and bool(np.all(stage.real < 256))
 
 
-def _always(stage: Any, largest: Ints, zero_point: int) -> bool:
-    return True
+def _inside_int32(stage: Any, largest: Ints, zero_point: int) -> bool:
+    return bool(np.all(largest < _INT32))
 
 
 _RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
@@ -112,22 +116,22 @@ _RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
     FloatRoundingEven: _saturating,
     ExactHalfUp: _below_256,
     ShortHalfUp: _below_256,
-    Unscaled: _always,
+    Unscaled: _inside_int32,
 }
 
 
-def breakpoints(output: Output, low: Ints, high: Ints) -> Ints | None:
-    """The first accumulator from `low` to `high` that gives at least each code, (codes, C); `high` + 1 where none does.
+def breakpoints(output: Output, low: Ints, high: Ints, limits: tuple[int, int] | None = None) -> Ints | None:
+    """Return the first accumulator from `low` to `high` that gives at least each code, (codes, C), else `high` + 1.
 
-    Rows are the codes above the clamp's lowest, up to its highest. None where that would take too long. Codes must
-    never fall between `low` and `high`.
+    Rows are the codes above the lowest of `limits`, by default the clamp, up to its highest. None if that would take
+    too long. Codes must never fall between `low` and `high`.
     """
-    first, last = output.pipeline.clamp
-    codes = np.arange(first + 1, last + 1, dtype=np.int64)
+    first, last = limits or output.pipeline.clamp
     steps = int(np.max(high - low, initial=0)).bit_length() + 1
-    if codes.size * low.size * steps > _MOST_PROBES:
+    if (last - first) * low.size * steps > _MOST_PROBES:
         return None
-    rows = max(1, _AT_ONCE // max(1, low.size))
+    codes = np.arange(first + 1, last + 1, dtype=np.int64)
+    rows = max(1, _IN_CACHE // max(1, low.size))
     parts = [_bisected(output, codes[at : at + rows], low, high) for at in range(0, codes.size, rows)]
     return np.concatenate(parts) if parts else np.empty((0, low.size), np.int64)
 
@@ -144,19 +148,21 @@ def _bisected(output: Output, codes: Ints, low: Ints, high: Ints) -> Ints:
     return left
 
 
-def compared(first: Output, second: Output, low: Ints, high: Ints) -> list[tuple[int, int, int]] | None:
-    """Accumulators of which two outputs make different codes, as (channel, from, below), looked at one by one.
+def compared(first: Output, second: Output, low: Ints, high: Ints) -> dict[int, Ints] | None:
+    """Return the accumulators of which two outputs make different codes, by channel, as rows (from, below).
 
-    At most one run a channel and call is given. None where that would take too long.
+    Looks at them one by one; None if that would take too long. A channel with more than `MOST_RUNS` rows may lack some.
     """
     length = int(np.max(high - low, initial=0)) + 1
     if length * low.size > _MOST_COMPARED:
         return None
-    rows, runs = max(1, _AT_ONCE // max(1, low.size)), []
+    rows = max(1, _AT_ONCE // max(1, low.size))
+    runs: dict[int, list[Ints]] = {}
     for start in range(0, length, rows):
-        at = np.minimum(low + np.arange(start, min(start + rows, length), dtype=np.int64)[:, None], high)
-        apart = codes_of(first, at) != codes_of(second, at)
-        for channel in np.flatnonzero(apart.any(axis=0)):
-            value = int(at[int(np.argmax(apart[:, channel])), channel])
-            runs.append((int(channel), value, value + 1))
-    return runs
+        offsets = np.arange(start, min(start + rows, length), dtype=np.int64)[:, None]
+        at = np.minimum(low + offsets, high)
+        apart = (codes_of(first, at) != codes_of(second, at)) & (low + offsets <= high)
+        for channel in np.flatnonzero(apart.any(axis=0)).tolist():
+            edges = np.flatnonzero(np.diff(apart[:, channel], prepend=False, append=False)).reshape(-1, 2)
+            runs.setdefault(channel, []).append(edges[: MOST_RUNS + 1] + int(low[channel]) + start)
+    return {channel: np.concatenate(parts) for channel, parts in runs.items()}

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+#: How the reason ends where profiles are equal, but runtimes only if they have the same libm.
+ON_ONE_LIBM = ", on the same libm"
+
+
 class Word(str, Enum):
     """The three verdicts."""
 
@@ -50,8 +54,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorProof:
-    """One operator, by pair of profiles."""
+    """One operator, by pair of profiles. `index` counts in its subgraph."""
 
     index: int
     op: str
     verdicts: tuple[Verdict, ...]
+    subgraph: int = 0
+
+    @property
+    def place(self) -> str:
+        """Its index, after that of its subgraph where this is not the first."""
+        return f"{self.subgraph}:{self.index}" if self.subgraph else str(self.index)

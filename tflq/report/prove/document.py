@@ -18,7 +18,8 @@ def proof_document(proof: Proof) -> dict[str, Any]:
         "profiles": list(proof.profiles),
         "verdict": proof.word.value,
         "operators": [
-            {"index": o.index, "op": o.op, "verdicts": [_verdict(v) for v in o.verdicts]} for o in proof.operators
+            {"subgraph": o.subgraph, "index": o.index, "op": o.op, "verdicts": [_verdict(v) for v in o.verdicts]}
+            for o in proof.operators
         ],
         "counts": {w.value: sum(v.word == w for o in proof.operators for v in o.verdicts) for w in Word},
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from tflq.proof import OperatorProof, Proof, Verdict, Word
+from tflq.proof import ON_ONE_LIBM, OperatorProof, Proof, Verdict, Word
 from tflq.report.layout import Line, counted, table
 
 STYLES = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
@@ -35,7 +35,13 @@ def proof_lines(proof: Proof) -> Iterator[Line]:
         if rows:
             yield from table(_COLUMNS, rows)
         if worst == Word.EQUAL and pairs:
-            yield Line("the same bits for every input", "good")
+            yield Line(claim(verdict for _, verdict in pairs), "good")
+
+
+def claim(equal: Iterable[Verdict]) -> str:
+    """Return what follows for the model if all of these verdicts are equal."""
+    is_bound = any(verdict.reason.endswith(ON_ONE_LIBM) for verdict in equal)
+    return "the same bits for every input of the shapes in the file" + (ON_ONE_LIBM if is_bound else "")
 
 
 def _is_plain(verdict: Verdict) -> bool:
@@ -46,4 +52,4 @@ def _is_plain(verdict: Verdict) -> bool:
 def _row(operator: OperatorProof, verdict: Verdict) -> tuple[str, ...]:
     witness = verdict.witness
     values = ("", "", "") if witness is None else (str(list(witness.element)), str(witness.first), str(witness.second))
-    return str(operator.index), operator.op, verdict.word.value, verdict.reason, *values
+    return operator.place, operator.op, verdict.word.value, verdict.reason, *values

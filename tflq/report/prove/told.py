@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from tflq.proof import Proof, Word
 from tflq.report.card import Card
-from tflq.report.prove.lines import STYLES, proof_lines
+from tflq.report.prove.lines import STYLES, claim, proof_lines
 
 
 def proof_card(proof: Proof) -> Card:
@@ -15,10 +15,10 @@ def proof_card(proof: Proof) -> Card:
     counts = Counter(verdict.word for operator in proof.operators for verdict in operator.verdicts)
     said = ", ".join(f"{counts[word]:,} {word.value}" for word in Word if counts[word]) or "nothing to compare"
     apart = ((o, v) for o in proof.operators for v in o.verdicts if v.word == proof.word != Word.EQUAL)
-    where = (f"First: operator {o.index} {o.op}, {v.first} and {v.second}: {v.reason}" for o, v in apart)
+    where = (f"First: operator {o.place} {o.op}, {v.first} and {v.second}: {v.reason}" for o, v in apart)
     return Card(
         f"{proof.model.path or 'model'}: {' and '.join(proof.profiles)}: {said}",
-        next(where, "the same bits for every input"),
+        next(where, claim(verdict for operator in proof.operators for verdict in operator.verdicts)),
         "Next: .operators[i].verdicts; .witness of a verdict holds inputs that tell",
         STYLES[proof.word],
         lambda: proof_lines(proof),

@@ -1,0 +1,64 @@
+"""Places of an output, grouped by how a kernel may compute them, and inputs that show every value to every group.
+
+A kernel that takes elements in blocks goes through *runs*: the elements of some of the last dimensions, at most the
+whole tensor. In a run it takes whole blocks, then what is left over. Two places are of one kind where they lie alike in
+the runs of every length, for blocks of every size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+
+#: Sizes of the blocks in which kernels take elements.
+BLOCKS = (4, 8, 16, 32)
+
+
+def kinds(shape: Sequence[int], *, last_apart: bool = False) -> Ints:
+    """Return the number of its kind for each place of an output of that shape, flat.
+
+    `last_apart` says that a loop may leave a run's last block over even if it is whole.
+    """
+    size = int(np.prod(shape))
+    at, found = np.arange(size, dtype=np.int64), np.zeros(size, np.int64)
+    for run in sorted(set(accumulate(reversed(shape), mul))):
+        place = at % run
+        for block in BLOCKS:
+            found = 2 * found + (place >= run - run % block)
+            if last_apart:
+                found = 2 * found + (place >= run - 1 - (run - 1) % block)
+    return found
+
+
+def joined(labels: Sequence[Array]) -> Ints:
+    """Return one number a place that differs where any of the labels does."""
+    joint: Ints = np.zeros(len(labels[0]), np.int64)
+    for label in labels:
+        numbers = np.unique(label, return_inverse=True)[1].reshape(-1)
+        joint = np.unique(joint * (int(numbers.max(initial=0)) + 1) + numbers, return_inverse=True)[1].reshape(-1)
+    return joint
+
+
+def rounds_for(labels: Ints, count: int) -> int:
+    """Return how often all places have to be filled until every label has shown `count` values."""
+    sizes = np.bincount(labels)
+    return -(-count // int(sizes[sizes > 0].min()))
+
+
+def shown(labels: Ints, count: int) -> Iterator[Ints]:
+    """Yield numbers below `count`, one a place, until each label has shown each number at one of its places."""
+    sizes = np.bincount(labels)
+    order = np.argsort(labels, kind="stable")
+    rank = np.empty(labels.size, np.int64)
+    rank[order] = np.arange(labels.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    step = sizes[labels]
+    for number in range(rounds_for(labels, count)):
+        yield (rank + number * step) % count

@@ -1,0 +1,60 @@
+"""Whether an operator taken out of its model gets the operands there that it has alone.
+
+A proof is about shapes and constants. An operator alone has those that the file declares. In the model, other operators
+may compute its shapes when the model runs, or write to a tensor whose buffer has data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflq.errors import TflqError
+from tflq.interpreter import make_plan
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.proof.operator import UNKNOWN_SHAPES
+
+
+def put_first(model: Model, subgraph: int) -> Model:
+    """Return the model with that subgraph in the place of the first."""
+    graphs = list(model.subgraphs)
+    graphs[0], graphs[subgraph] = graphs[subgraph], graphs[0]
+    return replace(model, subgraphs=tuple(graphs), signature_defs=None) if subgraph else model
+
+
+class Surroundings:
+    """The first subgraph of a model as a whole, bound under the first of the profiles that takes it."""
+
+    def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
+        self._model = model
+        self._graph = model.subgraphs[0]
+        self._made = {t for operator in self._graph.operators for t in operator.outputs}
+        bound = (_declared(model, profile) for profile in profiles)
+        self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
+
+    def objection(self, index: int) -> str:
+        """Return why what an operator does alone proves nothing of the model; empty where it does."""
+        read = {t for t in self._graph.operators[index].inputs if t >= 0}
+        if any(self._has_data(t) for t in read & self._made):
+            return "an operator writes to its constants"
+        return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
+
+    def _has_data(self, tensor: int) -> bool:
+        number = self._graph.tensors[tensor].buffer
+        return 0 <= number < len(self._model.buffers) and self._model.buffers[number].data is not None
+
+    def _without_signature(self) -> set[int]:
+        """Return the tensors of which the file does not say that their shape changes."""
+        tensors = self._graph.tensors
+        return {i for i, spec in enumerate(tensors) if -1 not in (spec.shape_signature or ())}
+
+
+def _declared(model: Model, profile: Profile) -> set[int] | None:
+    """Return the tensors that have the shape in the file whenever the model runs; None if the profile refuses it."""
+    try:
+        plan = make_plan(model, profile)
+    except TflqError:
+        return None
+    specs = model.subgraphs[0].tensors
+    return {i for i, spec in enumerate(specs) if plan.known[i] and plan.operands[i].shape == tuple(spec.shape)}
