@@ -6,12 +6,15 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode, CheckTensorFilte
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.kernels.reference.fully_connected import prepare_quantized
 from tflq.kernels.xnnpack.delegation import Delegate, has_bias_scales, has_shape, is_quantized
 from tflq.kernels.xnnpack.scaling import gemm, rescaled
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import type_range
 
 #: Weights of 4 and 2 bits fill whole bytes.
 VALUES_A_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
@@ -47,8 +50,27 @@ def has_weight_scales(w: Operand) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     x, w = node.input(0), node.input(1)
+    if w.type == TensorType.INT4:
+        check_sums(node)
     return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 
+
+def check_sums(node: Node) -> None:
+    """Refuse sums of 4-bit weights that can leave 28 bits, where XNNPACK wraps them.
+
+    Source: XNNPACK's pack_qs8_qc4w_gemm_goi_w and qs8-qc4w-gemm, which keep sixteen times the sum in 32 bits.
+    """
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    largest = max(abs(code - int(x.zero_point)) for code in type_range(x.type.label))
+    sums = np.abs(node.constant(1)).sum(axis=1, dtype=np.int64) * largest
+    if bias is not None:
+        sums = sums + np.abs(node.constant(2).astype(np.int64)).reshape(-1)
+    if sums.size and sums.max() >= WRAPS:
+        node.refuse(f"sums of 4-bit weights can reach {sums.max():,}, which XNNPACK wraps in 28 bits", w)
+
+
+#: What 28 bits do not hold.
+WRAPS = 2**27
 
 DELEGATES = tuple(
     Delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
