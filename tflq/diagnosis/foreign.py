@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.mistakes.device import Device
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.outcomes import results, score
 from tflq.errors import TflqError
@@ -30,20 +31,23 @@ def foreign_causes(
 ) -> tuple[str, ...]:
     """Return the names that reproduce every element of the operators that are looked at, in all samples.
 
-    A runtime is looked for as a whole: operators that the profile reproduces count, too. None if nothing differs.
+    A runtime is looked for as a whole: operators that the profile reproduces count, too. None if nothing differs, or
+    if no operator has a float form to compare.
     """
     operators = [merged_samples(row) for row in zip(*by_sample, strict=True)]
-    fitting = set(RUNTIMES) if any(o.differs for o in operators) else set()
+    fitting, is_tried = set(RUNTIMES) if any(o.differs for o in operators) else set(), False
     for operator in _looked_at(operators) if fitting else ():
         for dump in dumps:
             try:
                 alone = operator_alone(model, dump, operator.index, profile)
             except TflqError:
                 continue
-            fitting = _reproducing(alone, profile, fitting) if alone.got else fitting
+            devices = dict(mistaken_floats(alone, profile)) if alone.got else {}
+            if devices:
+                fitting, is_tried = _reproducing(alone, devices, fitting), True
         if not fitting:
             break
-    return tuple(name for name in RUNTIMES if name in fitting)
+    return tuple(name for name in RUNTIMES if name in fitting and is_tried)
 
 
 def _looked_at(operators: Sequence[Located]) -> list[Located]:
@@ -60,10 +64,7 @@ def _looked_at(operators: Sequence[Located]) -> list[Located]:
     return [one for of_type in chosen.values() for one in of_type]
 
 
-def _reproducing(alone: Part, profile: Profile, names: set[str]) -> set[str]:
-    """Those of the names that reproduce every bit; all of them where the operator has no float form."""
-    devices = dict(mistaken_floats(alone, profile))
-    if not devices:
-        return names
+def _reproducing(alone: Part, devices: Mapping[str, Device], names: set[str]) -> set[str]:
+    """Return those of the names whose devices reproduce every bit."""
     found = ((name, score(results(devices[name], alone), alone.got)) for name in names)
     return {name for name, (matching, elements) in found if matching == elements}

@@ -34,9 +34,7 @@ class FitVerdict(str, Enum):
     """How a dump is explained."""
 
     FITS = "fits"  # one profile or more reproduce everything
-    UNTOLD = (
-        "cannot tell"  # the same, and so may others: too little was compared, or a foreign runtime's bits are these
-    )
+    UNTOLD = "cannot tell"  # the same, and so may others: too little was compared, or a foreign runtime fits, too
     MIX = "mix"  # none does, but every type of operator is as under some profile
     PARTLY = "partly"  # some operators are as under no profile
     NONE = "none"  # no profile reproduces any operator wholly
@@ -126,6 +124,13 @@ class Fit:
         """
         types = sum(count > 0 for count in self.telling_by_type.values())
         return bool(self.foreign) and self.base not in self.fitting and (types < 2 or self.telling < self.needed)
+
+    @property
+    def names_best(self) -> bool:
+        """Whether one profile is nearer than others: it explains something, and enough elements tell profiles apart."""
+        if self.verdict == FitVerdict.UNTOLD:
+            return not self.is_foreign and self.telling >= self.needed
+        return self.verdict not in (FitVerdict.NONE, FitVerdict.NOTHING)
 
     @property
     def fitting(self) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ from typing import Any
 
 from tflq.diagnosis.compatibility import compatible
 from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.profile_fit import Fit, FitVerdict
+from tflq.diagnosis.profile_fit import Fit
 from tflq.profiles import by_name
 from tflq.report.explain.document import discrimination_document
 
 
 def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict[str, Any]:
     """Return the fit as a document. `best` is null if no profile explains any operator, or if none can be told."""
-    none = fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING, FitVerdict.UNTOLD)
+    none = not fit.names_best
     return {
         "schema": "tflq/fit/1",
         "verdict": fit.verdict.value,
