@@ -20,6 +20,7 @@ _HOMES = {
     "litert-2.4-xnnpack": "litert_2_4_xnnpack",
     "litert-xnnpack": "litert_xnnpack",
     "litert-xnnpack-avx512": "litert_xnnpack_avx512",
+    "litert-js": "litert_js",
     "litert-xnnpack-arm64": "litert_xnnpack_arm64",
     "litert-xnnpack-arm64-a53": "litert_xnnpack_arm64_a53",
     "tflite-2.14-ref": "tflite_2_14_ref",
