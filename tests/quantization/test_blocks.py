@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph
-from support.processors import on_plain_avx2
+from support.processors import has_xnnpack_profile
 from tflq.flatbuf import read, write
 from tflq.interpreter.constants import numbers_from
 from tflq.ir import Model, TensorType
@@ -98,7 +98,7 @@ def test_a_part_keeps_the_scales_of_its_blocks(quantized: Result) -> None:
     np.testing.assert_array_equal(alone[cut.outputs[0]], whole[tensor])
 
 
-@on_plain_avx2
+@has_xnnpack_profile
 def test_litert_computes_the_same_bits(quantized: Result) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     check = quantized.report.check

@@ -24,6 +24,7 @@ AMD: Leaves = {(0x80000000, 0): (0x80000021, 0, 0, 0), (0x80000005, 0): (0, 0, 0
 @pytest.mark.parametrize(
     ("vendor", "leaves", "expected"),
     [
+        ("GenuineIntel", {**INTEL, (7, 0): (0, 0xD0030020, 0x800, 0)}, ("AVX-512 VNNI", 48 << 10)),
         ("GenuineIntel", {**INTEL, (7, 0): (0, 0xD0030020, 0, 0)}, ("AVX-512", 48 << 10)),
         ("GenuineIntel", {**INTEL, (7, 0): (0, 0x00010020, 0, 0)}, ("AVX2", 48 << 10)),
         ("AuthenticAMD", {**AMD, (7, 0): (0, 0x20, 0, 0)}, ("AVX2", 32 << 10)),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-_TEXT = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+from tflq.profiles import PROFILES
+from tflq.runtimes.processor import describe
 
-#: Whether it is of the kind that `litert-xnnpack` stands for: AVX2, and nothing beyond.
-IS_PLAIN_AVX2 = "avx2" in _TEXT and "avx512f" not in _TEXT and "avx_vnni" not in _TEXT
+_OWN = describe()["vectors"]
+#: The profile of XNNPACK on this processor; None if there is none.
+XNNPACK = next((p for p in ("litert-xnnpack", "litert-xnnpack-avx512") if PROFILES[p].source.vectors == _OWN), None)
 
-on_plain_avx2 = pytest.mark.skipif(not IS_PLAIN_AVX2, reason="the order of sums is that of AVX2 and nothing beyond")
+has_xnnpack_profile = pytest.mark.skipif(XNNPACK is None, reason=f"no profile has XNNPACK's sums for {_OWN}")

@@ -14,13 +14,14 @@ from typing import Any, Callable, Dict, Tuple  # noqa: UP035
 
 #: void (uint32_t r[4]): CPUID of r[0] and r[2]; eax, ebx, ecx and edx go to r. System V's calling convention.
 _CPUID = bytes.fromhex("53 4989f8 418b00 418b4808 0fa2 418900 41895804 41894808 4189500c 5b c3".replace(" ", ""))
-#: Vector extensions, widest first: the bits that must be set in ebx of leaf 7 and in ecx of leaf 1.
+#: Vector extensions, widest first: the bits that must be set in ebx and ecx of leaf 7 and in ecx of leaf 1.
 _EXTENSIONS = (
-    ("AVX-512", 0xD0030020, 0x10001000),  # VL, BW, CD, DQ, F, AVX2; AVX, FMA
-    ("AVX2", 0x20, 0x10001000),
-    ("AVX", 0, 0x10000000),
-    ("SSE4.1", 0, 0x80000),
-    ("SSE2", 0, 0),
+    ("AVX-512 VNNI", 0xD0030020, 0x800, 0x10001000),  # VL, BW, CD, DQ, F, AVX2; VNNI; AVX, FMA
+    ("AVX-512", 0xD0030020, 0, 0x10001000),
+    ("AVX2", 0x20, 0, 0x10001000),
+    ("AVX", 0, 0, 0x10000000),
+    ("SSE4.1", 0, 0, 0x80000),
+    ("SSE2", 0, 0, 0),
 )
 
 Registers = Tuple[int, int, int, int]  # noqa: UP006
@@ -43,9 +44,8 @@ def describe() -> Dict[str, Any]:  # noqa: UP006
 def of_x86(leaf: Leaf) -> Dict[str, Any]:  # noqa: UP006
     """Return the same from `leaf(number, sub)`: eax, ebx, ecx and edx of a CPUID leaf."""
     most = leaf(0, 0)[0]
-    extended = leaf(7, 0)[1] if most >= 7 else 0
-    basic = leaf(1, 0)[2]
-    vectors = next(name for name, b, c in _EXTENSIONS if extended & b == b and basic & c == c)
+    found = *(leaf(7, 0)[1:3] if most >= 7 else (0, 0)), leaf(1, 0)[2]
+    vectors = next(name for name, *bits in _EXTENSIONS if all(f & b == b for f, b in zip(found, bits)))  # noqa: B905
     return {"vectors": vectors, "first_level_cache": _first_level_cache(leaf, most)}
 
 

@@ -33,7 +33,8 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
     for candidate in (*arm, exact, name):
         profile = _known(candidate)
         if profile is not None:
-            return _known(f"{profile.name}-{vectors.lower().replace('-', '')}") or profile, ""
+            family = vectors.lower().replace("-", "").partition(" ")[0]
+            return _known(f"{profile.name}-{family}") or profile, ""
     profile = by_name(f"litert-{resolver}" if resolver in _RESOLVERS else "litert-ref")
     if not name:
         return profile, ""

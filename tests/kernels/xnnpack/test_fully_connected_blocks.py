@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support import graphs as g
-from support.processors import on_plain_avx2
+from support.processors import XNNPACK, has_xnnpack_profile
 from support.single_op import Array, T, litert
 from tflq.api.interpreter import Interpreter
 from tflq.errors import ModelError, TflqError
@@ -55,7 +55,7 @@ def tflq(content: bytes, x: Array, profile: str) -> Array:
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
-@on_plain_avx2
+@has_xnnpack_profile
 @pytest.mark.parametrize(
     ("rows", "length", "units", "block"),
     [(1, 32, 1, 32), (1, 64, 8, 32), (3, 96, 5, 32), (4, 128, 17, 64), (5, 256, 9, 128), (9, 512, 24, 256)],
@@ -66,16 +66,16 @@ def test_it_has_the_bits_of_the_runtime(rows: int, length: int, units: int, bloc
     for bias in (True, False):
         content = model(rng, rows, length, units, block, bias=bias)
         x = (rng.standard_normal((rows, length)) * np.exp(spread * rng.standard_normal((rows, 1)))).astype(np.float32)
-        got, want = tflq(content, x, "litert-xnnpack"), litert(content, [x], "BUILTIN")[0]
+        got, want = tflq(content, x, XNNPACK), litert(content, [x], "BUILTIN")[0]
         np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
 
 
-@on_plain_avx2
+@has_xnnpack_profile
 @pytest.mark.parametrize("scale", [2.0**-8, 2.0**-13])
 def test_scales_below_the_normal_numbers_of_float16_count(scale: float) -> None:
     rng = np.random.default_rng(5)
     content, x = model(rng, 2, 64, 6, 32, scale=scale), rng.standard_normal((2, 64)).astype(np.float32)
-    np.testing.assert_array_equal(tflq(content, x, "litert-xnnpack"), litert(content, [x], "BUILTIN")[0])
+    np.testing.assert_array_equal(tflq(content, x, XNNPACK), litert(content, [x], "BUILTIN")[0])
 
 
 @pytest.mark.parametrize("block", [16, 48])

@@ -14,11 +14,11 @@ from tflq.verification import Report, verify
 
 #: Samples that the check runs.
 SAMPLES = 2
-#: Runtime and the profile that computes its bits; the second has operators that the first lacks.
-RUNTIMES = (("litert-ref", "litert-ref"), ("litert-opt", "litert-opt"))
+#: Runtimes; the second has operators that the first lacks.
+RUNTIMES = ("litert-ref", "litert-opt")
 
-#: The same for weights with scales of blocks.
-OF_BLOCKS = (("litert-xnnpack", "litert-xnnpack"),)
+#: Those that read weights with scales of blocks as such.
+OF_BLOCKS = ("litert-xnnpack",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +36,9 @@ def check(model: Model, source: Model, samples: Iterable[Sample]) -> Check:
     inputs = [[codes_of(graph.tensors[new], s[old]) for old, new in pairs] for s in islice(samples, SAMPLES)]
     failure: TflqError | None = None
     blocks = executor(model, "litert-ref") == "litert-xnnpack"
-    for runtime, profile in OF_BLOCKS if blocks else RUNTIMES:
+    for runtime in OF_BLOCKS if blocks else RUNTIMES:
         try:
-            return Check(verify(model, runtime, inputs, profile=profile))
+            return Check(verify(model, runtime, inputs))
         except RuntimeMissing as error:
             return Check(None, error)
         except (RuntimeFailed, UnsupportedError) as error:
