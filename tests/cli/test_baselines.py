@@ -103,7 +103,7 @@ def test_anything_else_is_new(name: str, place: Place) -> None:
 
 
 def test_kinds_are_part_of_a_difference() -> None:
-    """The same count and distance, but a zero of another sign is no neighbour."""
+    """Count and distance are equal, but a zero of another sign is no neighbour."""
     zero = np.zeros(3, np.float32)
     assert difference(zero, -zero).kinds == (("sign of zero", 3),)
     nan = np.float32([np.nan, np.inf, 1])

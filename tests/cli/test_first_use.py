@@ -162,7 +162,7 @@ def test_the_module_is_the_command() -> None:
 
 @pytest.mark.parametrize("verb", ["explain", "fit", "reduce"])
 def test_a_golden_of_another_model_is_bad_input(verb: str, tmp_path: Path) -> None:
-    """The same rule as that of verify, whatever tensors the models have in common."""
+    """The rule is that of verify, even if the models share tensors."""
     golden = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
     more = ("-o", tmp_path / "o.tflite") if verb == "reduce" else ()
     result = run(verb, WIDE, "--dump", golden, *more)

@@ -106,7 +106,7 @@ def in_floats(op: str, model: Model, codes: Array) -> Array:
 
 
 class Answers:
-    """What a target gave, by case: the part of a Job that explanations read."""
+    """The answers of a target by case: the part of a Job that explanations read."""
 
     def __init__(self) -> None:
         self.made: dict[str, list[list[Array]]] = {}

@@ -51,7 +51,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the profile of the suite gives."""
+    """Return what the profile of the suite gives."""
     place = tmp_path_factory.mktemp("done") / "work"
     run_suite(str(path), target_of("profile:litert-ref"), work=str(place))
     return place

@@ -19,7 +19,7 @@ CODES = np.arange(256, dtype=np.uint8)
 
 
 def own(model: Model, *inputs: Array) -> Array:
-    """What the profile makes of inputs."""
+    """Return what the profile makes of inputs."""
     graph = model.subgraphs[0]
     return run(make_plan(model, REF), dict(zip(graph.inputs, inputs, strict=True))).values[graph.outputs[0]]
 

@@ -29,7 +29,7 @@ def device(second: Callable[[Array], Array]) -> tuple[bytes, Dump]:
 
 
 def test_a_cause_of_all_failing_operators_comes_before_others() -> None:
-    """Of what rounds -0.5 to 0, only half down, to even and towards zero also round 0.5 to 0."""
+    """Among the roundings that give 0 for -0.5, only half down, to even and towards zero also give 0 for 0.5."""
     model, dump = device(lambda x: (np.maximum(np.trunc(x / 8), 0) - 20).astype(np.int8))
     found = explained(load(model), dump)
     explanation = found.explanation

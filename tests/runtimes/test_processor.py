@@ -1,4 +1,4 @@
-"""What CPUID says of processors: leaves as their manuals and dumps have them."""
+"""Facts that CPUID gives of processors, from leaves as their manuals and dumps have them."""
 
 from __future__ import annotations
 

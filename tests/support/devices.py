@@ -27,13 +27,13 @@ def codes_of(reals: Array, scale: np.float32, zero: int, dtype: Any, quotient: C
 
 
 def dump(model: Model, inputs: Sequence[Array], outputs: Sequence[Array]) -> Dump:
-    """What the device was fed and what it gave, of a model of one operator."""
+    """Return what the device was fed and what it gave, of a model of one operator."""
     graph = model.subgraphs[0]
     return Dump("", {**dict(zip(graph.inputs, inputs, strict=True)), **dict(zip(graph.outputs, outputs, strict=True))})
 
 
 def explained(model: Model, *dumps: Dump) -> Findings:
-    """What is found of the device's dumps."""
+    """Return what is found of the device's dumps."""
     return investigate(model, dumps, REF)
 
 

@@ -31,7 +31,7 @@ EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
 
 
 def group_of(judged: Judged) -> Hashable:
-    """What cases of one group have in common."""
+    """Return what cases of one group have in common."""
     return judged.case.op, judged.case.types, judged.case.tells
 
 
@@ -134,5 +134,5 @@ def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
 
 
 def _fits(hypothesis: Hypothesis, known: Sequence[Known]) -> bool:
-    """Whether the hypothesis reproduces every bit in all samples."""
+    """Return whether the hypothesis reproduces every bit in all samples."""
     return bool(known) and all(one.fits(hypothesis) for one in known)

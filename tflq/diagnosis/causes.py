@@ -55,17 +55,17 @@ class Cause:
 
     @property
     def is_a_profile(self) -> bool:
-        """Whether a profile is among the members."""
+        """Return whether a profile is among the members."""
         return any(member.kind == Kind.PROFILE for member in self.members)
 
     @property
     def exact(self) -> bool:
-        """Whether it reproduces every bit."""
+        """Return whether it reproduces every bit."""
         return self.matching == self.elements
 
     @property
     def is_told(self) -> bool:
-        """Whether nothing but this one function reproduces its results."""
+        """Return whether nothing but this one function reproduces its results."""
         return len(self.members) == 1 or self.is_proved
 
 
@@ -127,7 +127,7 @@ class Explanation:
 
     @property
     def certainty(self) -> Certainty:
-        """Whether the cause is certain, likely, or neither: that one cause is, or that one of several has to be."""
+        """Return whether the cause is certain, likely, or neither."""
         return {
             CauseVerdict.EXPLAINED: Certainty.CERTAIN,
             CauseVerdict.LIKELY: Certainty.LIKELY,
@@ -136,7 +136,7 @@ class Explanation:
 
     @property
     def verdict(self) -> CauseVerdict:
-        """Whether the cause is known."""
+        """Return whether the cause is known."""
         if self.matching == self.elements:
             return CauseVerdict.SAME
         if self.possible:

@@ -54,7 +54,7 @@ class Certainty(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a dump shows of one operator.
+    """The evidence of a dump on one operator.
 
     `telling` counts distinct elements, `stimuli` distinct inputs of these, `tried` hypotheses with different results:
     those of a kind and of all kinds before it. `far` bits are what their distances from the profile add.

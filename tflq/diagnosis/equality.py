@@ -36,7 +36,7 @@ _CONSTANTS = 1 << 11
 
 
 def are_equal(hypotheses: Sequence[Hypothesis], alone: Part) -> bool:
-    """Whether all hypotheses are proved to compute the same function."""
+    """Return whether all hypotheses are proved to compute the same function."""
     if len(hypotheses) == 1:
         return True
     devices = [h.device for h in hypotheses]
@@ -74,7 +74,7 @@ def _constants(alone: Part) -> int:
 
 
 def _has_mistakes(prepared: Prepared) -> bool:
-    """Whether some output stage is one of which proofs know nothing: they would compare all accumulators."""
+    """Return whether some output stage is one of which proofs know nothing: they would compare all accumulators."""
     return any(isinstance(part.value.stage, MISTAKEN_STAGES) for part in parts_of(prepared.data, OutputPipeline))
 
 

@@ -199,7 +199,7 @@ def separated(group: Group, alone: Part) -> list[Group]:
 
 
 def _where(compared: Sequence[tuple[Results, Results]]) -> tuple[str, ...]:
-    """What all differing elements of the first differing tensor have in common, over all samples."""
+    """Return what all differing elements of the first differing tensor have in common, over all samples."""
     for tensor in compared[0][1]:
         pairs = [(values[tensor], got[tensor]) for values, got in compared if tensor in values and tensor in got]
         masks = [unequal(*pair) for pair in pairs if pair[0].shape == pair[1].shape == pairs[0][1].shape]

@@ -112,12 +112,12 @@ class Fit:
 
     @property
     def is_too_small(self) -> bool:
-        """Whether too little was compared to name a profile."""
+        """Return whether too little was compared to name a profile."""
         return self.informative < self.needed
 
     @property
     def is_foreign(self) -> bool:
-        """Whether a runtime without a profile is as good a name for the device.
+        """Return whether a runtime without a profile is as good a name for the device.
 
         One reproduces what the base does not, and profiles are told apart by one type of operator only, or by fewer
         elements than exclude a fit by chance: several kernels together make a runtime known.
@@ -127,7 +127,7 @@ class Fit:
 
     @property
     def names_best(self) -> bool:
-        """Whether one profile is nearer than others: it explains something, and enough elements tell profiles apart."""
+        """Return whether one profile is nearer than others, by enough elements that tell profiles apart."""
         if self.verdict == FitVerdict.UNTOLD:
             return not self.is_foreign and self.telling >= self.needed
         return self.verdict not in (FitVerdict.NONE, FitVerdict.NOTHING)

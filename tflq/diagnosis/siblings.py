@@ -68,7 +68,7 @@ class Known:
 
     @property
     def differs(self) -> bool:
-        """Whether the profile itself does not reproduce it."""
+        """Return whether the profile itself does not reproduce it."""
         matching, elements = score(self.base, self.part.got)
         return matching != elements
 
@@ -113,7 +113,7 @@ def _siblings(alike: Sequence[Located]) -> list[Located]:
 
 
 def _one_of_each(model: Model, operators: Sequence[Located]) -> list[Located]:
-    """Of each kernel the operator in which most elements differ."""
+    """Return the operator of each kernel in which most elements differ."""
     most: dict[tuple[object, ...], Located] = {}
     for one in sorted(operators, key=lambda o: -_differing(o)):
         most.setdefault(_kind(model, one.index), one)

@@ -205,7 +205,7 @@ class HalfUpTwice(DoubleRounding):
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
-        """As DoubleRounding.constants, with no correction below zero and nothing left of what is shifted out."""
+        """Return DoubleRounding.constants without its correction below zero; far left shifts give a mantissa of 0."""
         kept = np.where(shift < WORD, mantissa, np.int32(0))
         mantissas, left, offset, below, right = DoubleRounding.constants(kept, shift)
         return mantissas, left, offset, np.zeros_like(below), right

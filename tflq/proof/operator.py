@@ -116,6 +116,6 @@ def compare(first: Bound, second: Bound, inputs: Mapping[int, Array], accumulato
 
 
 def _are_alike(first: Array, second: Array) -> bool:
-    """Whether all bytes agree, which is quickly seen."""
+    """Return whether all bytes agree, which is quickly seen."""
     is_plain = first.dtype == second.dtype and first.shape == second.shape and not first.dtype.hasobject
     return is_plain and first.tobytes() == second.tobytes()

@@ -1,4 +1,4 @@
-"""Whether an operator taken out of its model gets the operands there that it has alone.
+"""Return whether an operator taken out of its model gets the operands there that it has alone.
 
 A proof is about shapes and constants. An operator alone has those that the file declares. In the model, other operators
 may compute its shapes when the model runs, or write to a tensor whose buffer has data.

@@ -1,4 +1,4 @@
-"""What runtimes ask of the processor that they run on, since it decides bits: vector extension and first-level cache.
+"""Facts of the processor that decide which bits runtimes give: vector extension and first-level cache.
 
 `child` loads this file by its path, in another Python (3.8 or newer) that lacks tflq: it stands alone. On x86-64 the
 answers come from the CPUID instruction, as the runtimes' own do, so that they hold under emulation, too.

@@ -45,7 +45,7 @@ class Coverage:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is missing."""
+        """Return whether nothing is missing."""
         return not self.missing
 
 

@@ -180,7 +180,7 @@ class TensorResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was compared in all samples."""
+        """Return whether it was compared in all samples."""
         return self.difference is not None and not self.reason
 
 
@@ -203,7 +203,7 @@ class OperatorResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of its results were compared, in all samples."""
+        """Return whether all of its results were compared, in all samples."""
         return bool(self.tensors) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
 
     @property

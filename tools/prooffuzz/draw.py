@@ -140,7 +140,7 @@ def reduction(draw: Draw, op: str) -> Case:
 
 
 def elementwise(draw: Draw, op: str) -> Case:
-    """As other fuzzers draw it, of codes only."""
+    """Draw a case as other fuzzers do, of codes only."""
     for _ in range(20):
         case = SPECS[op](draw, op)
         fed = [t for t in case.inputs if t is not None and t.value is None]

@@ -54,7 +54,7 @@ def _as_is(x: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What becomes of the float operator's operands and of its results. Sums are float32."""
+    """Roundings of the float operator's operands and results. Sums are float32."""
 
     operands: Callable[[Array], Array]
     results: Callable[[Array], Array]

@@ -146,7 +146,7 @@ def less_likely_texts(e: Explanation) -> Iterator[str]:
 
 
 def alike_texts(e: Explanation) -> Iterator[str]:
-    """What other operators say of the causes."""
+    """Return what other operators say of the causes."""
     held = [index for index in e.alike if all(index not in cause.not_at for cause in e.fitting)]
     if held:
         yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
