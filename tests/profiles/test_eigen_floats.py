@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.processors import here
 from support.running import assert_same, run
 from support.single_op import FULL, T, build, litert
 from tflq.errors import UndefinedResultError
@@ -29,7 +30,7 @@ def normal(rng: np.random.Generator, *shape: int, strange: float = 0) -> Array:
 
 def check(model: bytes, inputs: list[Array], note: object) -> None:
     """The same bits as LiteRT."""
-    assert_same(run(model, inputs, "litert-opt"), litert(model, inputs, FULL), str(note))
+    assert_same(run(model, inputs, here("litert-opt")), litert(model, inputs, FULL), str(note))
 
 
 def sliding(rng: np.random.Generator, size: tuple[int, int], kernel: tuple[int, int]) -> tuple[dict[str, Any], Any]:

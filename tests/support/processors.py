@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.profiles import PROFILES
+from tflq.numerics.eigen import FIRST_LEVEL_CACHE
+from tflq.profiles import PROFILES, Profile
 from tflq.runtimes.processor import describe
 
-_OWN = describe()["vectors"]
+_FACTS = describe()
+_OWN = _FACTS["vectors"]
 #: The profile of XNNPACK on this processor; None if there is none.
 XNNPACK = next((p for p in ("litert-xnnpack", "litert-xnnpack-avx512") if PROFILES[p].source.vectors == _OWN), None)
 
 has_xnnpack_profile = pytest.mark.skipif(XNNPACK is None, reason=f"no profile has XNNPACK's sums for {_OWN}")
+
+
+def here(name: str) -> Profile:
+    """Return the profile with the first-level cache that runtimes find on this processor."""
+    return PROFILES[name].with_first_level_cache(_FACTS["first_level_cache"] or FIRST_LEVEL_CACHE)

@@ -68,7 +68,7 @@ def explain(
         >>> tflq.explain(model, dump)
         DIFFERS in 2 of 20 operators compared (20 in the model)
         First divergent operator: 11 CONV_2D: 1 of 1,536 elements differ, by up to 1 LSB: 1 above, 0 below, ...
-        Cause. Certain: nothing else that was tried reproduces every bit: litert-opt
+        Cause. Likely, not certain (2 telling elements ...
     """
     if mode not in _MODES:
         raise UnknownNameError("mode", mode, _MODES)
