@@ -31,8 +31,10 @@ def open_file(path: PathLike | bytes) -> IO[bytes]:
         return file
     except FileAccessError:
         raise
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise FileAccessError(os.fsdecode(path), getattr(error, "strerror", None) or str(error)) from error
+    except OSError as error:
+        raise FileAccessError(os.fsdecode(path), error.strerror or str(error)) from error
+    except ValueError as error:  # a path with a null character
+        raise FileAccessError(repr(path), str(error)) from error
 
 
 def _check_regular(path: PathLike | bytes, mode: int) -> None:
