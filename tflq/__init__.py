@@ -5,8 +5,9 @@ The names below are loaded when they are first used, so that `import tflq` costs
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tflq.interrupts import import_whole
 
 if TYPE_CHECKING:
     from tflq.api.files import load, save
@@ -95,7 +96,7 @@ def __getattr__(name: str) -> Any:
         value: Any = version("tflq")
     elif name in _HOMES:
         module, attribute = _HOMES[name]
-        value = getattr(import_module(module), attribute)
+        value = getattr(import_whole(module), attribute)
     else:
         raise AttributeError(f"module 'tflq' has no attribute {name!r}")
     globals()[name] = value

@@ -7,8 +7,9 @@ when a result is first shown, so that the rooms in which results are made know n
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar
+
+from tflq.interrupts import import_whole
 
 T = TypeVar("T")
 
@@ -33,4 +34,4 @@ def _text(verb: str, result: object) -> str:
 
 
 def _card(verb: str, result: object) -> Any:
-    return import_module(f"tflq.report.{verb}.told").CARDS[type(result).__name__](result)
+    return import_whole(f"tflq.report.{verb}.told").CARDS[type(result).__name__](result)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.ir import TensorType
-from tflq.quantization.params import Params, Range, asymmetric, extent, hull, limits, symmetric
+from tflq.kernels.code_limits import code_limits
+from tflq.quantization.params import Params, Range, asymmetric, extent, hull, symmetric
 
 ENDS = st.floats(-1e6, 1e6, allow_nan=False, width=32)
 NARROW = (TensorType.INT8, TensorType.UINT8)
@@ -21,7 +22,7 @@ NARROW = (TensorType.INT8, TensorType.UINT8)
 def test_a_range_is_covered_to_half_a_step_and_zero_is_exact(type_: TensorType, first: float, second: float) -> None:
     wanted = Range.of(min(first, second), max(first, second))
     params = asymmetric(wanted, type_)
-    least, greatest = limits(type_)
+    least, greatest = code_limits(type_)
     zero_point, step = int(params.zero_point[0]), Fraction(float(params.scale[0]))
     assert least <= zero_point <= greatest
     low, high = step * (least - zero_point), step * (greatest - zero_point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -110,3 +111,24 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="strings"):
         export_c(golden_of(np.array([b"x"], object)), "g")
     assert c_name("../Ein Modell-8.v2") == "ein_modell_8_v2"
+
+
+NAMES = (
+    *("8bit", "3", "int", "while", "\u6a21\u578b", "\u30c7\u30fc\u30bf", "\u00e9t\u00e9", "\u00b2x", "\u0664"),
+    *("_a", "a" * 300, "-", "\U0001f600"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gcc_compiles_any_name(name: str, tmp_path: Path) -> None:
+    compiler()
+    result = tflq("export", "c", RECORDED, "-o", tmp_path, "--name", name, "--samples", "0:1")
+    assert result.exit_code == 0, result.output
+    program = built(tmp_path, c_name(name), dict(np.load(RECORDED)))
+    assert subprocess.run([program], capture_output=True).returncode == 0
+
+
+def test_other_letters_give_other_names() -> None:
+    words = ("\u6a21\u578b", "\u6a21", "\u578b", "\u0664", "4", "a" * 200, "a" * 201)
+    assert len({c_name(word) for word in words}) == len(words)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]{0,99}", c_name(word)) for word in (*words, *NAMES))

@@ -10,6 +10,7 @@ from tflq.errors import FileAccessError, FormatError
 from tflq.flatbuf import read
 from tflq.ir import Model
 from tflq.storage.output import write_file
+from tflq.storage.reading import open_file
 
 #: What a model can be made from: a path, or the bytes of a file.
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview"
@@ -42,19 +43,19 @@ def load(source: Source | Model) -> Model:
 
 
 def _mapped(path: str | bytes) -> mmap.mmap | bytes:
-    """The bytes of a file: a read-only map, or plain bytes of what cannot be mapped (empty files, pipes)."""
+    """The bytes of a file: a read-only map, or plain bytes of what cannot be mapped, such as an empty file."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             if os.name == "nt":  # a map would keep the file from being replaced or removed
                 return file.read()
             try:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (ValueError, OSError):
                 return file.read()
+    except FileAccessError:
+        raise
     except OSError as error:
         raise FileAccessError(os.fsdecode(path), error.strerror or str(error)) from error
-    except ValueError as error:  # a path with a null character
-        raise FileAccessError(repr(path), str(error)) from error
 
 
 def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:

@@ -7,9 +7,10 @@ import os
 from dataclasses import dataclass
 
 from tflq.api.files import Source, load, save
-from tflq.errors import FileAccessError, FormatError
+from tflq.errors import FormatError
 from tflq.ir import Model
 from tflq.ir.structure import check_structure
+from tflq.storage.reading import read_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ def subject(source: Source | Model) -> Subject:
     else:
         if isinstance(source, (str, os.PathLike)):
             path = os.fspath(source)
-            data = _bytes_of(path)
+            data = read_bytes(path)
         else:
             data = bytes(source)
         model = _model_of(data, path)
@@ -57,11 +58,3 @@ def _model_of(data: bytes, path: str) -> Model:
         return load(data)
     except FormatError as error:
         raise error.of(path) from error
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        raise FileAccessError(path, getattr(error, "strerror", None) or str(error)) from error

@@ -25,16 +25,18 @@ def check_files(outputs: Iterable[str | None], sources: Iterable[str | None], *,
 
 def golden_place(text: str) -> str | Path:
     """Where a golden is: a path even if it has the name of a runtime, or a URL."""
-    from tflq.storage.stores import is_url
+    from tflq.storage.remote import is_url, local_path
 
-    return text if is_url(text) else Path(text)
+    place = local_path(text)
+    return place if is_url(place) else Path(place)
 
 
 def check_golden(path: str, sources: Iterable[str | None], *, force: bool) -> None:
     """As check_files, for a path at which a golden is to be written."""
+    from tflq.storage.remote import is_url
     from tflq.verification.goldens import check_golden_output
 
-    present = [source for source in sources if source is not None and os.path.exists(source)]
+    present = [source for source in sources if source is not None and (is_url(source) or os.path.exists(source))]
     check_golden_output(path, present, replaces=force)
 
 
@@ -65,12 +67,12 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
 def read_words(path: str) -> list[str]:
     """The lines of a text file, such as names of classes."""
     from tflq.errors import FileAccessError
+    from tflq.storage.reading import read_bytes
 
     try:
-        with open(path, encoding="utf-8") as file:
-            return [line.strip() for line in file]
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileAccessError(path, getattr(error, "strerror", None) or str(error)) from error
+        return [line.strip() for line in read_bytes(path).decode().splitlines()]
+    except UnicodeDecodeError as error:
+        raise FileAccessError(path, str(error)) from error
 
 
 def write_arrays(path: str, arrays: Mapping[str, Any]) -> dict[str, str]:

@@ -11,7 +11,6 @@ import sys
 import traceback
 from contextlib import suppress
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any
 
 import click
@@ -28,6 +27,7 @@ from tflq.cli.output import (
 )
 from tflq.errors import FileAccessError, out_of_memory
 from tflq.escaping import printable
+from tflq.interrupts import import_whole
 from tflq.report.compiling import compiling
 
 #: verb -> (module, command); loaded when the verb is used
@@ -75,7 +75,7 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module, name = VERBS[cmd_name]
-        command: click.Command = getattr(import_module(module), name)
+        command: click.Command = getattr(import_whole(module), name)
         return command
 
     def resolve_command(

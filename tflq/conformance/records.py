@@ -18,6 +18,7 @@ from tflq.conformance.suite import MANIFEST, Suite
 from tflq.errors import FileAccessError, InputError
 from tflq.storage.archive import Archive
 from tflq.storage.documents import read_document
+from tflq.storage.reading import open_file
 
 SCHEMA = "tflq/conform-work/1"
 #: Bytes that are read of a file at a time.
@@ -37,7 +38,7 @@ def file_marks(words: tuple[str, ...]) -> dict[str, str]:
 def _file_mark(path: str) -> str:
     mark = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             while chunk := file.read(_CHUNK):
                 mark.update(chunk)
     except OSError as error:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tflq.api.files import load
 from tflq.conformance.jobs import MODEL, REFUSED, Job, raw
+from tflq.conformance.printed import MOST_PRINTED, Printed
 from tflq.conformance.records import file_marks
 from tflq.conformance.suite import Case
 from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, TflqError
@@ -22,11 +23,9 @@ from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER
 from tflq.profiles import Profile, by_name
 from tflq.runtimes import RUNTIMES
-from tflq.runtimes.children import nameless_file, started
+from tflq.runtimes.children import started
 
 _SCRIPT = Path(__file__).with_name("runtime_target.py")
-#: What a command printed last and goes into an error.
-_LAST_WORDS = 300
 
 
 class Target(Protocol):
@@ -108,22 +107,22 @@ class CommandTarget:
         Raises:
             RuntimeMissing: There is no such program.
         """
-        with nameless_file() as printed:
-            try:
-                words = [*self.command, str(job.folder)]
-                with started(words, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed) as child:
-                    status = child.wait(self.timeout)
-            except subprocess.TimeoutExpired:
-                return f"no end after {self.timeout:g} s"
-            except OSError as error:
-                raise RuntimeMissing(self.name, error.strerror or str(error)) from error
-            if status == 0:
-                return ""
-            size = printed.seek(0, 2)
-            printed.seek(max(0, size - _LAST_WORDS))
-            last = printed.read().decode("utf-8", "replace").strip()
-            how = f"signal {-status}" if status < 0 else f"exit status {status}"
-            return f"{how}: {last}" if last else how
+        try:
+            words = [*self.command, str(job.folder)]
+            with started(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+                printed = Printed(child)
+                status = printed.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            return f"no end after {self.timeout:g} s"
+        except OSError as error:
+            raise RuntimeMissing(self.name, error.strerror or str(error)) from error
+        if status is None:
+            return f"ended because it printed more than {MOST_PRINTED >> 20} MiB"
+        if status == 0:
+            return ""
+        last = printed.last_words()
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        return f"{how}: {last}" if last else how
 
 
 @dataclass(frozen=True, slots=True, eq=False)

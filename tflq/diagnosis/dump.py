@@ -27,6 +27,7 @@ from tflq.ir import CARRIER, Model, TensorType
 from tflq.runtimes import Sample
 from tflq.storage.archive import Archive, opened
 from tflq.storage.arrays import load_array
+from tflq.storage.reading import read_bytes
 from tflq.verification.bundle import is_bundle
 from tflq.verification.dump import Dump, dumps_of_golden
 from tflq.verification.golden import PROVENANCE
@@ -133,10 +134,7 @@ def _folder(place: Path) -> dict[str, Entry]:
 
 
 def _c_file(path: Path) -> tuple[Numbers, ...]:
-    try:
-        return c_arrays(path.read_bytes().decode("utf-8", "replace"))
-    except OSError as error:
-        raise FileAccessError(path, error.strerror or str(error)) from error
+    return c_arrays(read_bytes(path).decode("utf-8", "replace"))
 
 
 def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
@@ -244,10 +242,7 @@ def _array(value: Entry, carrier: np.dtype[Any], size: int) -> Array:
 
 
 def _raw(path: Path, carrier: np.dtype[Any]) -> Array:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FileAccessError(path, error.strerror or str(error)) from error
+    data = read_bytes(path)
     if carrier.hasobject or len(data) % carrier.itemsize:
         raise InputError("size", name=str(path), expected=f"a multiple of {carrier.itemsize} bytes", got=len(data))
     return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import FileAccessError, FormatError, InputError
+from tflq.errors import FormatError, InputError
 from tflq.flatbuf import read_layer_by_layer
 from tflq.ir import CARRIER, Model, Record, TensorType
+from tflq.storage.reading import read_bytes
 
 Array = NDArray[Any]
 
@@ -25,10 +26,8 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
         InputError: The file is no such dump, or one of another model.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
         record = read_layer_by_layer(data)
-    except OSError as error:
-        raise FileAccessError(path, error.strerror or str(error)) from error
     except FormatError as error:
         kinds = "an .npz, a C file, a folder of tensors, or what tflite-micro's layer by layer writes"
         raise InputError(f"is no dump ({error})", name=str(path), expected=kinds, got=path.name) from error

@@ -13,15 +13,13 @@ import numpy as np
 
 from tflq.errors import InputError, ShapeError, TypeMismatchError, UnsupportedError
 from tflq.ir import CARRIER, TensorSpec, TensorType
+from tflq.kernels.code_limits import NARROW
 from tflq.kernels.kernel import Array
 
 #: Types whose dtype outside differs from the one they are carried in.
 OUTSIDE = MappingProxyType(
     {TensorType.STRING: np.bytes_, TensorType.FLOAT8_E4M3FN: np.int8, TensorType.FLOAT8_E5M2: np.int8}
 )
-
-#: Code ranges of the types that travel unpacked, one element a byte.
-_RANGES = MappingProxyType({TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)})
 
 
 def admit(value: object, type_: TensorType | int, shape: Sequence[int] | None, name: str) -> Array:
@@ -48,8 +46,8 @@ def admit(value: object, type_: TensorType | int, shape: Sequence[int] | None, n
     array = _strings(array, name) if type_ == TensorType.STRING else _numbers(array, type_, name)
     if shape is not None and not fits(shape, array.shape):
         raise ShapeError(name, shape, array.shape)
-    if type_ in _RANGES:
-        _check_range(array, _RANGES[type_], name)
+    if type_ in NARROW:
+        _check_range(array, NARROW[type_], name)
     return np.require(array, requirements=("C", "A"))
 
 

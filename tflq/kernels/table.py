@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from typing import TypeAlias
 
+from tflq.interrupts import import_whole
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
 
@@ -87,7 +87,7 @@ def catalogue(package: str, files: Mapping[str, str]) -> KernelTable:
     """
 
     def rows(op: str) -> Rows:
-        modules = [import_module(f"{package}.{name}") for name in files[op].split()]
+        modules = [import_whole(f"{package}.{name}") for name in files[op].split()]
         return table(*([kernel for kernel in module.KERNELS if kernel.op == op] for module in modules))[op]
 
     return KernelTable(files, rows)

@@ -1,9 +1,9 @@
 """Machine code on disk, kept from one process to the next.
 
 Loading an entry runs what it holds, so only this user or root may have written it: the folder and each entry belong to
-one of them, nobody else can write to either, and neither is a symbolic link. An entry begins with a digest of its name
-and content. One that does not agree with it is removed and compiled anew: a damaged one, or one whose writer was killed
-or has not finished. So writing needs neither locks nor temporary files.
+one of them, nobody else can write to either, and neither is a symbolic link. An entry begins with a digest of its
+name and content. An entry that does not agree with it is damaged: it is removed, and the function is compiled again. An
+entry is written under another name and renamed, so that no reader sees a part of it.
 
 Where the folder cannot be used or written to, functions are compiled without it, and a warning of the logger `tflq`
 says so once in a process.
@@ -15,6 +15,7 @@ import hashlib
 import logging
 import os
 import pickle
+import secrets
 import stat
 import sys
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ _DIGEST_SIZE = hashlib.sha256().digest_size
 #: Only this user may enter the folder, or read an entry.
 _FOLDER_MODE, _ENTRY_MODE = 0o700, 0o600
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+#: How names of entries begin that are being written.
+_BESIDE = ".new-"
 #: Flags of os.open that some systems lack.
 _NO_LINK, _BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
 
@@ -72,19 +75,16 @@ class CodeFolder:
         """Store an entry, unless there is one of that name. A failure ends the writing of this process, not more."""
         if not self._writable:
             return
-        path = self.path / name
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY, _ENTRY_MODE)
-        except FileExistsError:  # another process was quicker
+        if os.path.lexists(self.path / name):  # another process was quicker
             return
-        except OSError as error:
-            self._stop_writing(f"{self.path} cannot be written to ({error.strerror})")
-            return
+        beside = f"{_BESIDE}{secrets.token_hex(8)}"
         try:
-            with open(descriptor, "wb") as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
+            with open(os.open(self.path / beside, flags, _ENTRY_MODE), "wb") as file:
                 file.write(_digest(name, content) + content)
+            os.replace(self.path / beside, self.path / name)
         except BaseException as error:
-            self.remove(name)
+            self.remove(beside)
             if not isinstance(error, OSError):
                 raise
             self._stop_writing(f"{self.path} cannot be written to ({error.strerror})")

@@ -22,6 +22,7 @@ from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interrupts import uninterrupted
 from tflq.numerics.code_cache import CodeCache, code_folder
 from tflq.numerics.linking import linked
 
@@ -59,7 +60,8 @@ class Compiled(Generic[P, R]):
         """The callable to use from now on: numba's dispatcher, or the plain function where compiling is off."""
         with _MAKING:
             if self._call is None:
-                self._call = self.python if compiling_is_off() else self._dispatcher()
+                with uninterrupted():
+                    self._call = self.python if compiling_is_off() else self._dispatcher()
             return self._call
 
     def bound(self, *args: Any) -> Callable[[], R]:
@@ -106,13 +108,15 @@ class Compiled(Generic[P, R]):
         dispatcher._cache = CodeCache(
             code_folder(), f"{self.python.__module__}.{self.python.__qualname__}", self.digest()
         )
+        dispatcher.compile = _whole(dispatcher.compile)
         return cast(Callable[..., R], dispatcher)
 
     def inner(self) -> Any:
         """What compiled code calls."""
         with _MAKING:
             if self._inner is None:
-                self._inner = self._linked()
+                with uninterrupted():
+                    self._inner = self._linked()
             return self._inner
 
     def _linked(self) -> Any:
@@ -128,6 +132,17 @@ class Compiled(Generic[P, R]):
         bound.__qualname__ = f"{source.__qualname__}_{self.digest()}"
         bound.__module__, bound.__doc__ = source.__module__, source.__doc__
         return bound
+
+
+def _whole(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the dispatcher's `compile`, which imports and registers things, so that Ctrl-C waits for its end."""
+
+    @functools.wraps(compile_)
+    def compiled_whole(*args: Any) -> Any:
+        with uninterrupted():
+            return compile_(*args)
+
+    return compiled_whole
 
 
 def _source(code: types.CodeType) -> list[object]:

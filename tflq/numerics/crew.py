@@ -8,6 +8,7 @@ taken a part. Which thread computes a part decides no bit.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -22,7 +23,7 @@ import numpy as np
 
 from tflq.numerics.compiled import Array, Int, compiled, unlocked
 from tflq.numerics.instructions import add, look, make, put, swap
-from tflq.numerics.machine_calls import machine_call
+from tflq.numerics.machine_calls import UnknownConvention, machine_call
 
 #: Words of the board, each in a line of the cache of its own: the ticket, how many parts of the call are not done,
 #: whether one failed. Then follow two words for each call: where its parts' addresses begin, and how many there are.
@@ -55,6 +56,7 @@ class Crew:
         self._words: Sequence[Array] = ()
         self._process = 0
         self._rest = _Rest()
+        self._is_alone = False  # helpers cannot make the calls of this numba
 
     @property
     def size(self) -> int:
@@ -71,10 +73,15 @@ class Crew:
 
     def assemble(self) -> None:
         """Have everything in place for shared calls: the board, helpers in this process, nothing left from before."""
-        if not self._shared:
+        if not self._shared or self._is_alone:
             return
         if not self._board.size:
-            self._board, self._words = _board_of(self._shared)
+            try:
+                self._board, self._words = _board_of(self._shared)
+            except (UnknownConvention, AttributeError, ImportError) as error:  # private interfaces of numba
+                logging.getLogger("tflq").warning("tflq: one thread computes, threads have no effect: %s", error)
+                self._is_alone = True
+                return
             _serve(self._board, 0)
         if self._process != os.getpid():  # a new crew, or the child of a fork, which has no helpers
             self._process, self._board[_LEFT] = os.getpid(), 0
@@ -89,6 +96,9 @@ class Crew:
             time.sleep(_NAP)
 
     def _make(self, number: int, call: Callable[[], object]) -> None:
+        if self._is_alone:
+            call()
+            return
         if self._rest.sleeping:
             self._rest.wake()
         result = _share(self._board, number, _PATIENCE)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.errors import TflqError
 from tflq.numerics.compiled import Array
 
 
@@ -26,8 +27,37 @@ def machine_call(dispatcher: Any, args: tuple[Any, ...]) -> Array:
         dispatcher.compile(signature)
     result = dispatcher.overloads[signature]
     function = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    kinds = "".join(_kinds(arg) for arg in args)
     values = [word for arg in args for word in _words(arg)]
-    return np.array([_loader(result.fndesc.restype, result.fndesc.argtypes, len(values)), function, *values], np.int64)
+    return np.array([_loader(result.fndesc.restype, result.fndesc.argtypes, kinds), function, *values], np.int64)
+
+
+class UnknownConvention(TflqError, RuntimeError):
+    """This version of numba hands over arguments in another way than the words here are made for."""
+
+
+def _kinds(value: Any) -> str:
+    """Return the kinds of a value's words: p for an address, i for an integer, f and d for floats of 32 and 64 bits."""
+    if isinstance(value, np.ndarray):
+        return "ppiip" + "ii" * value.ndim
+    if isinstance(value, tuple):
+        return "".join(map(_kinds, value))
+    if isinstance(value, (float, np.floating)):
+        return "f" if np.asarray(value).itemsize == 4 else "d"
+    return "i"
+
+
+def _kind_of(machine: Any) -> str:
+    """Return the kind of word that is loaded for LLVM's type of an argument."""
+    from llvmlite import ir
+
+    if isinstance(machine, ir.PointerType):
+        return "p"
+    if isinstance(machine, ir.FloatType):
+        return "f"
+    if isinstance(machine, ir.DoubleType):
+        return "d"
+    return "i" if isinstance(machine, ir.IntType) and machine.width <= 64 else "?"
 
 
 def _words(value: Any) -> list[int]:
@@ -43,10 +73,13 @@ def _words(value: Any) -> list[int]:
 
 
 @cache
-def _loader(result: Any, arguments: tuple[Any, ...], words: int) -> int:
-    """The address of a function of words that loads arguments of these types and calls the function in word 1.
+def _loader(result: Any, arguments: tuple[Any, ...], kinds: str) -> int:
+    """Return the address of a function of words that loads such arguments and calls the function in word 1.
 
-    It returns that function's status, 0 where nothing was raised.
+    That function returns the status of the call, 0 if nothing was raised.
+
+    Raises:
+        UnknownConvention: The function takes other kinds of words than `kinds`.
     """
     from llvmlite import ir
     from numba.core.compiler_lock import global_compiler_lock
@@ -54,7 +87,9 @@ def _loader(result: Any, arguments: tuple[Any, ...], words: int) -> int:
 
     context = cpu_target.target_context
     called = context.call_conv.get_function_type(result, arguments)
-    assert len(called.args) == words + 2  # before them come places for the result and for what is raised
+    expected, taken = f"pp{kinds}", "".join(map(_kind_of, called.args))  # places of the result and the exception first
+    if taken != expected:
+        raise UnknownConvention(f"calls of compiled functions: expected arguments {expected}, got {taken}")
     word = ir.IntType(64)
 
     def loaded(builder: Any, words: Any, position: int, kind: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
 
 from tflq.errors import UnknownNameError
+from tflq.interrupts import import_whole
 from tflq.profiles.profile import Profile
 
 __all__ = ["PROFILES", "Profile", "by_name"]
@@ -96,7 +96,7 @@ class _Profiles(Mapping[str, Profile]):
 
 @cache
 def _load(module: str) -> Profile:
-    profile: Profile = getattr(import_module(f"{__name__}.{module}"), module.upper())
+    profile: Profile = getattr(import_whole(f"{__name__}.{module}"), module.upper())
     return profile
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tflq.errors import ModelError
 from tflq.ir import CARRIER, Quantization, TensorSpec, TensorType
+from tflq.kernels.code_limits import code_limits
+from tflq.numerics.affine import affine_codes
 
 Array = NDArray[Any]
 
@@ -90,7 +92,7 @@ class Params:
         Quotients are float64. A float model's QUANTIZE divides in float32 and rounds halves away from zero: constants
         need not repeat that, since their codes are stored.
         """
-        low, high = limits(self.type)
+        low, high = code_limits(self.type)
         scale, zero_point = self._along(values.shape)
         codes = half_to_even(np.asarray(values, np.float64) / scale) + zero_point
         saturated: Array = np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
@@ -116,11 +118,6 @@ def half_to_even(quotients: Array) -> NDArray[np.float64]:
     return np.asarray(np.rint(quotients), np.float64)
 
 
-def half_away_from_zero(quotients: Array) -> NDArray[np.float64]:
-    """Round to the nearest integer, halves away from zero, as TfLiteRound does."""
-    return np.asarray(np.trunc(quotients + np.copysign(0.5, quotients)), np.float64)
-
-
 def real(spec: TensorSpec, codes: Array) -> NDArray[np.float64]:
     """Return the numbers that a tensor's codes stand for, scale * (code - zero point) in float64.
 
@@ -138,24 +135,15 @@ def real(spec: TensorSpec, codes: Array) -> NDArray[np.float64]:
 
 
 def codes_of(spec: TensorSpec, values: Array) -> Array:
-    """Return what a caller hands to a quantized input: half_away_from_zero(value / scale) plus zero point, saturated.
+    """Return what a caller hands to a quantized input; see `affine_codes`.
 
-    Quotients are float64. Values for a tensor that is not quantized are returned as they are.
+    Values for a tensor that is not quantized are returned as they are.
     """
     q = spec.quantization
     if q is None or not len(q.scale) or spec.type not in ACTIVATION_TYPES or values.dtype.kind != "f":
         return values
-    low, high = limits(TensorType(spec.type))
-    rounded = half_away_from_zero(values.astype(np.float64) / float(q.scale[0])) + float(q.zero_point[0])
-    return np.clip(rounded, low, high).astype(CARRIER[TensorType(spec.type)])
-
-
-def limits(type_: TensorType) -> tuple[int, int]:
-    """Return the least and the greatest code of an integer type."""
-    if type_ == TensorType.INT4:
-        return -8, 7
-    info = np.iinfo(type_.label)
-    return int(info.min), int(info.max)
+    type_ = TensorType(spec.type)
+    return affine_codes(values, q.scale[0], q.zero_point[0], code_limits(type_)).astype(CARRIER[type_])
 
 
 def asymmetric(span: Range, type_: TensorType) -> Params:
@@ -166,7 +154,7 @@ def asymmetric(span: Range, type_: TensorType) -> Params:
     if type_ == TensorType.INT16:
         return symmetric(span, type_)
     low, high = np.minimum(span.low, 0.0), np.maximum(span.high, 0.0)
-    least, greatest = limits(type_)
+    least, greatest = code_limits(type_)
     scale = usable((high - low) / (greatest - least))
     zero_point = np.clip(np.rint(least - low / scale.astype(np.float64)), least, greatest)
     return Params(type_, scale, zero_point.astype(np.int64))
@@ -175,7 +163,7 @@ def asymmetric(span: Range, type_: TensorType) -> Params:
 def symmetric(span: Range, type_: TensorType, axis: int = 0) -> Params:
     """Return parameters with zero point 0: the greatest magnitude has the greatest code, the least code is not used."""
     reach = np.maximum(np.abs(span.low), np.abs(span.high))
-    scale = usable(reach / limits(type_)[1])
+    scale = usable(reach / code_limits(type_)[1])
     return Params(type_, scale, np.zeros(scale.size, np.int64), axis, narrow=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import tempfile
@@ -12,14 +13,22 @@ from typing import IO, Any
 
 from tflq.errors import FileAccessError
 
+#: Marks the descendants of a child, each child's with another value.
+_FAMILY = "TFLQ_CHILD"
+#: How often descendants are looked for, since they may start others.
+_ROUNDS = 20
+
 
 @contextmanager
 def started(command: str | Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A child process, as subprocess.Popen starts it, that has ended when the block has.
 
-    It leads a group of its own: programs that it started and did not wait for are killed with it. Ctrl-C in a terminal
-    does not reach that group, but this process, which then leaves the block.
+    It leads a group of its own: programs that it started and did not wait for are killed with it. On Linux that holds
+    for programs that left the group, too: they are known by a variable in their environment. Ctrl-C in a terminal does
+    not reach that group, but this process, which then leaves the block.
     """
+    token = secrets.token_hex(16)
+    options["env"] = {**(options.get("env") or os.environ), _FAMILY: token}
     with subprocess.Popen(command, start_new_session=os.name == "posix", **options) as child:
         try:
             yield child
@@ -28,6 +37,7 @@ def started(command: str | Sequence[str], **options: Any) -> Iterator[subprocess
                 _kill(child)
                 if child.stdin is not None:
                     child.stdin.close()
+            _kill_family(f"{_FAMILY}={token}".encode())
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
@@ -37,6 +47,34 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
     else:
         child.kill()
+
+
+def _kill_family(mark: bytes) -> None:
+    """Kill the processes whose environment holds the mark, and those that they start meanwhile."""
+    for _ in range(_ROUNDS):
+        family = [pid for pid in _pids() if pid != os.getpid() and mark in _environment(pid).split(b"\0")]
+        for pid in family:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not family:
+            return
+
+
+def _pids() -> list[int]:
+    """Return the ids of all processes, where the system has them in /proc."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _environment(pid: int) -> bytes:
+    """Return the environment that a process began with; nothing if it has ended or belongs to another user."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def nameless_file() -> IO[bytes]:

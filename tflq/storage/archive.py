@@ -17,11 +17,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import FileAccessError, InputError, LimitError, TflqError
+from tflq.errors import InputError, LimitError, TflqError
 from tflq.escaping import quoted
 from tflq.storage.arrays import Header, read_elements, read_header, read_rows, row_size
 from tflq.storage.documents import BYTES, check_size, read_json
 from tflq.storage.output import PathLike, written
+from tflq.storage.reading import open_file
 
 Array = NDArray[Any]
 
@@ -123,11 +124,7 @@ def opened(path: PathLike, *, streamed: bool = False) -> Iterator[Archive]:
         InputError: It is no archive.
     """
     source = os.fspath(path)
-    try:
-        raw = open(source, "rb")  # noqa: SIM115 (an error in opening is told apart from one in the context)
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise FileAccessError(source, getattr(error, "strerror", None) or str(error)) from error
-    with raw, _directory(source, raw) as file:
+    with open_file(source) as raw, _directory(source, raw) as file:
         size = os.fstat(raw.fileno()).st_size
         yield Archive(source, file, max(_BASE, _PER_BYTE * size), streamed)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import FileAccessError, InputError, memory_named
 from tflq.storage.output import PathLike
+from tflq.storage.reading import open_file
 
 Array = NDArray[Any]
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -66,11 +67,13 @@ def load_rows(path: PathLike) -> Iterator[Array]:
 @contextmanager
 def _opened(path: PathLike) -> Iterator[tuple[IO[bytes], Header]]:
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             header = read_header(file)
             if header.size > os.fstat(file.fileno()).st_size - file.tell():
                 raise ValueError(f"is too short for {header.dtype} {list(header.shape)}")
             yield file, header
+    except FileAccessError:
+        raise
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
     except (ValueError, EOFError) as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from tflq.errors import FileAccessError, InputError
 from tflq.storage.output import PathLike
+from tflq.storage.reading import open_file
 
 #: Bytes of a document, levels of lists and mappings in it, and values, those that YAML repeats counted each time.
 BYTES, DEPTH, VALUES = 16 << 20, 32, 1_000_000
@@ -26,10 +27,10 @@ def read_document(path: PathLike) -> Any:
     """
     source = os.fspath(path)
     try:
-        with open(source, "rb") as file:
+        with open_file(source) as file:
             data = file.read(BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise FileAccessError(source, getattr(error, "strerror", None) or str(error)) from error
+    except OSError as error:
+        raise error if isinstance(error, FileAccessError) else FileAccessError(source, str(error)) from error
     return read_json(data, source) if source.endswith(".json") else read_yaml(data, source)
 
 
@@ -64,9 +65,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of a JSON document, which names nothing twice."""
     document = dict(pairs)
     if len(document) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r:.80} is there twice")
+        raise ValueError(f"{_twice(name for name, _ in pairs)!r:.80} is there twice")
     return document
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs again."""
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
 
 
 def check_size(size: int, most: int, source: str) -> None:

@@ -11,11 +11,15 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import IO, TypeAlias
 
 from tflq.errors import FileAccessError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
+
+#: Where `recorded_outputs` collects the places that are written.
+_RECORD: ContextVar[set[str] | None] = ContextVar("recorded outputs", default=None)
 
 #: This process's open files by path: what they lead to may be a regular file, which belongs to whoever opened it.
 _DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d{1,9})")
@@ -27,6 +31,24 @@ def write_file(path: PathLike, data: bytes) -> None:
     """Write a whole file, as `written` does."""
     with written(path) as file:
         file.write(data)
+
+
+@contextmanager
+def recorded_outputs() -> Iterator[set[str]]:
+    """Yield a set that gains the real path of every file and folder that is written in the context."""
+    record: set[str] = set()
+    token = _RECORD.set(record)
+    try:
+        yield record
+    finally:
+        _RECORD.reset(token)
+
+
+def record_output(place: str) -> None:
+    """Add a real path to the set of `recorded_outputs`, if one is open."""
+    record = _RECORD.get()
+    if record is not None:
+        record.add(place)
 
 
 @contextmanager
@@ -47,6 +69,7 @@ def written(path: PathLike) -> Iterator[IO[bytes]]:
                 stream.write(whole.getbuffer())
             return
         place = os.path.realpath(path)
+        record_output(place)
         beside = _beside(os.path.dirname(place))
         try:
             with _beginning(beside) as file:
@@ -79,7 +102,7 @@ def check_outputs(paths: Iterable[PathLike], sources: Iterable[PathLike] = (), *
             if _is_stream(path):
                 continue
             _check_place(path)
-            _check_apart(path, sources, paths[:number])
+            check_apart(path, sources, paths[:number])
             if not replace and os.path.lexists(path):
                 raise FileAccessError(path, "exists already; --force replaces it")
         except FileAccessError:
@@ -105,7 +128,8 @@ def _check_place(path: PathLike) -> None:
             os.unlink(beside)
 
 
-def _check_apart(path: PathLike, sources: Iterable[PathLike], others: Iterable[PathLike]) -> None:
+def check_apart(path: PathLike, sources: Iterable[PathLike], others: Iterable[PathLike] = ()) -> None:
+    """Refuse an output that is a source, lies in one, or is named as another output, too."""
     for other in others:
         if _is_same(path, other):
             raise FileAccessError(path, "is named for two outputs")

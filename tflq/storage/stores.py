@@ -1,12 +1,11 @@
 """Places that hold named files together: a folder, a zip archive, or either at a URL that fsspec knows.
 
-What is written appears complete or not at all: a folder and an archive by being renamed, a URL because its index, the
+What is written appears complete or not at all: a folder and an archive are renamed, of a folder at a URL the index, the
 file that readers begin with, is written last. Archives of equal files in equal order have equal bytes.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import stat
@@ -14,14 +13,15 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
-from tflq.errors import FileAccessError, InputError, OptionError, TflqError
-from tflq.storage.output import PathLike, written
+from tflq.errors import FileAccessError, TflqError
+from tflq.storage.output import PathLike, record_output, written
+from tflq.storage.reading import open_file
+from tflq.storage.remote import RemoteSink, RemoteStore, file_system, is_url, local_path, typed, written_url
+from tflq.storage.zips import ZipStore
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-#: What a file in an archive may become: 512 MiB, or 32 times its compressed size where that is more.
-_BASE, _PER_BYTE = 512 << 20, 32
 
 
 class Store(Protocol):
@@ -44,11 +44,6 @@ class Sink(Protocol):
         ...
 
 
-def is_url(path: PathLike) -> bool:
-    """Whether a path is a URL, such as s3://bucket/name."""
-    return "://" in os.fspath(path)
-
-
 def is_zip(path: PathLike) -> bool:
     """Whether a path is that of a zip archive, by its name."""
     return os.fspath(path).endswith(".zip")
@@ -56,7 +51,7 @@ def is_zip(path: PathLike) -> bool:
 
 @contextmanager
 def opened_store(path: PathLike) -> Iterator[Store]:
-    """The files at a path or URL.
+    """Yield the files at a path or URL.
 
     Raises:
         FileAccessError: It cannot be read.
@@ -64,27 +59,22 @@ def opened_store(path: PathLike) -> Iterator[Store]:
         OptionError: A URL without the extra `remote`.
     """
     with ExitStack() as stack:
-        yield _store(os.fspath(path), stack)
+        yield _store(local_path(path), stack)
 
 
 def _store(source: str, stack: ExitStack) -> Store:
-    """The files at a path or URL; what is opened is closed with the stack."""
-    try:
-        if is_url(source):
-            system, place = _remote(source)
-            if not is_zip(source):
-                return _RemoteStore(system, place)
+    """Return the files at a path or URL; what is opened is closed with the stack."""
+    if is_url(source):
+        if not is_zip(source):
+            return RemoteStore(source)
+        system, place = file_system(source)
+        with typed(source):
             raw = stack.enter_context(system.open(place, "rb"))
-        elif os.path.isdir(source):
-            return _Folder(source)
-        else:
-            raw = stack.enter_context(open(source, "rb"))  # noqa: SIM115 (the stack closes it)
-    except (OSError, ValueError) as error:
-        raise _refused(source, error) from error
-    try:
-        return _Zip(source, stack.enter_context(zipfile.ZipFile(raw)))
-    except Exception as error:  # zipfile raises many kinds for broken archives
-        raise InputError(f"is no readable zip archive ({error})", name=source) from error
+    elif os.path.isdir(source):
+        return _Folder(source)
+    else:
+        raw = stack.enter_context(open_file(source))
+    return ZipStore(source, raw)
 
 
 def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
@@ -104,17 +94,18 @@ def written_store(path: PathLike, index: str) -> Iterator[Sink]:
         FileAccessError: The path cannot be written; what was there is untouched.
         OptionError: A URL without the extra `remote`.
     """
-    source = os.fspath(path)
-    if is_url(source):
-        system, place = _remote(source)
+    source = local_path(path)
+    if is_url(source) and is_zip(source):
+        with written_url(source) as raw, _archive(raw) as archive:
+            yield _ZipSink(archive)
+    elif is_url(source):
+        sink = RemoteSink(source)
         try:
-            if not is_zip(source):
-                yield _RemoteSink(system, place)
-                return
-            with system.open(place, "wb") as raw, _archive(raw) as archive:
-                yield _ZipSink(archive)
-        except OSError as error:
-            raise _refused(source, error) from error
+            yield sink
+            sink.finish()
+        except BaseException:
+            sink.undo()
+            raise
     elif is_zip(source):
         with written(source) as raw, _archive(raw) as archive:
             yield _ZipSink(archive)
@@ -149,6 +140,7 @@ def _new_folder(path: str, index: str) -> Iterator[str]:
     """A folder beside `path`, which takes its name once the context ends without an error."""
     check_folder(path, index)
     place = os.path.realpath(path)
+    record_output(place)
     try:
         with tempfile.TemporaryDirectory(prefix=".tflq-", dir=os.path.dirname(place)) as beside:
             new, old = os.path.join(beside, "new"), os.path.join(beside, "old")
@@ -160,19 +152,6 @@ def _new_folder(path: str, index: str) -> Iterator[str]:
             os.rename(new, place)
     except OSError as error:
         raise _refused(path, error) from error
-
-
-def _remote(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it."""
-    try:
-        import fsspec
-    except ImportError as error:
-        raise OptionError(f"{url}: URLs need the extra remote: pip install 'tflq[remote]'") from error
-    try:
-        system, place = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:  # another package is needed for it, or nobody knows it
-        raise OptionError(f"{url}: {error}") from error
-    return system, place
 
 
 class _Folder:
@@ -188,39 +167,6 @@ class _Folder:
     def open(self, name: str) -> IO[bytes]:
         self.size(name)  # a pipe would never end
         return open(os.path.join(self._path, name), "rb")
-
-
-class _RemoteStore:
-    def __init__(self, system: Any, place: str) -> None:
-        self._system, self._place = system, place
-
-    def size(self, name: str) -> int:
-        return int(self._system.size(f"{self._place}/{name}"))
-
-    def open(self, name: str) -> IO[bytes]:
-        return io.BytesIO(self._system.cat_file(f"{self._place}/{name}"))
-
-
-class _Zip:
-    def __init__(self, source: str, archive: zipfile.ZipFile) -> None:
-        self._source, self._archive = source, archive
-
-    def _info(self, name: str) -> zipfile.ZipInfo:
-        try:
-            info = self._archive.getinfo(name)
-        except KeyError:
-            raise FileNotFoundError(name) from None
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputError(f"{name} is neither stored nor deflated", name=self._source)
-        if info.file_size > max(_BASE, _PER_BYTE * info.compress_size):
-            raise InputError(f"{name} is {info.file_size:,} bytes out of {info.compress_size:,}", name=self._source)
-        return info
-
-    def size(self, name: str) -> int:
-        return self._info(name).file_size
-
-    def open(self, name: str) -> IO[bytes]:
-        return self._archive.open(self._info(name))
 
 
 class _FolderSink:
@@ -241,16 +187,3 @@ class _ZipSink:
         info = zipfile.ZipInfo(name, _FIRST_DAY)
         info.compress_type = zipfile.ZIP_DEFLATED
         return self._archive.open(info, "w", force_zip64=True)
-
-
-class _RemoteSink:
-    def __init__(self, system: Any, place: str) -> None:
-        self._system, self._place = system, place
-
-    @contextmanager
-    def new(self, name: str) -> Iterator[IO[bytes]]:
-        whole = io.BytesIO()
-        yield whole
-        path = f"{self._place}/{name}"
-        self._system.makedirs(os.path.dirname(path), exist_ok=True)
-        self._system.pipe_file(path, whole.getvalue())

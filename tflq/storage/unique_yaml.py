@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import yaml
@@ -13,7 +14,7 @@ class _Unique(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping; raise a ConstructorError if a key is there twice."""
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        again = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
+        again = next((key for key, count in Counter(keys).items() if count > 1), None)
         if again is not None:
             raise yaml.constructor.ConstructorError(None, None, f"{again!r:.80} is there twice", node.start_mark)
         return super().construct_mapping(node, deep)

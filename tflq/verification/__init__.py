@@ -6,8 +6,9 @@ they are is told to type checkers by `__init__.pyi`.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from tflq.interrupts import import_whole
 
 #: Which module each public name lives in.
 _HOMES = {
@@ -30,6 +31,6 @@ __all__ = [*_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'tflq.verification' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_whole(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -25,7 +25,8 @@ from tflq.runtimes.transport import pack, unpack
 from tflq.storage.arrays import digest, read_elements, read_header
 from tflq.storage.documents import BYTES, check_size, read_json
 from tflq.storage.output import PathLike
-from tflq.storage.stores import Sink, Store, is_url, is_zip, opened_store, written_store
+from tflq.storage.remote import is_url, local_path
+from tflq.storage.stores import Sink, Store, is_zip, opened_store, written_store
 from tflq.verification.counterpart import counterpart
 from tflq.verification.golden import EMPTY, RUNTIME, Golden, Observation, Stored, Tolerance, check_types
 from tflq.verification.results import InputFacts
@@ -34,6 +35,9 @@ Array = NDArray[Any]
 
 SCHEMA = "tflq/golden/1"
 MANIFEST, SAMPLES = "manifest.json", "samples.jsonl"
+#: Bytes of all rows of samples, which are kept, and of the shortest row: one without a value.
+_ROWS_BYTES = 256 << 20
+_SHORTEST_ROW = len('{"inputs":[],"outputs":[],"tensors":{}}')
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _FACTS: Mapping[str, type | tuple[type]] = {
     "model_sha256": str,
@@ -49,13 +53,20 @@ _TOLERANCE: Mapping[str, type | tuple[type]] = {"operator": str, "steps": int, "
 
 
 def is_bundle(path: PathLike) -> bool:
-    """Whether a path is to be read as a bundle: a URL, a zip archive by its name, or a folder with a manifest."""
+    """Return whether a path is read as a bundle: a URL, a zip archive by its name, or a folder with a manifest."""
+    path = local_path(path)
     return is_url(path) or is_zip(path) or os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def is_bundle_name(path: PathLike) -> bool:
-    """Whether what is written to a path becomes a bundle: a URL, a name that ends in .zip or /, or a folder."""
-    return is_url(path) or is_zip(path) or os.fspath(path).endswith(("/", os.sep)) or os.path.isdir(path)
+    """Return whether a bundle is written to a path: to a URL, a name that ends in .zip or /, or a folder.
+
+    A file:// URL that ends in .npz is a local archive.
+    """
+    if is_url(path) and not (local_path(path) != os.fspath(path) and os.fspath(path).endswith(".npz")):
+        return True
+    path = local_path(path)
+    return is_zip(path) or os.fspath(path).endswith(("/", os.sep)) or os.path.isdir(path)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -207,11 +218,16 @@ def _manifest(store: Store, source: str) -> dict[str, Any]:
 
 
 def _rows(store: Store, count: int, source: str) -> list[bytes]:
-    """A line for each sample, not yet looked into."""
+    """Return a line for each sample, not yet parsed. Reading ends at the first line that cannot be one."""
+    check_size(store.size(SAMPLES), _ROWS_BYTES, f"{source}: {SAMPLES}")
     with store.open(SAMPLES) as file:
-        rows = []
+        rows: list[bytes] = []
         while line := file.readline(BYTES + 1):
             check_size(len(line), BYTES, source)
+            if len(line) < _SHORTEST_ROW:
+                raise GoldenError(f"{source}: line {len(rows) + 1} of {SAMPLES} is no sample")
+            if len(rows) == count:
+                raise GoldenError(f"{source}: expected {count} samples, got more")
             rows.append(line)
     if len(rows) != count or not rows:
         raise GoldenError(f"{source}: expected {count} samples, got {len(rows)}")

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import reduce
 
 from tflq.errors import GoldenError
-from tflq.storage.output import PathLike, check_outputs
-from tflq.storage.stores import check_folder, is_url, is_zip
+from tflq.storage.output import PathLike, check_apart, check_outputs
+from tflq.storage.remote import check_remote, is_url, local_path
+from tflq.storage.stores import check_folder, is_zip
 from tflq.verification.bundle import MANIFEST, is_bundle, is_bundle_name, load_bundle, manifest, save_bundle
 from tflq.verification.golden import Golden, load_archive, model_of_archive
 
@@ -21,6 +22,7 @@ def load_golden(path: PathLike) -> Golden:
         GoldenError: It is none, or is damaged.
         FileAccessError: It cannot be read.
     """
+    path = local_path(path)
     return load_bundle(path) if is_bundle(path) else load_archive(path)
 
 
@@ -34,7 +36,7 @@ def save_golden(parts: Iterable[Golden], path: PathLike) -> None:
     first, *others = parts
     whole = reduce(Golden.together, others, first)
     observations = tuple(one for part in (first, *others) for one in part.observations)
-    replace(whole, observations=observations).save(path)
+    replace(whole, observations=observations).save(local_path(path))
 
 
 def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, replaces: bool) -> None:
@@ -43,18 +45,22 @@ def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, rep
     Raises:
         FileAccessError: Says what is wrong with it.
     """
-    if is_url(path):
-        return
-    if is_bundle_name(path) and not is_zip(path):
-        check_folder(path, MANIFEST)
-        if os.path.isdir(path) and os.listdir(path) and not replaces:
-            check_outputs([os.path.join(path, MANIFEST)])
-        return
-    check_outputs([path], sources, replace=replaces)
+    place, read = local_path(path), [local_path(source) for source in sources]
+    local = [source for source in read if not is_url(source)]
+    if is_url(place):
+        check_remote(place, [source for source in read if is_url(source)], MANIFEST, replace=replaces)
+    elif is_bundle_name(path) and not is_zip(place):
+        check_folder(place, MANIFEST)
+        check_apart(place, local)
+        if os.path.isdir(place) and os.listdir(place) and not replaces:
+            check_outputs([os.path.join(place, MANIFEST)])
+    else:
+        check_outputs([place], local, replace=replaces)
 
 
 def model_of(path: PathLike) -> str:
-    """The SHA-256 of the model that a golden is for; "" where it says none. Raises as `load_golden`."""
+    """Return the SHA-256 of the model that a golden is for; "" if it names none. Raises as `load_golden`."""
+    path = local_path(path)
     return str(manifest(path)["model_sha256"]) if is_bundle(path) else model_of_archive(path)
 
 

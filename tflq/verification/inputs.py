@@ -19,6 +19,7 @@ from tflq.runtimes import Sample
 from tflq.runtimes.transport import unpack
 from tflq.storage.archive import opened
 from tflq.storage.arrays import load_array
+from tflq.storage.reading import read_bytes
 from tflq.verification.generators import GENERATORS, generate
 from tflq.verification.preparation import PLAIN, Preparation, image, image_paths
 from tflq.verification.results import InputFacts
@@ -189,10 +190,7 @@ def _raw(path: Path, spec: TensorSpec) -> Array:
     if path.suffix.lower() in _TEXT:
         raise InputError("kind of file", name=str(path), expected=".npz, .npy, an image or raw bytes", got=path.suffix)
     carrier = CARRIER[spec.type]
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FileAccessError(path, error.strerror or str(error)) from error
+    data = read_bytes(path)
     size = math.prod(spec.shape) * carrier.itemsize
     if not size or not data or len(data) % size:
         raise InputError("size of the raw file", name=str(path), expected=f"a multiple of {size} bytes", got=len(data))

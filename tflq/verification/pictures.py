@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError, OptionError
+from tflq.storage.reading import open_file
 
 #: Suffixes of files that are taken for images.
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
@@ -28,7 +29,7 @@ def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[An
     if channels not in _MODES:
         raise InputError("images have 1, 3 or 4 channels", name=str(path), expected=channels)
     try:
-        with Image.open(path) as image:
+        with open_file(path) as file, Image.open(file) as image:
             upright = ImageOps.exif_transpose(image).convert(_MODES[channels])
             cut = upright.crop(_centred(*upright.size, width, height))
             fitted = cut.resize((width, height), Image.Resampling.BILINEAR)

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from tflq.errors import InputError, TypeMismatchError
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, TensorSpec, TensorType
+from tflq.kernels.code_limits import code_limits
+from tflq.numerics.affine import affine_codes
 from tflq.verification.pictures import SUFFIXES, read_image
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
 #: One number, or one a channel.
 Numbers: TypeAlias = "float | Sequence[float]"
-#: Types of codes, with their ranges.
-_RANGES = {TensorType.INT8: (-128, 127), TensorType.UINT8: (0, 255), TensorType.INT16: (-32768, 32767)}
+#: Types of codes.
+_CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 #: How far from a whole code a dequantized value may lie, in LSB: it was rounded to float32.
 _NEAR = 0.01
 
@@ -55,7 +57,7 @@ class Preparation:
         try:
             return admit(self.apply(spec, array), spec.type, open_shape(spec), name).copy()
         except TypeMismatchError as error:
-            if array.dtype.kind == "f" and spec.type in _RANGES and spec.quantization is not None:
+            if array.dtype.kind == "f" and spec.type in _CODES and spec.quantization is not None:
                 raise error.advising("--quantize-inputs (quantize_inputs=True) turns real values into codes") from None
             raise
 
@@ -72,21 +74,15 @@ def preparation(mean: Numbers | None, std: Numbers | None, quantize: bool = Fals
 
 
 def quantized(spec: TensorSpec, real: Array) -> Array:
-    """The codes of real values: round half away from zero (value / scale) + zero point, clamped to the type.
-
-    Source: LiteRT 2.3 quantization_util / reference_ops AffineQuantize.
-    """
+    """Return the codes of real values; see `affine_codes`."""
     name = spec.name or "input"
     q = spec.quantization
-    if spec.type not in _RANGES or q is None or len(q.scale) != 1:
+    if spec.type not in _CODES or q is None or len(q.scale) != 1:
         raise InputError("has no scale by which real values could become codes", name=name)
     if np.isnan(real).any():
         raise InputError("a real value is NaN, which has no code", name=name)
-    low, high = _RANGES[TensorType(spec.type)]
-    steps = (real.astype(np.float32) / np.float32(q.scale[0])).astype(np.float64)
-    codes = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + _zero_point(spec)
-    clamped: Array = np.clip(codes, low, high).astype(CARRIER[TensorType(spec.type)])
-    return clamped
+    type_ = TensorType(spec.type)
+    return affine_codes(real, q.scale[0], _zero_point(spec), code_limits(type_)).astype(CARRIER[type_])
 
 
 def is_whole(value: Array) -> bool:
@@ -101,7 +97,7 @@ def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) ->
         InputError: They are neither, or lie beyond the type's range.
     """
     q = spec.quantization
-    low, high = _RANGES[TensorType(spec.type)]
+    low, high = code_limits(TensorType(spec.type))
     codes = value.astype(np.float64)
     if real:
         if q is None or len(q.scale) != 1:
@@ -117,7 +113,7 @@ def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) ->
 
 def takes_codes(spec: TensorSpec) -> bool:
     """Whether the tensor holds 8-bit or 16-bit codes."""
-    return spec.type in _RANGES
+    return spec.type in _CODES
 
 
 def image_paths(path: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
-from tflq.storage.stores import is_url
+from tflq.storage.remote import is_url
 from tflq.surgery.results import operator_name
 from tflq.verification.bundle import is_bundle_name
 from tflq.verification.comparison import Progress, cumulative, isolated

@@ -185,7 +185,12 @@ def weights_read_as_int8(w: Array) -> Array:
 
 
 def centred(codes: Array, zero_point: int) -> Array:
-    """Code minus zero point, int16 where 8-bit codes come in and int32 for 16-bit ones."""
+    """Return code minus zero point: int16 for 8-bit codes, int32 for 16-bit ones.
+
+    int8 codes with zero point 0 are returned as they are, since they are the weights of a model and may be large.
+    """
+    if codes.dtype == np.int8 and zero_point == 0:
+        return codes
     wide: Array = codes.astype(np.int16 if codes.dtype.itemsize == 1 else np.int32)
     wide -= wide.dtype.type(zero_point)
     return wide

@@ -42,10 +42,15 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
+from tflq.numerics.mapped import release
 from tflq.numerics.stages import OutputStage, Reals
 
 #: FullyConnectedOptionsWeightsFormat of the schema.
 PLAIN, SHUFFLED = 0, 1
+
+
+#: Elements of weights that are turned at a time.
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,8 +200,14 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def units_last(w: Array) -> Array:
-    """(O, K) -> (K, O), a fresh array."""
-    return np.array(w.T, order="C")
+    """Return weights (O, K) as a new array (K, O). Pages of a mapped file are given back as they are read."""
+    out = np.empty(w.shape[::-1], w.dtype)
+    step = max(1, _BLOCK // max(1, w.shape[1]))
+    for first in range(0, len(w), step):
+        part = w[first : first + step]
+        out[:, first : first + step] = part.T
+        release(part)
+    return out
 
 
 @filling(lambda data, *_: (data.shape, np.float32))

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.code_limits import NARROW, code_limits
 from tflq.kernels.families.unary import prepare_unary
 from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.geometry.axes import along
@@ -54,7 +55,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     channels = along(node, y, x.shape)
     node.check(channels.count == 1 or y.type not in NARROW, "is quantized per axis, which 4-bit types cannot be", y)
     dtype = CARRIER[y.type]
-    clamp = NARROW.get(y.type) or type_range(dtype)
+    clamp = code_limits(y.type)
     data = FloatData(channels.scale, ZeroPoints(channels.zero_point), clamp, dtype, channels.rows)
     return Prepared((x.shape,), data, eval_float)
 
@@ -113,9 +114,6 @@ def eval_requantize(data: RequantizeData, out: Array, x: Array) -> Call:
     subtract = partial(np.subtract, x, np.int32(data.zero_point), centred, dtype=np.int32)
     return in_turn([subtract, data.pipeline.into(centred, out)])
 
-
-#: Limits of the types that are carried in wider ones.
-NARROW = {TensorType.INT4: Clamp(-8, 7), TensorType.UINT4: Clamp(0, 15)}
 
 KERNELS = (
     Kernel("QUANTIZE", "float32 -> int8|uint8|int16|int4|uint4", prepare_float, (1, 6)),

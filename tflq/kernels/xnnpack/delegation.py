@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 import numpy as np
 
+from tflq.interrupts import import_whole
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
@@ -87,7 +87,7 @@ def delegation(
         return (*taken, *(replace(row, exactness=UNCLAIMED) for row in floats))
 
     def delegates(op: str, name: str) -> list[Kernel]:
-        module = import_module(f"{package}.{name}")
+        module = import_whole(f"{package}.{name}")
         return [row.over(base) for row in module.DELEGATES if row.kernel.op == op]
 
     return KernelTable((*(op for op in unclaimed if op in base), *files), rows)

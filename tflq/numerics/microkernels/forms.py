@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 
+from tflq.interrupts import import_whole
 from tflq.numerics.compiled import compiling_is_off
 
 
@@ -114,6 +115,7 @@ def features() -> frozenset[str]:
 
     Features that only a processor's name implies are not counted: LLVM aborts where it cannot select an instruction.
     """
+    import_whole("numba")
     from numba.core import codegen, config
 
     said = codegen.get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES

@@ -7,13 +7,17 @@ sum of x * w = sum of l * r - q * sum of l - p * sum of r + K * p * q, all modul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tflq.numerics.compiled import Array
+from tflq.numerics.mapped import release
 from tflq.numerics.microkernels.forms import Form, Tile
+
+#: Elements of weights that are widened at a time.
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +48,36 @@ def panels(weights: Array, tile: Tile, zero: int) -> Array:
     group, columns = tile.form.group, tile.columns
     length, width = weights.shape
     steps, count = -(-length // group), -(-width // columns)
-    filled = np.zeros((steps * group, count * columns), tile.form.right)
-    filled[:length, :width] = weights + np.asarray(zero, weights.dtype) if zero else weights
-    split = filled.reshape(steps, group, count, columns)
-    return np.ascontiguousarray(split.transpose(2, 0, 3, 1)).reshape(count, steps, columns * group)
+    made = np.empty((count, steps, columns, group), tile.form.right)
+    for block in column_blocks(weights, columns):
+        first, last = block.start // columns, -(-block.stop // columns)
+        filled = np.zeros((steps * group, (last - first) * columns), tile.form.right)
+        part = weights[:, block]
+        filled[:length, : part.shape[1]] = part.astype(np.int32) + zero if zero else part
+        made[first:last] = filled.reshape(steps, group, last - first, columns).transpose(2, 0, 3, 1)
+        release(part)
+    return made.reshape(count, steps, columns * group)
 
 
 def column_terms(weights: Array, subtracted: Offsets) -> Array:
     """int64 terms of the columns, for the bias: all that the offsets leave behind but the rows' own terms."""
-    right = weights.astype(np.int64) + subtracted.right
-    terms: Array = len(weights) * subtracted.left * subtracted.right - subtracted.left * right.sum(axis=0)
+    sums = weights.sum(axis=0, dtype=np.int64) + len(weights) * subtracted.right
+    terms: Array = len(weights) * subtracted.left * subtracted.right - subtracted.left * sums
     return terms
+
+
+def largest_column(weights: Array) -> int:
+    """Return the largest sum of magnitudes of a column."""
+    sums = (np.abs(weights[:, block].astype(np.int32)).sum(0, np.int64) for block in column_blocks(weights, 1))
+    return int(max(part.max() for part in sums))
+
+
+def column_blocks(weights: Array, columns: int) -> Iterator[slice]:
+    """Yield neighbouring columns, a multiple of `columns` at a time, whose elements stay within a bound if they can."""
+    length, width = weights.shape
+    step = columns * max(1, _BLOCK // max(1, length * columns))
+    for first in range(0, width, step):
+        yield slice(first, min(first + step, width))
 
 
 def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tflq.numerics.compiled import Array, Compiled
+from tflq.numerics.mapped import release
 from tflq.numerics.microkernels import packing
 from tflq.numerics.microkernels.driving import driver
 from tflq.numerics.microkernels.forms import Form, Tile, available
@@ -93,7 +94,7 @@ def summed(
 
 def _largest_sum(codes: Codes, matrix: Array) -> int:
     """The largest magnitude that a sum of products can have."""
-    return int(np.abs(matrix.astype(np.int64)).sum(axis=0).max()) * codes.largest
+    return packing.largest_column(matrix) * codes.largest
 
 
 def _bound(
@@ -112,6 +113,8 @@ def _bound(
         return None
     form, offsets = fitting
     length, width = matrix.shape
+    terms = packing.column_terms(matrix, offsets)
+    release(matrix)  # the panels hold the weights from here on
     tile = form.tile(width)
     kernel = Kernel(tile if rows > 1 else Tile(form, 1, tile.vectors), scaling.steps, code)
     own = tuple(values if len(values) == 1 else values[columns] for values in scaling.constants)
@@ -121,7 +124,7 @@ def _bound(
         offsets.left,
         -offsets.right,
         packing.panels(matrix, tile, offsets.right),
-        packing.constants(tile, bias + packing.column_terms(matrix, offsets), own, width),
+        packing.constants(tile, bias + terms, own, width),
         *limits,
         columns.start,
         width,

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.ir import TensorType
+from tflq.kernels.code_limits import code_limits
 from tflq.quantization.build.blocks import in_blocks
-from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, limits, symmetric
+from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, symmetric
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
 from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.recipe.ranging import RangeRule
@@ -177,9 +178,9 @@ def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
         return params
     if type_ == TensorType.FLOAT32:
         return None
-    low, high = limits(params.type)
-    if limits(type_)[1] - limits(type_)[0] == high - low:
-        shift = limits(type_)[0] - low
+    low, high = code_limits(params.type)
+    if code_limits(type_)[1] - code_limits(type_)[0] == high - low:
+        shift = code_limits(type_)[0] - low
         return replace(params, type=type_, zero_point=params.zero_point + shift)
     ends = params.scale.astype(np.float64) * (np.array([low, high]) - params.zero_point)
     return asymmetric(Range.of(ends[0], ends[1]), type_)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.kernels.code_limits import code_limits
 from tflq.numerics.block_products import to_bfloat16
-from tflq.quantization.params import Array, Params, limits
+from tflq.quantization.params import Array, Params
 from tflq.quantization.recipe.recipe import BLOCK
 
 #: Shares of a block's greatest magnitude that may get the greatest code.
@@ -21,7 +22,7 @@ def in_blocks(weights: Array) -> Params:
     Scales are numbers that both float16, in which files hold them, and bfloat16, as which XNNPACK reads them, have.
     """
     blocks = weights.astype(np.float64).reshape(-1, BLOCK)
-    reach, greatest = np.abs(blocks).max(1), limits(TensorType.INT4)[1]
+    reach, greatest = np.abs(blocks).max(1), code_limits(TensorType.INT4)[1]
     scale, least = np.ones(len(blocks), np.float32), np.full(len(blocks), np.inf)
     for share in _SHARES:
         tried = to_bfloat16(np.maximum(share * reach / greatest, _LEAST).astype(np.float32))

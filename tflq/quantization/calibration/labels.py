@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflq.errors import FileAccessError, InputError
 from tflq.storage.archive import opened
 from tflq.storage.arrays import load_array
+from tflq.storage.reading import read_bytes
 
 
 def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:
@@ -39,7 +40,7 @@ def _read(path: Path) -> NDArray[Any]:
                 raise InputError("has no array of labels", name=str(path), expected="y", got=", ".join(arrays))
             return arrays[name]
     try:
-        return np.array([int(word) for word in path.read_text(encoding="utf-8").split()])
+        return np.array([int(word) for word in read_bytes(path).decode().split()])
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
     except ValueError as error:

@@ -26,6 +26,7 @@ from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.recipe.files import digest, plain
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Sample
+from tflq.storage.reading import read_bytes
 
 SCHEMA = "tflq/quantize-journal/2"
 #: What a run hangs on, in words.
@@ -49,7 +50,7 @@ class Journal:
             return
         head = {"schema": SCHEMA, **run}
         try:
-            lines = self._path.read_bytes().splitlines(keepends=True) if self._path.exists() else []
+            lines = read_bytes(self._path).splitlines(keepends=True) if self._path.exists() else []
         except OSError as error:
             raise FileAccessError(self._path, error.strerror or str(error)) from error
         whole = [line for line in lines if line.endswith(b"\n")]

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.code_limits import code_limits
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.integer_model import IntegerModel
-from tflq.quantization.params import Array, Params, codes_of, limits
+from tflq.quantization.params import Array, Params, codes_of
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
 from tflq.quantization.recipe.recipe import TYPES
@@ -214,7 +215,7 @@ def _with(
 def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: Moments, methods: Refining) -> Array:
     """Return codes [G, O, K] in the weights' type."""
     scale, zero_point = _along(product, params)
-    low, high = limits(params.type)
+    low, high = code_limits(params.type)
     square = statistics.integer_integer
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest looks at none

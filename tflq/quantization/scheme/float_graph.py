@@ -18,8 +18,9 @@ import numpy as np
 from tflq.interpreter import make_plan, run
 from tflq.interpreter.constants import constant_of
 from tflq.ir import Buffer, Model, Operator, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.kernels.code_limits import code_limits
 from tflq.profiles import by_name
-from tflq.quantization.params import Array, Params, Range, limits
+from tflq.quantization.params import Array, Params, Range
 from tflq.surgery.cut import cut
 
 #: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
@@ -214,7 +215,7 @@ class _Folding:
             or self._type(quantize.inputs[0]) != TensorType.FLOAT32
         ):
             return None
-        ends = float(params.scale[0]) * (np.array(limits(TensorType.UINT8)) - int(params.zero_point[0]))
+        ends = float(params.scale[0]) * (np.array(code_limits(TensorType.UINT8)) - int(params.zero_point[0]))
         return Range.of(ends[0], ends[1]), readers[0].outputs[0]
 
     def _stands_for(self, span: Range, source: int, result: int) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.quantization.params import Array, Params, Range, limits, symmetric
+from tflq.kernels.code_limits import code_limits
+from tflq.quantization.params import Array, Params, Range, symmetric
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
 
@@ -28,7 +29,7 @@ TYPES: Mapping[int, TensorType] = {
 
 def state_params(data: Params, features: Array) -> Params:
     """Parameters of a state that no input of those parameters can leave; `features` are float weights (F, I)."""
-    low, high = limits(data.type)
+    low, high = code_limits(data.type)
     reach = float(data.scale[0]) * max(high - int(data.zero_point[0]), int(data.zero_point[0]) - low)
     bound = reach * float(np.abs(features.astype(np.float64)).sum(axis=1).max(initial=0.0))
     return symmetric(Range.of(-bound, bound), TensorType.INT16)

@@ -7,6 +7,7 @@ Floats are bit patterns, so that every bit arrives.
 from __future__ import annotations
 
 import re
+import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ Array = NDArray[Any]
 #: Bytes of values that a header may hold.
 _MOST = 4 << 20
 _PER_LINE = 16
+_LONGEST = 100  # characters of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,16 @@ class Exported:
 
 
 def c_name(text: str) -> str:
-    """A name that C takes after g_, made of any text."""
-    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").lower() or "golden"
+    """Return a C identifier for any text, which is the same for no other letters or digits.
+
+    Letters lose their accents; each letter or digit that is not ASCII becomes its number. A name that is too long ends
+    in its CRC-32.
+    """
+    plain = unicodedata.normalize("NFKD", text)
+    spelt = "".join(f"u{ord(c):x}" if c.isalnum() and not c.isascii() else c for c in plain)
+    name = re.sub(r"[^a-z0-9]+", "_", spelt.lower()).strip("_") or "golden"
+    name = name if name[0].isalpha() else f"golden_{name}"
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9]}_{zlib.crc32(name.encode()):08x}"
 
 
 def export_c(golden: Golden, name: str, model: bytes | None = None, *, checksums: bool = False) -> Exported:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tflq.errors import OptionError
 from tflq.ir import TensorType
-from tflq.quantization.params import Params, Range, asymmetric, limits, symmetric, usable
+from tflq.kernels.code_limits import code_limits
+from tflq.quantization.params import Params, Range, asymmetric, symmetric, usable
 from tflq.quantization.recipe.ranging import RangeRule
 
 Reals = NDArray[np.float64]
@@ -23,7 +24,7 @@ class Quantizer:
     type: TensorType
 
     def __post_init__(self) -> None:
-        if limits(self.type)[0] == 0 and self.rule in (RangeRule.SYMMETRIC, RangeRule.UNSIGNED):
+        if code_limits(self.type)[0] == 0 and self.rule in (RangeRule.SYMMETRIC, RangeRule.UNSIGNED):
             raise OptionError(
                 f"rule {self.rule.value} needs signed codes", expected="int8 or int16", got=self.type.label
             )
@@ -36,7 +37,7 @@ class Quantizer:
     @property
     def codes(self) -> tuple[int, int]:
         """Least and greatest code that may be used."""
-        low, high = limits(self.type)
+        low, high = code_limits(self.type)
         return (-high if self.one_sided else low), high
 
     def params(self, span: Range) -> Params:
@@ -59,7 +60,7 @@ class Quantizer:
 def extended(span: Range, type_: TensorType) -> Params:
     """Parameters that lose nothing of the range: one end moves outwards until the zero point is a whole number."""
     low, high = np.minimum(span.low, 0.0), np.maximum(span.high, 0.0)
-    least, greatest = limits(type_)
+    least, greatest = code_limits(type_)
     steps = greatest - least
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = steps * -low / (high - low)  # distance of the zero point from the least code
@@ -82,7 +83,7 @@ _WHOLE = 2.0**-14
 def unsigned(span: Range, type_: TensorType) -> Params:
     """Symmetric parameters, but all codes above 0 for channels that are never negative."""
     two_sided = symmetric(span, type_)
-    least, greatest = limits(type_)
+    least, greatest = code_limits(type_)
     positive = span.low >= 0
     above = usable(np.maximum(span.high, 0.0) / (greatest - least))
     return Params(type_, np.where(positive, above, two_sided.scale), np.where(positive, least, 0).astype(np.int64))

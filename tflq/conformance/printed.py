@@ -1,0 +1,56 @@
+"""What a child process prints: the last words are kept, and one that prints without end is found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+
+#: Bytes that a target may print in one call.
+MOST_PRINTED = 64 << 20
+#: Bytes printed last that go into an error.
+_LAST_WORDS = 300
+_PIECE = 1 << 16
+#: Seconds between two looks at a child, and seconds to wait for the rest of its output when it has ended.
+_LOOK, _REST = 0.05, 1.0
+
+
+class Printed:
+    """The output of a child whose stdout is a pipe. A thread reads it until it ends or is too much."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdout is not None  # it was asked for
+        self._child, self._size, self._last = child, 0, b""
+        self._pipe = os.dup(child.stdout.fileno())  # the thread may read on when the child's own is closed
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout: float) -> int | None:
+        """Return the child's exit status, or None if it printed too much.
+
+        Raises:
+            subprocess.TimeoutExpired: It has not ended in that many seconds.
+        """
+        end = time.monotonic() + timeout
+        while self._size <= MOST_PRINTED:
+            left = end - time.monotonic()
+            try:
+                status = self._child.wait(max(0.0, min(left, _LOOK)))
+            except subprocess.TimeoutExpired:
+                if left <= 0:
+                    raise
+                continue
+            self._thread.join(_REST)
+            return status if self._size <= MOST_PRINTED else None
+        return None
+
+    def last_words(self) -> str:
+        """Return the end of the output."""
+        return self._last.decode("utf-8", "replace").strip()
+
+    def _read(self) -> None:
+        with os.fdopen(self._pipe, "rb", 0) as pipe:
+            while self._size <= MOST_PRINTED and (piece := pipe.read(_PIECE)):
+                self._size += len(piece)
+                self._last = (self._last + piece)[-_LAST_WORDS:]

@@ -1,0 +1,57 @@
+"""Ctrl-C waits while modules are imported or functions are compiled.
+
+Python removes a module whose import was interrupted, but not what numba, llvmlite and others registered on the way: a
+second import then fails, and the process cannot compute any more.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import FrameType, ModuleType
+from typing import Any
+
+#: In this order handlers are restored; the last one may raise.
+_NUMBERS = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Pending:
+    """A handler that keeps the first signal for later."""
+
+    def __init__(self) -> None:
+        self.signals: list[tuple[int, FrameType | None]] = []
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.signals.append((number, frame))
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold back SIGINT and SIGTERM until the context ends, then hand the first one to its handler.
+
+    Signals without a handler in Python act at once. Does nothing in other threads, which no signal interrupts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending, before = _Pending(), {number: signal.getsignal(number) for number in _NUMBERS}
+    held: dict[int, Any] = {n: h for n, h in before.items() if callable(h) and not isinstance(h, _Pending)}
+    try:
+        for number in reversed([n for n in _NUMBERS if n in held]):
+            signal.signal(number, pending)
+        yield
+    finally:
+        for held_number, handler in held.items():
+            signal.signal(held_number, handler)
+        if pending.signals:
+            came, frame = pending.signals[0]
+            held[came](came, frame)
+
+
+def import_whole(name: str) -> ModuleType:
+    """Import a module; see `uninterrupted`."""
+    with uninterrupted():
+        return import_module(name)
