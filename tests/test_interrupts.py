@@ -55,7 +55,7 @@ def run(packages: tuple[str, ...], at: int) -> str:
 
 @pytest.fixture(scope="module")
 def expected() -> str:
-    """What a run gives that is not interrupted."""
+    """Return the result of a run that is not interrupted."""
     return run(("none",), 1).removeprefix("0 ")
 
 

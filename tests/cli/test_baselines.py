@@ -35,7 +35,7 @@ def model() -> Model:
 
 
 def changed(tensor: int, *places: int, to: Callable[[Array], Array]) -> dict[int, Array]:
-    """Results of which some elements of a tensor are others."""
+    """Results in which some elements of a tensor are changed."""
     value = RIGHT[tensor].copy()
     value[0, list(places)] = to(value[0, list(places)])
     return {**RIGHT, tensor: value}

@@ -50,7 +50,7 @@ KEYS = (
     *("t" + "9" * 5000, "9" * 5000, f"s{'9' * 5000}_in0", f"s0_in{'9' * 5000}", "tensor_" + "٣" * 5000),
     *("", ".", "t0", "t1", "0", "nan", "s٣_out0", "tflq_golden.npy", "a/b", "labels", "inputs"),
 )
-#: Values that stand in no place of a document.
+#: Values that no place of a document may have.
 VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 2**31, 2**63 - 1, 10**30, -(10**30), 0.5, 1e308, float("nan"), float("-inf")),
     *("", "x", "-1", "NaN", "s0_out0", "../up", "/dev/null", "\x1b[31m", "\ud800", "9" * 400),

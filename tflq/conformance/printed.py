@@ -1,4 +1,4 @@
-"""What a child process prints: the last words are kept, and one that prints without end is found."""
+"""Output of a child process: keeps its end, and detects a process that prints without end."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
 
 
 def processor() -> Any:
-    """Load the module that stands beside this one; imports cannot find it by name."""
+    """Load the module next to this one by its path; imports cannot find it by name."""
     spec = importlib.util.spec_from_file_location("tflq_processor", os.path.join(_HERE, "processor.py"))
     assert spec is not None
     assert spec.loader is not None

@@ -150,7 +150,7 @@ def elementwise(draw: Draw, op: str) -> Case:
 
 
 def paired(draw: Draw, op: str) -> Case:
-    """ADD, SUB and MUL of two inputs, in rows of which some elements fill no block."""
+    """ADD, SUB and MUL of two inputs, in rows that do not fill whole blocks."""
     kind = draw.pick(["int8", "uint8"])
     shape = draw.pick([(64,), (3, 64), (100,), (4, 24), (2, 4, 40), (8, 33), (8, 20), (16, 12), (5, 7, 8)])
     shapes = draw.pick([(shape, shape), (shape, shape), (shape, shape[-1:]), ((1,), shape)])

@@ -1,6 +1,6 @@
 """A search for an input on which two bindings that were called equal give other bits.
 
-Nothing here uses how a proof was found: geometry, sums and inputs are worked out anew, by enumeration.
+Nothing here uses how a proof was found: geometry, sums and inputs are enumerated independently.
 """
 
 from __future__ import annotations

@@ -20,11 +20,10 @@ from tflq.numerics.arithmetic import Arithmetic
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for sums of rows."""
     prepared = mean.prepare_number(node, arithmetic)
-    reduced = reduced_axes(node)
-    return replace(prepared, data=reduced, eval=eval_rows) if is_last(node, reduced) else prepared
+    return replace(prepared, data=reduced_axes(node), eval=eval_rows) if is_last(node) else prepared
 
 
-def is_last(node: Node, reduced: Reduced) -> bool:
+def is_last(node: Node) -> bool:
     """Return whether axes at the end alone are reduced. Axes of size 1 do not count."""
     shape = node.input(0).shape
     axes = {int(axis) % len(shape) for axis in node.constant(1).reshape(-1)} if 0 not in shape and shape else set()
