@@ -16,7 +16,7 @@ from support.single_op import T, build
 from tflq.cli.main import cli
 from tflq.diagnosis import findings, mistakes
 from tflq.ir import Model
-from tflq.kernels.micro import relu6
+from tflq.kernels.rectifiers import micro as relu6
 from tflq.numerics.codes import Clamp
 from tflq.report.explain.lines import explain_lines
 

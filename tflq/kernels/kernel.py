@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
@@ -17,6 +17,7 @@ from tflq.errors import LimitError, ModelError
 from tflq.ir import Quantization, Record, TensorType
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.signature import Signature
+from tflq.kernels.validity import ALWAYS, When
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 
@@ -210,6 +211,8 @@ class Kernel:
     the subgraphs they call, so that these are checked before the model runs. `exactness` says what is promised.
     `sparse` are the input positions whose constants the file stores sparsely: a row takes exactly those. `makes` is the
     type that all outputs have from prepare on, whatever the file declares; None where what it declares counts.
+    `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` says which runtimes
+    have the row.
     """
 
     op: str
@@ -222,6 +225,8 @@ class Kernel:
     exactness: Exactness = EXACT
     sparse: tuple[int, ...] = ()
     makes: TensorType | None = None
+    takes: Callable[[Node], bool] | None = field(default=None, compare=False)
+    when: When = field(default=ALWAYS, compare=False)
     signature: Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -235,3 +240,13 @@ class Kernel:
         """Whether this row takes an operator of that version with operands of those types."""
         fits = self.signature.mismatches(inputs, outputs) == 0
         return fits and self.versions[0] <= version <= self.versions[1]
+
+
+def valid(when: When, *rows: Kernel) -> tuple[Kernel, ...]:
+    """Return the rows, valid where `when` holds and nowhere else."""
+    return tuple(replace(row, when=when) for row in rows)
+
+
+def promising(exactness: Exactness, *groups: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Return the rows of all groups with another promise."""
+    return tuple(replace(row, exactness=exactness) for group in groups for row in group)

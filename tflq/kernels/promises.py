@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from tflq.ir import TensorType
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.table import KernelTable
 
 #: Not CEIL, FLOOR and MAX_POOL_2D, whose vector code treats subnormals and NaN in its own way.
 #: Operators whose floats are moved, compared or chosen, or made by one operation that IEEE 754 rounds: alike anywhere.
@@ -96,18 +95,18 @@ ONE_ROUNDING_AT_MOST = frozenset(
 )
 
 
-def floats_are_close(table: KernelTable, exactness: Exactness, also: Collection[str] = ()) -> KernelTable:
-    """`table`, promising `exactness` only of floats that several operations make of floats, and of the operators `also`
-    where they make floats of floats at all.
-    """
+def floats_are_close(exactness: Exactness, also: Collection[str] = ()) -> Callable[[Kernel], Kernel]:
+    """Return the change of a row that promises `exactness` only of floats that several operations make of floats.
 
+    `also` names operators whose floats are not exact even though they round once.
+    """
     exact = ONE_ROUNDING_AT_MOST.difference(also)
 
     def promised(row: Kernel) -> Kernel:
         is_exact = row.op in exact or not makes_floats_of_floats(row)
         return row if is_exact else replace(row, exactness=exactness)
 
-    return table.each(promised)
+    return promised
 
 
 def makes_floats_of_floats(kernel: Kernel) -> bool:

@@ -94,7 +94,7 @@ def catalogue(package: str, files: Mapping[str, str]) -> KernelTable:
 
 
 def find(
-    kernels: KernelTable,
+    kernels: Mapping[str, Rows],
     op: str,
     version: int,
     inputs: Sequence[TensorType | None],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tflq.kernels.table import KernelTable, Rows, table
+from tflq.kernels.validity import Runtime
 from tflq.numerics.arithmetic import Arithmetic, rounded_once
-from tflq.profiles.measured import measured
 
 _NONE = table()
 
@@ -28,12 +28,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """One runtime's exact semantics."""
+    """One runtime's exact semantics. `runtime` are the coordinates by which its kernels were chosen."""
 
     name: str
     source: Source
     arithmetic: Arithmetic
     kernels: KernelTable
+    about: str = ""
+    runtime: Runtime = field(default_factory=Runtime)
 
     def derive(
         self,
@@ -43,18 +45,19 @@ class Profile:
         kernels: Mapping[str, Rows] = _NONE,
         without: Collection[str] = (),
     ) -> Profile:
-        """A profile like this one but for what is given: rows of `kernels` come before its own and replace those of
-        the same types; the operators in `without` are left out.
+        """Return a profile like this one except for the arguments.
+
+        Rows of `kernels` come before its own and replace those of the same types; the operators in `without` are left
+        out.
         """
-        return Profile(
+        changed = self.kernels.overlaid(kernels) if kernels else self.kernels
+        return replace(
+            self,
             name=name,
             source=source or self.source,
             arithmetic=arithmetic or self.arithmetic,
-            kernels=self._kernels_with(kernels, without) if kernels or without else self.kernels,
+            kernels=changed.only(lambda op: op not in without) if without else changed,
         )
-
-    def _kernels_with(self, kernels: Mapping[str, Rows], without: Collection[str]) -> KernelTable:
-        return self.kernels.overlaid(kernels).only(lambda op: op not in without)
 
     def with_first_level_cache(self, size: int) -> Profile:
         """Return the profile on a processor with a first-level data cache of `size` bytes."""
@@ -63,10 +66,6 @@ class Profile:
     def within(self, limits: Callable[[KernelTable], KernelTable]) -> Profile:
         """Return a profile with what `limits` leaves of its kernels."""
         return replace(self, kernels=limits(self.kernels))
-
-    def measured(self) -> Profile:
-        """Return a profile whose promises of closeness carry the measured figures."""
-        return replace(self, kernels=measured(self.name, self.kernels))
 
     def with_single_rounding(self) -> Profile:
         """Return a profile in which every requantizer that rounds twice rounds once.

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 import tflq.kernels.reference as package
-from tflq.kernels.reference.leaky_relu import KERNELS
+from tflq.kernels.leaky_relu.reference import KERNELS
 from tflq.kernels.reference.registry import REFERENCE
 from tflq.kernels.table import catalogue, table
 

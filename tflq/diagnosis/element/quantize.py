@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.diagnosis.element.steps import Site, Tap, Working
 from tflq.kernels.families.vector_blocks import in_whole_blocks
-from tflq.kernels.optimized.quantize import BLOCK
+from tflq.kernels.quantize.optimized import BLOCK
 from tflq.numerics.rounding import float_to_int32, round_half_away, round_half_even
 from tflq.numerics.steps import Step, clamp_step, wrapped
 

@@ -11,38 +11,34 @@ from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Teller
+from tflq.kernels import average_pool_2d, max_pool_2d
+from tflq.kernels.add_sub import optimized_add as add_in_blocks
+from tflq.kernels.batch_matmul import reference as batch_matmul
+from tflq.kernels.concatenation import reference as concatenation
+from tflq.kernels.conv_2d import reference as conv_2d
+from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
+from tflq.kernels.dequantize import reference as dequantize
 from tflq.kernels.families import binary as binary_kernels
 from tflq.kernels.families import scaled_sum
 from tflq.kernels.families import unary as unary_kernels
-from tflq.kernels.optimized import add as add_in_blocks
-from tflq.kernels.optimized import mean as mean_over_image
-from tflq.kernels.optimized import quantize as quantize_in_blocks
-from tflq.kernels.optimized import quantize_scalar
-from tflq.kernels.optimized import softmax as softmax_in_float32
-from tflq.kernels.optimized import sum as sum_in_float32
-from tflq.kernels.optimized import transpose_conv as transpose_conv_in_blocks
-from tflq.kernels.reference import (
-    average_pool_2d,
-    batch_matmul,
-    concatenation,
-    conv_2d,
-    depthwise_conv_2d,
-    dequantize,
-    fully_connected,
-    leaky_relu,
-    logistic,
-    max_pool_2d,
-    mean,
-    mul,
-    prelu,
-    quantize,
-    softmax,
-    tanh,
-    transpose_conv,
-)
-from tflq.kernels.reference import sum as sum_
-from tflq.kernels.xnnpack import mean as mean_by_xnnpack
-from tflq.kernels.xnnpack import quantize as quantize_by_xnnpack
+from tflq.kernels.fully_connected import reference as fully_connected
+from tflq.kernels.leaky_relu import reference as leaky_relu
+from tflq.kernels.mean_sum import mean
+from tflq.kernels.mean_sum import optimized_mean as mean_over_image
+from tflq.kernels.mean_sum import optimized_sum as sum_in_float32
+from tflq.kernels.mean_sum import sum as sum_
+from tflq.kernels.mean_sum import xnnpack_mean as mean_by_xnnpack
+from tflq.kernels.mul import reference as mul
+from tflq.kernels.prelu import reference as prelu
+from tflq.kernels.quantize import optimized as quantize_in_blocks
+from tflq.kernels.quantize import optimized_scalar as quantize_scalar
+from tflq.kernels.quantize import reference as quantize
+from tflq.kernels.quantize import xnnpack as quantize_by_xnnpack
+from tflq.kernels.sigmoids import logistic, tanh
+from tflq.kernels.softmax import optimized_softmax as softmax_in_float32
+from tflq.kernels.softmax import softmax
+from tflq.kernels.transpose_conv import optimized as transpose_conv_in_blocks
+from tflq.kernels.transpose_conv import reference as transpose_conv
 from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 
 TELLERS: Mapping[Callable[..., Any], Teller] = {

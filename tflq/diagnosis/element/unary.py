@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Teller, Working, zero_point_of
+from tflq.kernels.dequantize import reference as dequantize
 from tflq.kernels.families.unary import Tabulated
 from tflq.kernels.families.vector_blocks import in_whole_blocks
-from tflq.kernels.reference import dequantize, leaky_relu, quantize
+from tflq.kernels.leaky_relu import reference as leaky_relu
+from tflq.kernels.quantize import reference as quantize
 from tflq.numerics.sigmoid_int16 import scale_to_table
 from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
 

@@ -17,8 +17,8 @@ from tflq.errors import UnsupportedError
 from tflq.interpreter.constants import constant_of
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
-from tflq.kernels.reference import mean
-from tflq.kernels.reference import sum as summing
+from tflq.kernels.mean_sum import mean
+from tflq.kernels.mean_sum import sum as summing
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from tflq.kernels.add_sub import sub
 from tflq.kernels.families.scaled_sum import prepare_general
-from tflq.kernels.reference import sub
 from tflq.profiles import Profile
 
 

@@ -5,13 +5,16 @@ Source: LiteRT 2.3 kernel_util.cc CalculateActivationRangeQuantized and Calculat
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.kernel import Array, Node, Operand
+from tflq.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, NumberClamp
 from tflq.numerics.rounding import half_away
 from tflq.numerics.stages import type_range
@@ -89,3 +92,13 @@ def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
     np.copyto(values, low, where=values < low)
     np.copyto(values, high, where=values > high)
     return values
+
+
+def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
+    """`prepare` as if the operator had no fused activation."""
+
+    def prepare_open(node: Node, arithmetic: Arithmetic) -> Prepared:
+        fields = {**node.options.fields, "fused_activation_function": 0}
+        return prepare(replace(node, options=replace(node.options, fields=fields)), arithmetic)
+
+    return prepare_open

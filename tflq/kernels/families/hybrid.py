@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.exactness import close
 from tflq.kernels.kernel import SCALES_ELSEWHERE, Array, Node, Operand
 from tflq.numerics.dynamic_range import Rows, quantize_rows
 
@@ -56,3 +57,7 @@ def centred_images(x: Array) -> tuple[Array, Array]:
     rows = quantize_images(x, asymmetric=True)
     centred = rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]
     return centred.reshape(x.shape), rows.scale
+
+
+#: The promise of hybrid operators up to 2.14, which quantized floats and summed products in float64.
+UNCLAIMED_2_14 = close("2.14 quantizes activations without the vector helpers of later releases")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.recurrent.lstm_operands import SINGLE
+from tflq.kernels.families.recurrent.lstm_operands import SINGLE
 from tflq.quantization.params import Params, Range, asymmetric
 from tflq.quantization.scheme.float_graph import FloatModel
 

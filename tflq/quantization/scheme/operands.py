@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.ir import TensorType
-from tflq.kernels.recurrent.lstm_operands import SINGLE
+from tflq.kernels.families.recurrent.lstm_operands import SINGLE
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS

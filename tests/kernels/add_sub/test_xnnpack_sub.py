@@ -1,0 +1,10 @@
+"""`tflq/kernels/add_sub/xnnpack_sub.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.add_sub import xnnpack_sub as sub
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(sub, "litert-xnnpack")

@@ -1,0 +1,10 @@
+"""`tflq/kernels/complex_numbers/complex_abs.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.complex_numbers import complex_abs
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(complex_abs)

@@ -1,0 +1,10 @@
+"""`tflq/kernels/conv_2d/arm64_gemmlowp.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.conv_2d import arm64_gemmlowp as conv_2d_gemmlowp
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(conv_2d_gemmlowp, "tflite-2.14-opt-arm64")

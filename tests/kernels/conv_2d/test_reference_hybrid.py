@@ -1,0 +1,10 @@
+"""`tflq/kernels/conv_2d/reference_hybrid.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.conv_2d import reference_hybrid as conv_2d_hybrid
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(conv_2d_hybrid)

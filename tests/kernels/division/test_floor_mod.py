@@ -1,0 +1,10 @@
+"""`tflq/kernels/division/floor_mod.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.division import floor_mod
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(floor_mod)

@@ -1,0 +1,12 @@
+"""`tflq/kernels/families/recurrent/activation.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.families.recurrent import activation
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(
+        activation, ops=("LSTM", "RNN", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
+    )

@@ -1,0 +1,10 @@
+"""`tflq/kernels/families/float_limits_2_14_reference.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.families import float_limits_2_14_reference
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(float_limits_2_14_reference, "tflite-2.14-ref-arm64")

@@ -1,0 +1,10 @@
+"""`tflq/kernels/fully_connected/arm64_hybrid.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.fully_connected import arm64_hybrid as fully_connected_hybrid
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(fully_connected_hybrid, "litert-opt-arm64")

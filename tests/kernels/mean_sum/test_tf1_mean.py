@@ -1,0 +1,10 @@
+"""`tflq/kernels/mean_sum/tf1_mean.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.mean_sum import tf1_mean as mean
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(mean, "tf-1.15-ref")

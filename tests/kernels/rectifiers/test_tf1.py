@@ -1,0 +1,10 @@
+"""`tflq/kernels/rectifiers/tf1.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.rectifiers import tf1 as rectifiers
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(rectifiers, "tf-1.15-ref")

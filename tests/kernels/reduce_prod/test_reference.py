@@ -1,0 +1,10 @@
+"""`tflq/kernels/reduce_prod/reference.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.reduce_prod import reference as reduce_prod
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(reduce_prod)

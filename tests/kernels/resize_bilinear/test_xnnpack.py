@@ -1,0 +1,10 @@
+"""`tflq/kernels/resize_bilinear/xnnpack.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels.resize_bilinear import xnnpack as resize_bilinear
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(resize_bilinear, "litert-xnnpack")

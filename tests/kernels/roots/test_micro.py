@@ -1,0 +1,10 @@
+"""`tflq/kernels/roots/micro.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.roots import micro as rsqrt
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(rsqrt, "tflm")

@@ -1,0 +1,10 @@
+"""`tflq/kernels/sigmoids/tf1.py` against recordings."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_recorded_models_match
+from tflq.kernels.sigmoids import tf1 as sigmoids
+
+
+def test_recorded_models_have_the_bits_of_the_runtime() -> None:
+    assert_recorded_models_match(sigmoids, "tf-1.15-ref")

@@ -1,0 +1,10 @@
+"""`tflq/kernels/broadcast_args.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels import broadcast_args
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(broadcast_args)

@@ -1,0 +1,10 @@
+"""`tflq/kernels/conv_3d_transpose.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels import conv_3d_transpose
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(conv_3d_transpose)

@@ -1,0 +1,10 @@
+"""`tflq/kernels/local_response_normalization.py` against live LiteRT."""
+
+from __future__ import annotations
+
+from support.kernel_runs import assert_drawn_models_match
+from tflq.kernels import local_response_normalization
+
+
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(local_response_normalization)

@@ -1,1 +1,0 @@
-"""Kernels of CMSIS-NN, as TensorFlow Lite Micro calls them."""

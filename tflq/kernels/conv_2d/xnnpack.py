@@ -1,0 +1,45 @@
+"""CONV_2D of 8-bit codes by XNNPACK: the reference's sums, scaled by a float32 multiplier.
+
+Operands, options and refusals: tflq/kernels/conv_2d/reference.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.conv_2d.reference import prepare_quantized
+from tflq.kernels.delegation import delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
+from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def takes(node: Node) -> bool:
+    """Constant weights and bias; weights per tensor or along the output channels."""
+    x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
+    return (
+        is_quantized(x)
+        and is_quantized(y)
+        and has_filter_scales(w, 0)
+        and has_bias_scales(bias)
+        and w.is_constant
+        and bias.is_constant
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and has_shape(bias, 1, 1)
+    )
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel, except for scaling and limits."""
+    x, w = node.input(0), node.input(1)
+    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+
+
+KERNELS = valid(
+    xnnpack(),
+    *(
+        delegate(Kernel("CONV_2D", types, prepare, (1, 8)), takes)
+        for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
+    ),
+)

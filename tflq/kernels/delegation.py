@@ -1,0 +1,181 @@
+"""Which operators XNNPACK takes: the rule of each is stated once, in its file; what it leaves runs as without it.
+
+Conditions that several operators share are here. Operands that an operator's shape follows from must be constant in the
+file for all of them.
+Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph::VisitNode and what these call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.exactness import close
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, promising
+from tflq.kernels.table import KernelTable, Rows, find
+from tflq.kernels.validity import Runtime, When, xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+
+#: The largest rank that XNNPACK knows.
+_RANK = 6
+
+_EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+
+
+def delegate(kernel: Kernel, takes: Callable[[Node], bool]) -> Kernel:
+    """Return the row of XNNPACK's kernel for the nodes that `takes` accepts."""
+    return replace(kernel, takes=takes)
+
+
+def over(row: Kernel, base: KernelTable) -> Kernel:
+    """Return the row of XNNPACK with what `base` has for nodes that are not taken."""
+    beneath = base.get(row.op, ())
+    session = any(other.session for other in beneath if other.signature == row.signature)
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        static = all(node.input(position).is_constant for position in row.shape_operands)
+        taken = row.takes is None or (static and row.takes(node))
+        chosen = row if taken else row_of(node, beneath, row.sparse)
+        prepared = chosen.prepare(node, arithmetic)
+        return replace(prepared, alone=True) if session and not chosen.session else prepared
+
+    return replace(row, prepare=prepare, session=session)
+
+
+def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:
+    """Return the first of `rows` that takes the node; a ModelError if none does."""
+    types = [None if operand is None else operand.type for operand in node.inputs]
+    row = find({node.op: rows}, node.op, node.version, types, [operand.type for operand in node.outputs], sparse)
+    if row is None:
+        node.refuse("is not taken by XNNPACK, and has no other kernel")
+    return row
+
+
+#: What is said of XNNPACK's float results.
+UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their own, which depend on the CPU")
+
+
+def has_floats_only(row: Kernel) -> bool:
+    """Whether a row takes float32 or float16 data, and nothing quantized."""
+    result = row.signature.outputs[-1]
+    return any(
+        result.is_only(type_) and all(slot.is_only(type_, TensorType.INT32) for slot in row.signature.slots)
+        for type_ in (TensorType.FLOAT32, TensorType.FLOAT16)
+    )
+
+
+#: Operators whose float results XNNPACK computes in ways that are not reproduced, and where.
+_UNCLAIMED: Mapping[str, tuple[When, ...]] = {
+    **dict.fromkeys(
+        [
+            "AVERAGE_POOL_2D",
+            "BATCH_MATMUL",
+            "CONV_2D",
+            "COS",
+            "DEPTHWISE_CONV_2D",
+            "ELU",
+            "EXP",
+            "FULLY_CONNECTED",
+            "GELU",
+            "HARD_SWISH",
+            "LOG",
+            "LOGISTIC",
+            "MAXIMUM",
+            "MAX_POOL_2D",
+            "MEAN",
+            "MINIMUM",
+            "REDUCE_MAX",
+            "REDUCE_MIN",
+            "RESIZE_BILINEAR",
+            "ROUND",
+            "RSQRT",
+            "SIN",
+            "SOFTMAX",
+            "SQRT",
+            "SUM",
+            "TANH",
+            "TRANSPOSE_CONV",
+        ],
+        (xnnpack(),),
+    ),
+    **dict.fromkeys(
+        [
+            "ADD",
+            "CEIL",
+            "DIV",
+            "FLOOR",
+            "LEAKY_RELU",
+            "MUL",
+            "NEG",
+            "PRELU",
+            "RELU",
+            "RELU6",
+            "RELU_N1_TO_1",
+            "SQUARE",
+            "SQUARED_DIFFERENCE",
+            "SUB",
+        ],
+        (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
+    ),
+}
+
+
+def floats_left(op: str, runtime: Runtime, reference: Rows) -> Rows:
+    """Return the reference's float rows of an operator that XNNPACK takes and that are not reproduced, not claimed."""
+    if not any(when.holds(runtime) for when in _UNCLAIMED.get(op, ())):
+        return ()
+    return promising(UNCLAIMED, filter(has_floats_only, reference))
+
+
+#: Releases whose XNNPACK takes unsigned codes; earlier ones are built without its unsigned operators.
+_UINT8 = xnnpack("litert-1.0")
+
+
+def enabled(row: Kernel, runtime: Runtime) -> Kernel | None:
+    """Return the row of XNNPACK with the types that a runtime's build takes; None if it takes none of them."""
+    signature = row.signature if _UINT8.holds(runtime) else row.signature.without(TensorType.UINT8)
+    return None if signature is None else row.taking(signature)
+
+
+def is_quantized(operand: Operand) -> bool:
+    """Whether an 8-bit operand has one scale, along dimension 0. Source: CheckTensorFloat32OrQUInt8Type."""
+    q = operand.quantization
+    return operand.type in _EIGHT_BITS and q is not None and len(q.scale) == 1 and q.quantized_dimension == 0
+
+
+def has_filter_scales(operand: Operand, dimension: int) -> bool:
+    """Whether weights have one scale, or several along `dimension`. Source: CheckTensorFloat32OrQCInt8Type."""
+    q = operand.quantization
+    if q is None or len(q.scale) == 0:
+        return False
+    if operand.type == TensorType.UINT8:
+        return is_quantized(operand) and is_normal(q.scale)
+    along = len(q.scale) == 1 or q.quantized_dimension == dimension
+    return along and is_normal(q.scale) and (len(q.scale) == 1 or not int(q.zero_point[0]))
+
+
+def has_bias_scales(operand: Operand) -> bool:
+    """Whether a bias is quantized along dimension 0. Source: CheckTensorFloat32OrFloat16OrQCInt32Type."""
+    q = operand.quantization
+    if q is None or len(q.scale) == 0 or q.quantized_dimension != 0:
+        return False
+    return is_normal(q.scale) and not int(q.zero_point[0])
+
+
+def is_normal(scales: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bool:
+    """Whether all are positive and normal. Source: xnn_validate_quantized_tensor."""
+    return bool(np.all(np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)))
+
+
+def has_shape(operand: Operand, lowest: int = 0, highest: int = _RANK) -> bool:
+    """Whether the rank lies between these, and no dimension is 0. Source: CheckTensorShape."""
+    return lowest <= len(operand.shape) <= highest and min(operand.shape, default=1) > 0
+
+
+def ratio_lies(x: Operand, y: Operand, lowest: float, beyond: float) -> bool:
+    """Whether scale(x) / scale(y), in float32, is in [lowest, beyond). Source: CheckTensorsInputOutputScale."""
+    with np.errstate(all="ignore"):
+        return bool(lowest <= x.scale / y.scale < beyond)

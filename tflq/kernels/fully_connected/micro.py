@@ -1,0 +1,16 @@
+"""FULLY_CONNECTED of TensorFlow Lite Micro, 16-bit activations with a 32-bit bias: the accumulator has 32 bits too.
+
+Operands and options as in the reference kernel; quantized_bias_type is not looked at.
+Source: tflite-micro (October 2026), fully_connected.cc FullyConnectedEval.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.families.bias_width import as_wide_as_its_bias
+from tflq.kernels.fully_connected.reference import prepare_quantized
+from tflq.kernels.kernel import Kernel, valid
+from tflq.kernels.validity import SPEC, micro
+
+KERNELS = valid(
+    micro(SPEC), Kernel("FULLY_CONNECTED", "int16 int8 int32 -> int16", as_wide_as_its_bias(prepare_quantized), (1, 14))
+)

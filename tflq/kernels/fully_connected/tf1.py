@@ -1,0 +1,41 @@
+"""FULLY_CONNECTED of r1.15 on 8 bits: weight scales per unit are not known; where there are several, they read as 0.
+
+Then every sum is multiplied by 0, and the output is its zero point. Operands, options and refusals otherwise:
+tflq/kernels/fully_connected/reference.py.
+Source: TensorFlow r1.15 lite/model.cc GetLegacyQuantization; lite/kernels/fully_connected.cc Prepare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.ir import Quantization
+from tflq.kernels.fully_connected import reference as fully_connected
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, valid
+from tflq.kernels.validity import tf1
+from tflq.numerics.arithmetic import Arithmetic
+
+_NONE = Quantization(np.zeros(1, np.float32), np.zeros(1, np.int64))
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel, with quantization parameters as r1.15 reads them."""
+    inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)
+    return fully_connected.prepare_quantized(replace(node, inputs=inputs), arithmetic)
+
+
+def as_read(operand: Operand) -> Operand:
+    """The operand, with scale and zero point 0 where it has several."""
+    quantization = operand.quantization
+    several = quantization is not None and len(quantization.scale) > 1
+    return replace(operand, quantization=_NONE) if several else operand
+
+
+KERNELS = valid(
+    tf1(),
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare, (1, 4)),
+    Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare, (1, 4)),
+    Kernel("FULLY_CONNECTED", "int8 int8 int32? -> int8", prepare, (1, 4)),
+)

@@ -1,0 +1,77 @@
+"""FULLY_CONNECTED of floats by XNNPACK, with weights of four bits and a scale for every block of inputs.
+
+| operand | type, shape | quantization |
+|---|---|---|
+| x | float32 (..., K) | rows asymmetrically when it runs |
+| weights | int4 (O, K), constant | scales (O, K / block) in a float16 tensor, read as bfloat16 |
+| bias | float32 (O), constant, or none | |
+| y | float32 (..., O) | |
+
+Options: as tflq/kernels/fully_connected/reference_hybrid.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc GetXNNPackDatatype, CheckFp16Scale; XNNPACK's qd8-f32-qb4w gemm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.fully_connected.reference import output_shape
+from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.block_products import BlockProduct, Blocks, to_bfloat16
+from tflq.numerics.codes import NumberClamp
+from tflq.numerics.dynamic_range_float32 import quantize_rows_float32
+
+#: Blocks have a multiple of so many inputs.
+_LEAST = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    shape: Shape  # of the output
+    weights: Blocks
+    product: BlockProduct
+    clamp: NumberClamp
+
+
+def has_block_scales(w: Operand) -> bool:
+    """Whether weights have scales of blocks as the delegate takes them: positive, one for every block."""
+    details = None if w.quantization is None else w.quantization.details
+    if w.type != TensorType.INT4 or details is None or details.table != "BlockwiseQuantization":
+        return False
+    block, scales = int(details["block_size"]), w.block_scales
+    if block <= 0 or block % _LEAST or scales is None or scales.dtype != np.float16 or not scales.size:
+        return False
+    positive = bool(np.all(np.isfinite(scales) & (scales > 0)))
+    return positive and int(np.prod(w.shape)) // scales.size == block
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refused where the order of sums is not known; XNNPACK refuses blocks that do not divide K."""
+    shape, w = output_shape(node), node.input(1)
+    if arithmetic.xnnpack_blocks is None:
+        node.refuse("the order in which XNNPACK adds sums of blocks is not known here", w)
+    assert w.quantization is not None  # has_block_scales saw to all of it
+    assert w.quantization.details is not None
+    assert w.block_scales is not None
+    assert w.value is not None
+    block, (units, length) = int(w.quantization.details["block_size"]), w.shape
+    node.check(length % block == 0, "block size", w, expected=f"a divisor of {length}", got=block)
+    scales = to_bfloat16(w.block_scales.reshape(units, length // block).astype(np.float32))
+    weights = Blocks(w.value, scales, block)
+    return Prepared((shape,), OpData(shape, weights, arithmetic.xnnpack_blocks, float_range(node)), evaluate)
+
+
+def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Rounding: as `product`."""
+    units, length = data.weights.codes.shape
+    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, length))
+    out = data.product(rows, data.weights, bias_of(bias, units, np.float32))
+    return clamp_in_place(out, *data.clamp).reshape(data.shape)

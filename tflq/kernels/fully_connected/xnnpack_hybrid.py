@@ -1,0 +1,134 @@
+"""FULLY_CONNECTED of floats and narrow weights by XNNPACK: rows quantized asymmetrically, whatever the option says.
+
+Operands, options and refusals: tflq/kernels/fully_connected/reference_hybrid.py. Weights with a scale for every block:
+tflq/kernels/fully_connected/xnnpack_blocks.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode; XNNPACK's qd8-f32-qc8w and qc4w gemm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_shape
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.families.hybrid import is_blockwise
+from tflq.kernels.filling import Call, filling
+from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
+from tflq.kernels.fully_connected.reference import output_shape
+from tflq.kernels.fully_connected.xnnpack import VALUES_A_BYTE, has_weight_scales
+from tflq.kernels.fully_connected.xnnpack_blocks import has_block_scales
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
+from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.dynamic_range_float32 import (
+    Rescale,
+    multiply_quantized,
+    not_finite,
+    quantize_rows_float32,
+    rescale_apart,
+    rescale_fused,
+)
+
+#: Rows beyond which products by BLAS are faster.
+_MOST_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    shape: Shape  # of the output
+    matrix: Contraction  # (K, O)
+    scale: Array  # of the weights, one a unit, float32
+    rescale: Rescale
+    clamp: NumberClamp
+    weights: Array  # (O, K), int8
+
+
+def takes(node: Node) -> bool:
+    """Constant signed weights, a constant bias; weights of 4 and 2 bits in whole bytes."""
+    w, bias = node.input(1), node.optional(2)
+    return (
+        w.type != TensorType.UINT8
+        and w.is_constant
+        and has_shape(w, 2, 2)
+        and (has_block_scales(w) if is_blockwise(w) else has_weight_scales(w))
+        and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
+        and int(node.options["fused_activation_function"]) <= 3
+        and (bias is None or int(np.prod(bias.shape)) == w.shape[0])
+    )
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Zero points of the weights are 0, or 8 bits wide and not looked at."""
+    shape, w = output_shape(node), node.input(1)
+    if is_blockwise(w):
+        return fully_connected_blocks.prepare(node, arithmetic)
+    assert w.quantization is not None  # takes saw to both
+    assert w.value is not None
+    data = OpData(
+        shape=shape,
+        matrix=Contraction.of(w.value.astype(np.int16).T, (-255, 255)),
+        scale=np.array(np.broadcast_to(w.quantization.scale, w.shape[0]), np.float32),
+        rescale=arithmetic.xnnpack_rescale,
+        clamp=float_range(node),
+        weights=np.array(w.value, np.int8),
+    )
+    is_small = 0 < prod(shape) <= _MOST_ROWS * shape[-1] and arithmetic.xnnpack_rescale in (
+        rescale_fused,
+        rescale_apart,
+    )
+    return Prepared((shape,), data, evaluate_rows if is_small else evaluate)
+
+
+@filling(lambda data, *_: (data.shape, np.float32))
+def evaluate_rows(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
+    """As `evaluate`, for few rows."""
+    units, length = data.weights.shape
+    undefined = np.zeros(1, np.int8)
+    multiply = multiply_quantized.bound(
+        np.ascontiguousarray(x).reshape(-1, length),
+        data.weights,
+        data.scale,
+        bias_of(bias, units, np.float32),
+        data.rescale is rescale_fused,
+        *data.clamp,
+        out.reshape(-1, units),
+        undefined,
+    )
+    return partial(_checked, multiply, undefined)
+
+
+def _checked(multiply: Call, undefined: Array) -> None:
+    multiply()
+    if undefined[0]:
+        undefined[0] = 0
+        raise not_finite()
+
+
+def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Rounding: the sum to float32, then as `rescale`."""
+    length, units = data.matrix.shape
+    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, length))
+    centred = rows.codes.astype(data.matrix.real) - rows.zero_point.astype(data.matrix.real)[:, None]
+    sums = accumulators_int32(data.matrix(centred)).astype(np.float32)
+    out = data.rescale(sums, rows.scale[:, None], data.scale, bias_of(bias, units, np.float32))
+    return clamp_in_place(out, *data.clamp).reshape(data.shape)
+
+
+_ROWS = (
+    delegate(Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14)), takes),
+)
+KERNELS = (
+    *valid(xnnpack("litert-2.3", cpu="x86-64 arm64"), *_ROWS),
+    *valid(xnnpack("litert-2.3", cpu="wasm"), *promising(UNCLAIMED, _ROWS)),
+    *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _ROWS)),
+)

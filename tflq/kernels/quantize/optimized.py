@@ -1,0 +1,88 @@
+"""QUANTIZE by vector code: float32 eight at a time by a float32 reciprocal, what is left over as quantize_scalar; 8-bit
+codes to 8-bit codes sixteen at a time, rounded half up twice, what is left over as the reference.
+
+Operands, options and refusals: tflq/kernels/quantize/reference.py; several scales are quantized as there.
+Source: LiteRT 2.3 optimized_ops.h AffineQuantize, Requantize with USE_NEON; RoundToNearest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.kernels.families.unary import Tabulated
+from tflq.kernels.families.vector_blocks import in_whole_blocks
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.quantize import reference as quantize
+from tflq.kernels.quantize.optimized_scalar import TYPES, per_tensor, quantize_scalar
+from tflq.kernels.quantize.reference import FloatData
+from tflq.kernels.validity import opt
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.compiled import Int, Real, compiled
+from tflq.numerics.pieces import in_pieces
+from tflq.numerics.rounding import clamp, float_to_int32, round_half_even, wrap_int32
+from tflq.numerics.tables import look_up_8bit
+
+#: Elements that the vector loops take at a time: floats, and codes.
+BLOCK, CODE_BLOCK = 8, 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoTables:
+    """An operator on 8-bit codes whose whole blocks go by another table than what is left over."""
+
+    whole: Tabulated
+    tail: Tabulated
+    block: int
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Per tensor; the reciprocal of the scale is rounded to float32."""
+    prepared = quantize.prepare_float(node, arithmetic)
+    return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_blocks)
+
+
+def eval_blocks(data: FloatData, x: Array) -> Array:
+    """Source: AffineQuantize. Rounding: float32 product, then half to even; what is left over half away."""
+    out = np.empty(x.shape, data.dtype)
+    values, codes = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
+    at = in_whole_blocks(values.size, BLOCK)
+    scale, zero_point, low, high = per_tensor(data)
+    quantize_block(values[:at], np.float32(1.0 / scale), zero_point, low, high, codes[:at])
+    quantize_scalar(values[at:], scale, zero_point, low, high, codes[at:])
+    return out
+
+
+@in_pieces(4, x="r", out="r")
+@compiled
+def quantize_block(x: Array, inverse: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
+    """out = round(x * inverse) + zero point, clamped; 1-D. Overflow: INT32_MIN, as the conversion gives it.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
+    for i in range(x.size):
+        whole = float_to_int32(round_half_even(np.float64(np.float32(x[i] * inverse))))
+        out[i] = clamp(wrap_int32(whole + zero_point), low, high)
+
+
+def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The real multiplier is a float64 quotient."""
+    tail = quantize.prepare_requantize(node, arithmetic)
+    whole = quantize.prepare_requantize(node, replace(arithmetic, requantize=arithmetic.requantize_simd))
+    return Prepared(tail.shapes, TwoTables(whole.data, tail.data, CODE_BLOCK), eval_tables)
+
+
+def eval_tables(data: TwoTables, x: Array) -> Array:
+    """Source: Requantize. No rounding: that happened when the tables were made."""
+    codes = np.ascontiguousarray(x).reshape(-1)
+    at = in_whole_blocks(codes.size, data.block)
+    whole, tail = look_up_8bit(data.whole.table, codes[:at]), look_up_8bit(data.tail.table, codes[at:])
+    return np.concatenate((whole, tail)).reshape(x.shape)
+
+
+KERNELS = valid(
+    opt(vectors=True),
+    Kernel("QUANTIZE", TYPES, prepare_float, (1, 6)),
+    Kernel("QUANTIZE", "int8|uint8 -> int8|uint8", prepare_requantize, (1, 6)),
+)

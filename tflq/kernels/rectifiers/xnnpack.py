@@ -1,0 +1,15 @@
+"""Rectifiers of float32 by XNNPACK: see tflq/kernels/families/xnnpack_floats.py."""
+
+from __future__ import annotations
+
+from tflq.kernels.families.xnnpack_floats import clamping
+from tflq.kernels.kernel import valid
+from tflq.kernels.rectifiers import relu, relu6, relu_n1_to_1
+from tflq.kernels.validity import xnnpack
+
+KERNELS = valid(
+    xnnpack("litert-2.3", cpu="x86-64"),
+    clamping("RELU", relu.KERNELS, 0, None),
+    clamping("RELU6", relu6.KERNELS, 0, 6),
+    clamping("RELU_N1_TO_1", relu_n1_to_1.KERNELS, -1, 1),
+)

@@ -1,0 +1,38 @@
+"""REDUCE_MAX and REDUCE_MIN of 8-bit codes by XNNPACK: codes move, whatever the output's scale says.
+
+Operands, options and refusals: tflq/kernels/reduce_max_min/reduce_max.py, except that scales may differ.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode; XNNPACK's rminmax kernels of qs8 and qu8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.kernels.delegation import delegate
+from tflq.kernels.families.reduction import AXES
+from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.mean_sum.xnnpack_mean import takes
+from tflq.kernels.reduce_max_min import reduce_max, reduce_min
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def moving(row: Kernel) -> Kernel:
+    """The row, which reads its output as quantized like its input."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        (y,) = node.outputs
+        alike = replace(node, outputs=(replace(y, quantization=node.input(0).quantization),))
+        return row.prepare(alike, arithmetic)
+
+    return Kernel(row.op, row.types, prepare, row.versions, AXES)
+
+
+KERNELS = valid(
+    xnnpack("litert-2.3"),
+    *(
+        delegate(moving(row), takes)
+        for row in (*reduce_max.KERNELS, *reduce_min.KERNELS)
+        if row.types in ("uint8 int32 -> uint8", "int8 int32 -> int8")
+    ),
+)

@@ -1,1 +1,0 @@
-"""LiteRT's reference kernels, one operator a file."""

@@ -1,0 +1,87 @@
+"""The rows of each operator, and the table that a runtime has: computed from where each row says that it is valid.
+
+Among rows of one signature that are valid, those with the narrowest condition win (`When.precedence`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
+from itertools import groupby
+from pkgutil import iter_modules
+
+from tflq.interrupts import import_whole
+from tflq.kernels.delegation import enabled, floats_left, over
+from tflq.kernels.exactness import close
+from tflq.kernels.facts import ROOMS
+from tflq.kernels.kernel import Kernel
+from tflq.kernels.promises import floats_are_close
+from tflq.kernels.table import KernelTable, Rows, table
+from tflq.kernels.validity import OPT, XNNPACK, Runtime
+
+#: Float rows that AArch64 shares with x86-64.
+_FUSED = floats_are_close(close("compilers for AArch64 fuse products and sums, in some kernels and not in others"))
+#: Changes a row, or leaves it out.
+Change = Callable[[Kernel], Kernel | None]
+
+
+@cache
+def rows_of(op: str) -> Rows:
+    """Return every row of an operator, for whatever runtime. The modules that hold them are imported."""
+    return tuple(row for row in _rows_in(ROOMS[op]) if row.op == op)
+
+
+@cache
+def _rows_in(room: str) -> Rows:
+    home = import_whole(f"{__package__}.{room}")
+    names = [module.name for module in iter_modules(getattr(home, "__path__", ()))]
+    modules = [import_whole(f"{home.__name__}.{name}") for name in names] or [home]
+    return tuple(row for module in modules for row in getattr(module, "KERNELS", ()))
+
+
+def table_of(runtime: Runtime, change: Change = lambda row: row) -> KernelTable:
+    """Return the kernels that a runtime has. `change` applies to rows that every runtime shares."""
+
+    def rows(op: str) -> Rows:
+        return _winning(runtime, op, change)
+
+    below = KernelTable(ROOMS, rows)
+    return below if runtime.resolver != XNNPACK else _delegating(runtime, change)
+
+
+def _delegating(runtime: Runtime, change: Change) -> KernelTable:
+    """Return XNNPACK's rows over those of the optimized resolver, to which it leaves what it does not take."""
+    base = table_of(replace(runtime, resolver=OPT), change)
+
+    def ours(op: str) -> Rows:
+        taken = [over(row, base) for row in _winning(runtime, op, change, only_delegated=True)]
+        rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op, change))))
+        return tuple(row for row in rows if row is not None)
+
+    return base.overlaid(KernelTable(ROOMS, ours))
+
+
+def _shared(op: str, change: Change) -> Rows:
+    return tuple(row for row in rows_of(op) if row.when.libraries is None)
+
+
+def _winning(runtime: Runtime, op: str, change: Change, only_delegated: bool = False) -> Rows:
+    """Return the valid rows of an operator; a signature that a narrower row has is left to it."""
+    valid = [row for row in rows_of(op) if row.when.holds(runtime) and (row.takes is not None) == only_delegated]
+    layers = groupby(sorted(valid, key=lambda row: row.when.precedence, reverse=True), lambda row: row.when.precedence)
+    found: list[Kernel] = []
+    for _, layer in layers:
+        replaced = {row.signature for row in found}
+        found += [row for row in _checked(op, layer, change) if row.signature not in replaced]
+    return tuple(_promised(row, runtime) for row in found)
+
+
+def _checked(op: str, layer: Iterable[Kernel], change: Change) -> Rows:
+    changed = [change(row) if row.when.libraries is None else row for row in layer]
+    return table(row for row in changed if row is not None).get(op, ())
+
+
+def _promised(row: Kernel, runtime: Runtime) -> Kernel:
+    is_shared = runtime.cpu.startswith("arm64") and not row.when.cpus and row.takes is None
+    return _FUSED(row) if is_shared else row

@@ -1,0 +1,1 @@
+"""Kernels of this operator and its kin."""

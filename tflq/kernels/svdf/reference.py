@@ -1,0 +1,190 @@
+"""SVDF: a dense layer factored into a feature filter and a time filter over a memory of its results.
+
+| operand         | shape  | float form        | 8-bit weights            | 8-bit activations          |
+|-----------------|--------|-------------------|--------------------------|----------------------------|
+| x               | N, I   | float32           | float32                  | int8                       |
+| feature weights | F, I   | float32           | int8, uint8 (as int8)    | int8, symmetric            |
+| time weights    | F, M   | float32           | int8, uint8 (as int8)    | int16, symmetric           |
+| bias            | U      | float32, optional | float32, optional        | int32, optional            |
+| state           | N, F*M | float32, variable | float32, variable        | int16, symmetric, variable |
+| y               | N, U   | float32           | float32                  | int8                       |
+
+F = U * rank filters with M moments each. All quantization is per tensor.
+Options: rank, fused_activation_function (8-bit activations: RELU only, and it is the output range that clamps),
+asymmetric_quantize_inputs (8-bit weights).
+The whole state moves down by one element; the last moment of every filter is then overwritten.
+Refused: an int8 state, which the source reads as int16.
+Source: LiteRT 2.3 svdf.cc; reference/svdf.h EvalFloatSVDF, EvalHybridSVDF, EvalIntegerSVDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tflq.errors import UndefinedResultError
+from tflq.kernels.families.recurrent.activation import RELU, activate, function_of
+from tflq.kernels.families.recurrent.binding import Inputs, Weights, bind, optional_matrix
+from tflq.kernels.families.recurrent.rnn import check_state, is_asymmetric
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import ZeroPoint
+from tflq.numerics.contract import Contraction
+from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
+from tflq.numerics.lanes import add_products, dot_rows, is_zero, sum_groups
+from tflq.numerics.stages import OutputPipeline, type_range
+
+X, FEATURES, TIME, BIAS, STATE = range(5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatData:
+    """Constants of the forms with a float state."""
+
+    weights: Callable[[Inputs], tuple[Weights, Array]]  # features (float: I, F), time (F, M) as float32
+    rank: int
+    activation: int
+    asymmetric: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerData:
+    """Constants of the 8-bit form."""
+
+    features: Contraction  # centred x -> LSB of products
+    to_state: OutputPipeline  # -> LSB of state
+    to_output: OutputPipeline  # LSB of state times time weights -> LSB of output
+    rank: int
+    input_zero_point: ZeroPoint  # LSB of input
+    state_zero_point: ZeroPoint  # LSB of state
+
+
+def _shape(node: Node) -> tuple[int, int, int]:
+    """Batches, filters and rank, all shapes checked."""
+    x, features, time = (node.input(p) for p in (X, FEATURES, TIME))
+    node.check(len(node.inputs) == 5, "number of inputs", expected=5, got=len(node.inputs))
+    for operand in (x, features, time):
+        node.check(len(operand.shape) == 2, "number of dimensions", operand, expected=2, got=len(operand.shape))
+    rank, (filters, depth) = int(node.options.get("rank", 0)), features.shape
+    node.check(rank > 0 and filters % rank == 0, "rank", features, expected="a divisor of the filters", got=rank)
+    node.check(x.shape[1] == depth, "depth", features, expected=x.shape[1], got=depth)
+    node.check(time.shape[0] == filters, "filters", time, expected=filters, got=time.shape[0])
+    bias = node.optional(BIAS)
+    if bias is not None:
+        node.check(bias.shape == (filters // rank,), "shape", bias, expected=[filters // rank], got=list(bias.shape))
+    check_state(node, node.input(STATE), (x.shape[0], filters * time.shape[1]))
+    return x.shape[0], filters, rank
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """8-bit time weights become float32 here: code times scale."""
+    batches, filters, rank = _shape(node)
+    time = node.input(TIME)
+
+    def build(inputs: Inputs) -> tuple[Weights, Array]:
+        features, moments = optional_matrix(node, FEATURES, inputs), inputs[TIME]
+        assert features is not None
+        assert moments is not None
+        if moments.dtype != np.float32:
+            moments = moments.view(np.int8).astype(np.float32) * time.scale
+        return features, np.ascontiguousarray(moments)
+
+    data = FloatData(bind(node, (FEATURES, TIME), build), rank, function_of(node), is_asymmetric(node))
+    return Prepared(((batches, filters // rank),), data, eval_float, updates=(STATE,))
+
+
+def eval_float(data: FloatData, *inputs: Array | None) -> tuple[Array, Array]:
+    """Source: EvalFloatSVDF, EvalHybridSVDF. Sums: four lanes; ranks in four lanes too; bias last."""
+    x, bias, state = inputs[X], inputs[BIAS], inputs[STATE]
+    assert x is not None
+    assert state is not None
+    features, time = data.weights(inputs)
+    batches, (filters, memory) = len(x), time.shape
+    latest = np.zeros((batches, filters), np.float32)
+    if not isinstance(features, ByteMatrix):
+        add_products(features, np.ascontiguousarray(x), latest)
+    elif not is_zero(x):
+        features.accumulate(quantize_rows(x, data.asymmetric), latest)
+    moved = _push(state, latest, memory)
+    filtered = np.empty((batches, filters), np.float32)
+    for b, rows in enumerate(moved.reshape(batches, filters, memory)):
+        dot_rows(time, rows, filtered[b])
+    out = np.empty(batches * filters // data.rank, np.float32)
+    sum_groups(filtered.reshape(-1), data.rank, out)
+    total = out.reshape(batches, -1)
+    if bias is not None:
+        total = total + bias
+    return activate(data.activation, total), moved
+
+
+def _push(state: Array, latest: Array, memory: int) -> Array:
+    """The state moved down by one element, `latest` in the last moment of every filter."""
+    moved = np.empty(state.shape, state.dtype)
+    flat = moved.reshape(-1)
+    flat[:-1] = state.reshape(-1)[1:]
+    moved.reshape(*latest.shape, memory)[:, :, -1] = latest
+    return moved
+
+
+def prepare_integer(
+    node: Node,
+    arithmetic: Arithmetic,
+    state_type: DTypeLike = np.int16,
+    state_zero_point: int = 0,
+    real: type[np.floating[Any]] = np.float32,
+) -> Prepared:
+    """Multipliers are evaluated in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
+    batches, filters, rank = _shape(node)
+    x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
+    y = node.outputs[0]
+    for operand in (x, features, time, state, y):
+        node.check(operand.is_quantized, "is not quantized", operand)
+    node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
+    data = IntegerData(
+        features=Contraction.of(node.constant(FEATURES).T, (-128 - x.zero_point, 127 - x.zero_point)),
+        to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
+        to_output=_pipeline(arithmetic, real(state.scale) * real(time.scale) / real(y.scale), np.int8, y.zero_point),
+        rank=rank,
+        input_zero_point=x.zero_point,
+        state_zero_point=ZeroPoint(state_zero_point),
+    )
+    return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
+
+
+def _pipeline(arithmetic: Arithmetic, real: np.floating[Any], dtype: Any, zero_point: int) -> OutputPipeline:
+    stage = arithmetic.requantize(np.float64(real))
+    return OutputPipeline(stage, ZeroPoint(zero_point), type_range(dtype), np.dtype(dtype))
+
+
+def eval_integer(data: IntegerData, *inputs: Array | None) -> tuple[Array, Array]:
+    """Source: EvalIntegerSVDF. Overflow: sums wrap int32, the zero point wraps the state."""
+    x, time, bias, state = inputs[X], inputs[TIME], inputs[BIAS], inputs[STATE]
+    assert x is not None
+    assert time is not None
+    assert state is not None
+    centred = (x.astype(np.int16) - np.int16(data.input_zero_point)).astype(data.features.real)
+    latest = data.to_state(data.features(centred))
+    latest += latest.dtype.type(data.state_zero_point)
+    moved = _push(state, latest, time.shape[1])
+    rows = moved.reshape(len(x), *time.shape).astype(np.int64) - data.state_zero_point
+    sums = (rows * time).sum(axis=2).reshape(len(x), -1, data.rank).sum(axis=2)
+    if bias is not None:
+        sums = sums + bias
+    return data.to_output(sums.astype(np.int32)), moved
+
+
+def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The source accepts such a model and then reads and writes twice the state's size."""
+    raise UndefinedResultError(node.op, "an int8 state, read as int16")
+
+
+KERNELS = (
+    Kernel("SVDF", "float32 float32 float32 float32? float32 -> float32", prepare_float, (1, 4)),
+    Kernel("SVDF", "float32 int8|uint8 int8|uint8 float32? float32 -> float32", prepare_float, (1, 4)),
+    Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_integer, (1, 4)),
+    Kernel("SVDF", "int8 int8 int8|int16 int32? int8 -> int8", refuse_int8_state, (1, 4)),
+)

@@ -1,0 +1,76 @@
+"""TRANSPOSE_CONV of TensorFlow Lite Micro: the output has the shape that the file declares, whatever is asked for.
+
+| operand | shape          | types                | quantization                             |
+|---------|----------------|----------------------|------------------------------------------|
+| shape   | 4              | int32                | none; it is not read                     |
+| w       | O, KH, KW, C   | float32, int8        | per tensor or along O                    |
+| x       | N, H, W, C     | float32, int8, int16 | per tensor; int16: zero point 0          |
+| bias    | O, optional    | float32, int32, int64 | zero point 0                            |
+| y       | N, OH, OW, P   | as x                 | per tensor; int16: zero point 0          |
+
+P is at most O: what falls outside the declared height, width and channels is dropped.
+Source: tflite-micro (October 2026), transpose_conv.cc TransposeConvPrepare, TransposeConvEval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.kernels.geometry.windows import Window, window
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.transpose_conv import reference
+from tflq.kernels.validity import micro
+from tflq.numerics.arithmetic import Arithmetic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """The reference's constants for all channels, and how many of them the declared output holds."""
+
+    whole: Any
+    channels: int
+
+
+def declared(node: Node) -> tuple[Window, Shape]:
+    """Window over the declared output, with all channels of the filter."""
+    reference.check_operands(node)
+    w, x, y = node.input(1), node.input(2), node.outputs[0]
+    fits = len(y.shape) == 4 and y.shape[0] == x.shape[0] and 0 < y.shape[3] <= w.shape[0] and min(y.shape[1:3]) > 0
+    node.check(fits, "declared shape", y, expected=f"({x.shape[0]}, OH, OW, up to {w.shape[0]})", got=y.shape)
+    at = window(node, y.shape, (w.shape[1], w.shape[2]))
+    return at._replace(out_h=x.shape[1], out_w=x.shape[2]), (*y.shape[:3], w.shape[0])
+
+
+def _cropped(
+    whole: Callable[[Node, Arithmetic, reference.Geometry], Prepared],
+) -> Callable[[Node, Arithmetic], Prepared]:
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        prepared = whole(node, arithmetic, declared)
+        shape = node.outputs[0].shape
+        if prepared.shapes[0] == shape:
+            return prepared
+        data, evaluate = OpData(prepared.data, shape[3]), prepared.eval
+
+        def eval_cropped(data: OpData, *inputs: Array | None) -> Array:
+            whole_output = evaluate(data.whole, *inputs)
+            assert isinstance(whole_output, np.ndarray)
+            return whole_output[..., : data.channels]
+
+        return Prepared((shape,), data, eval_cropped)
+
+    return prepare
+
+
+prepare_quantized = _cropped(reference.prepare_quantized)
+prepare_float = _cropped(reference.prepare_float)
+
+KERNELS = valid(
+    micro(),
+    Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, (1, 5)),
+    Kernel("TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", prepare_quantized, (1, 5)),
+    Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_quantized, (1, 5)),
+)

@@ -1,0 +1,82 @@
+"""TRANSPOSE_CONV: the reference's sums; vector code scales eight channels or, for uint8, sixteen elements at a time.
+
+16-bit activations with 64-bit accumulators are the reference's.
+
+Operands, options and refusals: tflq/kernels/transpose_conv/reference.py.
+Source: LiteRT 2.3 optimized/integer_ops/transpose_conv.h TransposeConvV2 (int8, int16); optimized_ops.h
+TransposeConvV2, Quantize (uint8): one run over all images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.kernels.depthwise_conv_2d.optimized import eight_channels
+from tflq.kernels.families.contraction import multipliers
+from tflq.kernels.families.unclaimed import unclaimed_floats
+from tflq.kernels.families.vector_blocks import FlatBlocks, requantizing
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.transpose_conv import reference
+from tflq.kernels.transpose_conv.reference import prepare_quantized
+from tflq.kernels.validity import opt
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import OutputPipeline
+from tflq.numerics.unscaled import Unscaled
+
+#: Elements that the uint8 form's vector loop takes at a time.
+BLOCK = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the uint8 form."""
+
+    sums: Prepared  # the same operator, without scaling
+    blocks: FlatBlocks
+    pipeline: OutputPipeline
+
+
+def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The reference's operator, whose accumulators are kept and scaled afterwards."""
+    prepared = prepare_quantized(node, arithmetic)
+    pipeline = prepared.data.output.pipeline
+    w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
+    real = multipliers(node, arithmetic, x, w, bias, y, 1)
+    output = replace(prepared.data.output, pipeline=Unscaled.pipeline())
+    data = OpData(
+        sums=replace(prepared, data=replace(prepared.data, output=output)),
+        blocks=FlatBlocks(arithmetic.requantize_simd(real), arithmetic.requantize(real), BLOCK),
+        pipeline=pipeline,
+    )
+    return replace(prepared, data=data, eval=eval_uint8)
+
+
+def eval_uint8(data: OpData, *operands: Array) -> Array:
+    """Source: TransposeConvV2 (uint8). Rounding: by the stages. Overflow: the accumulator wraps."""
+    sums = data.sums.eval(data.sums.data, *operands)
+    assert isinstance(sums, np.ndarray)  # one output
+    return data.blocks(sums, data.pipeline)
+
+
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Weights with a zero point are the reference's."""
+    prepare = prepare_quantized if node.input(1).zero_point else requantizing(prepare_quantized, eight_channels)
+    return prepare(node, arithmetic)
+
+
+QUANTIZED = valid(
+    opt("litert-1.0"),
+    Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_int16, (1, 5), (0,)),
+    Kernel("TRANSPOSE_CONV", "int32 uint8 uint8 int32? -> uint8", prepare_uint8, (1, 5), (0,)),
+    Kernel(
+        "TRANSPOSE_CONV",
+        "int32 int8 int8 int32? -> int8",
+        requantizing(prepare_quantized, eight_channels),
+        (1, 5),
+        (0,),
+    ),
+)
+
+KERNELS = (*QUANTIZED, *valid(opt(), *unclaimed_floats(reference.KERNELS)))
