@@ -17,10 +17,12 @@ from tflq.diagnosis.element.trace import trace_element
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.ir.schema import enum
-from tflq.kernels.reference.registry import REFERENCE
+from tflq.kernels.rows import table_of
+from tflq.kernels.validity import Runtime
 from tflq.profiles import by_name
 from tflq.quantization.scheme.rules import CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
 
+REFERENCE = table_of(Runtime())
 OPERATORS_PAGE = (suites.ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 BUILTIN = frozenset(enum("BuiltinOperator"))
 INTEGERS = frozenset({"INT8", "UINT8", "INT16"})
@@ -159,7 +161,7 @@ def element_is_told(case: Case) -> bool:
 TABLES = MappingProxyType(
     {
         is_known_to_the_schema: "schemas/tflite.json: BuiltinOperator",
-        has_a_kernel: "tflq/kernels/reference/registry.py",
+        has_a_kernel: "tflq/kernels/facts.py",
         has_a_quantization_rule: "tflq/quantization/scheme/rules.py: RULES, or KEPT_FLOAT with the reason",
         can_be_drawn: "tools/opfuzz/families/: SPECS, or BUILT_BY_HAND in this test",
         is_documented: "docs/operators.md: python tools/op_matrix.py",

@@ -19,7 +19,7 @@ from tflq.ir import TensorType
 from tflq.ir.schema import enum
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.signature import Signature, Slot
-from tflq.profiles.litert_ref import LITERT_REF
+from tflq.profiles import by_name
 
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "golden" / "evidence.json"
@@ -58,8 +58,8 @@ def units(evidence: Evidence) -> Iterator[Unit]:
     forms: dict[str, list[tuple[str, int]]] = {}
     for op, types, version in evidence.counts:
         forms.setdefault(op, []).append((types, version))
-    for op in sorted(LITERT_REF.kernels, key=str.upper):
-        for row in LITERT_REF.kernels[op]:
+    for op in sorted(by_name("litert-ref").kernels, key=str.upper):
+        for row in by_name("litert-ref").kernels[op]:
             fitting = [(types, version) for types, version in forms.get(op, ()) if _fits(row, types, version)]
             yield from _of_row(row, fitting)
 
@@ -163,7 +163,7 @@ def document(evidence: Evidence) -> str:
     for (op, compared, missing, promise), types in rows.items():
         shown = "; ".join(dict.fromkeys(types)).replace("|", "/")
         lines.append(f"| {op} | {shown} | {compared} | {missing} | {promise} |")
-    refused = sorted(set(enum("BuiltinOperator")) - set(LITERT_REF.kernels) - NOT_OPERATORS)
+    refused = sorted(set(enum("BuiltinOperator")) - set(by_name("litert-ref").kernels) - NOT_OPERATORS)
     lines += ["", f"Refused whatever their types and version: {', '.join(refused)}.", ""]
     return "\n".join(lines)
 

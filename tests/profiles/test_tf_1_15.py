@@ -20,8 +20,7 @@ from support.single_op import T, build, draw
 from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 from tflq.flatbuf import read, write
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph
-from tflq.profiles import by_name
-from tflq.profiles.tf_1_15_ref import with_static_alpha
+from tflq.profiles import by_name, with_static_alpha
 
 Array = np.ndarray[Any, Any]
 PROFILES = ("tf-1.15-ref", "tf-1.15-opt")

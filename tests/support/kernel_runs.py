@@ -24,7 +24,7 @@ from opfuzz.session import draw_case, numbers
 from opfuzz.worker import invoke
 from support import suites
 from support.live import LITERT
-from support.running import Array, assert_same, run, samples_of
+from support.running import Array, samples_of
 from tflq.errors import TflqError
 from tflq.interpreter import binding, make_plan
 from tflq.profiles import by_name
@@ -85,8 +85,7 @@ def reached(module: ModuleType, action: Callable[[], Result]) -> tuple[bool, Res
 
 def operators_of(module: ModuleType) -> tuple[str, ...]:
     """The operators of the rows that a kernel file has."""
-    rows = [*getattr(module, "KERNELS", ()), *(delegate.kernel for delegate in getattr(module, "DELEGATES", ()))]
-    return tuple(dict.fromkeys(row.op for row in rows))
+    return tuple(dict.fromkeys(row.op for row in getattr(module, "KERNELS", ())))
 
 
 def assert_drawn_models_match(
@@ -99,7 +98,7 @@ def assert_drawn_models_match(
     for number in itertools.islice(numbers(SEED, wanted), PATIENCE):
         case = draw_case(SEED, number)
         took_part, ours = reached(module, lambda case=case: _outputs(case, profile))
-        theirs = _live_outputs(case, profile) if took_part and ours is not None else None
+        theirs = live_outputs(case, profile) if took_part and ours is not None else None
         if theirs is not None and ours is not None:
             compared += 1
             for mine, real in zip(ours, theirs, strict=True):
@@ -111,7 +110,7 @@ def assert_drawn_models_match(
     pytest.fail(f"only {compared} of {count} models reached {module.__name__}")
 
 
-def _live_outputs(case: Case, profile: str) -> list[list[Array]] | None:
+def live_outputs(case: Case, profile: str) -> list[list[Array]] | None:
     """Outputs of every sample in the runtime itself; None where it refuses the model, or ends."""
     for resolver in RESOLVERS[profile]:
         outputs = runtime(resolver).run(case)
@@ -134,22 +133,7 @@ def _outputs(case: Case, profile: str) -> list[list[Array]] | None:
         return None
 
 
-def assert_recorded_models_match(module: ModuleType, profile: str, count: int = 3, ops: Sequence[str] = ()) -> None:
-    """Run recorded models with the file's operators until `count` reached it; every bit must be as recorded."""
-    compared = 0
-    for recording in _recordings(profile, frozenset(ops or operators_of(module))):
-        took_part, outputs = reached(module, lambda r=recording: run(r.path.read_bytes(), r.inputs, profile))
-        if took_part:
-            assert_same(outputs, recording.outputs, f"{recording.path.name} under {profile}")
-            compared += 1
-        if compared == count:
-            return
-    if not compared:
-        assert suites.missing(), f"no recorded model reached {module.__name__}"
-        pytest.skip(f"no committed recording reaches it; {suites.missing()}")
-
-
-def _recordings(profile: str, ops: frozenset[str]) -> Iterator[Recording]:
+def recordings(profile: str, ops: frozenset[str]) -> Iterator[Recording]:
     """Recorded single operators of golden/, then models of the shared suites, that have one of these operators."""
     about = SINGLE / f"{profile}.json"
     own_outputs = json.loads(about.read_text(encoding="utf-8"))["outputs"] if about.is_file() else {}

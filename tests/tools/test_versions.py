@@ -7,9 +7,9 @@ import pytest
 from opfuzz.one_operator import T, build
 from opfuzz.worker import RESOLVERS, UNKNOWN
 from tflq.ir.schema import enum
-from tflq.profiles.litert_ref import LITERT_REF
+from tflq.profiles import by_name
 
-OPERATORS = sorted(set(enum("BuiltinOperator")) & set(LITERT_REF.kernels))
+OPERATORS = sorted(set(enum("BuiltinOperator")) & set(by_name("litert-ref").kernels))
 
 
 def registered(op: str, version: int) -> bool:
@@ -31,7 +31,7 @@ def registered(op: str, version: int) -> bool:
 @pytest.mark.parametrize("op", OPERATORS)
 def test_versions(op: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    rows = LITERT_REF.kernels[op]
+    rows = by_name("litert-ref").kernels[op]
     highest = max(row.versions[1] for row in rows)
     assert highest < 99, "a builtin operator needs a highest version"
     for version in range(1, highest + 3):

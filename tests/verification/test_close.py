@@ -18,13 +18,15 @@ from support import suites
 from tflq.cli.main import cli
 from tflq.errors import StateError
 from tflq.kernels.exactness import EXACT, SAME_LIBM, Exactness, close
-from tflq.profiles.litert_ref import LITERT_REF
+from tflq.profiles import by_name
 from tflq.verification import Golden, Status, Verdict, difference, record, verify
 from tflq.verification.results import within
 
-CAUTIOUS = LITERT_REF.derive(
+CAUTIOUS = by_name("litert-ref").derive(
     "cautious",
-    kernels={"SOFTMAX": tuple(replace(row, exactness=close("a test", 4)) for row in LITERT_REF.kernels["SOFTMAX"])},
+    kernels={
+        "SOFTMAX": tuple(replace(row, exactness=close("a test", 4)) for row in by_name("litert-ref").kernels["SOFTMAX"])
+    },
 )
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_float.tflite"
 

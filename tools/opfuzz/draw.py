@@ -15,7 +15,7 @@ from opfuzz.one_operator import T
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.signature import Slot
-from tflq.profiles.litert_ref import LITERT_REF
+from tflq.profiles import by_name
 
 X = TypeVar("X")
 Shape = tuple[int, ...]
@@ -225,7 +225,7 @@ class Draw:
 @cache
 def _rows(op: str) -> tuple[Kernel, ...]:
     """The rows of the kernel table whose operands can all be fed."""
-    return tuple(row for row in LITERT_REF.kernels[op] if all(map(_feedable, row.signature.slots)))
+    return tuple(row for row in by_name("litert-ref").kernels[op] if all(map(_feedable, row.signature.slots)))
 
 
 def _feedable(slot: Slot) -> tuple[str, ...]:

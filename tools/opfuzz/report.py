@@ -13,7 +13,7 @@ import numpy as np
 from opfuzz.case import Case
 from opfuzz.compare import Outcome, Verdict
 from opfuzz.session import Judged, Tally, undrawn
-from tflq.profiles.litert_ref import LITERT_REF
+from tflq.profiles import by_name
 
 X = TypeVar("X")
 
@@ -54,7 +54,7 @@ def table(tally: Tally, seed: int) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
     lines += ["", *(f"{count} explained: {why}" for why, count in tally.explained.most_common())]
-    missing = undrawn(LITERT_REF.kernels)
+    missing = undrawn(by_name("litert-ref").kernels)
     if missing:
         lines.append(f"never drawn: {' '.join(missing)}")
     lines.append(

@@ -82,4 +82,4 @@ def evaluate_static(data: OpData, session: Session, x: Array) -> Array:
 _STATIC = "alpha_value of QuantizeLeakyRelu"
 
 KERNELS = valid(tf1(), Kernel("LEAKY_RELU", "uint8 -> uint8", prepare, (1, 1)))
-STATIC_ALPHA = table((Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_static, (1, 1), session=True),))
+STATIC_ALPHA = table(valid(tf1(), Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_static, (1, 1), session=True)))

@@ -1,0 +1,72 @@
+"""Tables of kernels: every operator has a room with rows, and the narrowest valid row wins."""
+
+from __future__ import annotations
+
+import pytest
+
+from tflq.kernels.facts import ROOMS
+from tflq.kernels.kernel import valid
+from tflq.kernels.leaky_relu.reference import KERNELS
+from tflq.kernels.rows import rows_of, table_of
+from tflq.kernels.table import table
+from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
+
+REFERENCE = table_of(Runtime())
+
+
+@pytest.mark.parametrize("op", ROOMS)
+def test_every_operator_has_rows_in_its_room(op: str) -> None:
+    assert rows_of(op)
+    assert REFERENCE[op]
+
+
+def test_an_unknown_operator_is_a_key_error() -> None:
+    assert "NO_SUCH" not in REFERENCE
+    with pytest.raises(KeyError):
+        REFERENCE["NO_SUCH"]
+
+
+def test_two_rows_with_the_same_types_are_refused() -> None:
+    with pytest.raises(ValueError, match="two kernels for LEAKY_RELU"):
+        table(KERNELS, KERNELS)
+
+
+def test_an_overlay_puts_its_rows_first_and_leaves_operators_out() -> None:
+    ours = table(KERNELS[:1])
+    over = REFERENCE.overlaid(ours).only(lambda op: op != "ADD")
+    assert over["LEAKY_RELU"] == KERNELS
+    assert over["SUB"] == REFERENCE["SUB"]
+    assert "ADD" not in over
+    assert len(over) == len(REFERENCE) - 1
+
+
+def test_conditions_hold_inside_their_releases_only() -> None:
+    when = opt("tflite-2.9", "tflite-2.12")
+    held = [release for release in RELEASES if when.holds(Runtime(release, "opt"))]
+    assert held == ["tflite-2.9", "tflite-2.11", "tflite-2.12"]
+    assert not when.holds(Runtime("tflite-2.9", "ref"))
+    assert when.holds(Runtime("tflite-2.9", "xnnpack"))
+    assert not xnnpack().holds(Runtime(resolver="opt"))
+    assert not tflite().holds(Runtime("tf-1.15"))
+    assert tflite(cpu="arm64").holds(Runtime(cpu="arm64-a53"))
+    assert not tflite(cpu="arm64-a53").holds(Runtime(cpu="arm64"))
+    with pytest.raises(ValueError, match="no release"):
+        tflite("litert-2.0", "tflite-2.14")
+
+
+@pytest.mark.parametrize(
+    ("wider", "narrower"),
+    [
+        (When(), tflite()),
+        (tflite(), ref()),
+        (tflite(), tflite(cpu="arm64")),
+        (opt(), tflite(until="litert-2.0")),
+        (opt(until="tflite-2.14"), opt(until="tflite-2.14", cpu="arm64")),
+        (tflite(until="tflite-2.9"), opt(vectors=True)),
+        (micro(), spec()),
+    ],
+)
+def test_the_narrower_condition_wins(wider: When, narrower: When) -> None:
+    assert narrower.precedence > wider.precedence
+    rows = (*valid(wider, *KERNELS), *valid(narrower, *KERNELS))
+    assert max(rows, key=lambda row: row.when.precedence).when == narrower

@@ -1,0 +1,78 @@
+"""Rows of kernels in groups, and runs of models that reach the rows of a group under one of their profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+import tflq.kernels
+from support.kernel_runs import RESOLVERS
+from tflq.kernels.facts import ROOMS
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.validity import When
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.profiles import PROFILES, Profile
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one module and operator that are valid in the same places."""
+
+    module: str
+    op: str
+    when: When
+    rows: tuple[Kernel, ...]
+
+    @property
+    def label(self) -> str:
+        name = self.module.removeprefix("tflq.kernels.")
+        when = "-".join([*self.when.resolvers, self.when.since, self.when.until, *self.when.cpus])
+        return f"{name}-{self.op}-{when}"
+
+    def holds(self, row: Kernel) -> bool:
+        """Whether a row of a profile's table is one of the group's, however it was narrowed or wrapped."""
+        return row.op == self.op and any(
+            row.prepare is ours.prepare or (row.when == self.when and row.signature == ours.signature)
+            for ours in self.rows
+        )
+
+    def profile(self) -> str:
+        """The first profile, live ones first, that has rows of the group; empty if none has."""
+        names = (*RESOLVERS, *PROFILES)
+        valid = (name for name in names if self.when.holds(PROFILES[name].runtime))
+        return next((name for name in valid if any(map(self.holds, PROFILES[name].kernels.get(self.op, ())))), "")
+
+    def watched(self, profile: Profile) -> tuple[Profile, list[Node]]:
+        """The profile, and the nodes that rows of the group prepared under it, once it has run."""
+        reached: list[Node] = []
+
+        def watch(row: Kernel) -> Kernel:
+            if not self.holds(row):
+                return row
+
+            def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+                if row.takes is None or row.takes(node):
+                    reached.append(node)
+                return row.prepare(node, arithmetic)
+
+            return replace(row, prepare=prepare)
+
+        return profile.within(lambda table: table.each(watch)), reached
+
+
+@cache
+def groups() -> tuple[Group, ...]:
+    """Every group of every room."""
+    return tuple(group for room in sorted(set(ROOMS.values())) for group in _groups_in(room))
+
+
+def _groups_in(room: str) -> Iterator[Group]:
+    home = import_module(f"{tflq.kernels.__name__}.{room}")
+    names = [f"{home.__name__}.{module.name}" for module in iter_modules(getattr(home, "__path__", ()))]
+    for module in map(import_module, names or [home.__name__]):
+        rows: tuple[Kernel, ...] = getattr(module, "KERNELS", ())
+        for op, when in dict.fromkeys((row.op, row.when) for row in rows):
+            yield Group(module.__name__, op, when, tuple(row for row in rows if (row.op, row.when) == (op, when)))
