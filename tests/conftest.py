@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 
 from support import suites
-from tflq.numerics import pieces
-from tflq.numerics.microkernels import forms
+from tflq.jit import pieces
+from tflq.microkernels import forms
 from tflq.runtimes import processor
 
 # Examples are the same in every run; the first one of a compiled function pays for its compilation.

@@ -32,7 +32,7 @@ from opfuzz.hostile import hostile
 from opfuzz.worker import invoke
 from tflq.api.interpreter import Interpreter
 from tflq.errors import OperatorFailed, TflqError
-from tflq.numerics.compiled import Compiled
+from tflq.jit.compiled import Compiled
 from tflq.profiles import PROFILES
 
 FOUND, USAGE = 1, 2

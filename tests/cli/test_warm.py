@@ -13,7 +13,7 @@ import pytest
 
 from support.suites import ROOT
 from tflq.ir.schema import data_text
-from tflq.numerics.compilations import heard, listener
+from tflq.jit.compilations import heard, listener
 from tflq.report import compiling
 
 MODEL = ROOT / "golden" / "singleop" / "models" / "leaky_relu_01.tflite"

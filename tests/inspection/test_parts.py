@@ -246,7 +246,7 @@ def test_a_part_is_changed_in_its_place_and_nothing_else() -> None:
 @pytest.mark.parametrize("profile", ["litert-ref", "litert-opt", "litert-xnnpack", "tflm", "tf-1.15-opt"])
 def test_compiled_code_takes_plain_integers(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another type would cost each call more than the work of a small operator."""
-    module: Any = import_module("tflq.numerics.compiled")
+    module: Any = import_module("tflq.jit.compiled")
     honest = module.Compiled.__call__
 
     def call(self: Any, *arguments: Any) -> Any:

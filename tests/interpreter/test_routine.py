@@ -16,8 +16,8 @@ from tflq.interpreter.arrays import admit
 from tflq.interpreter.limits import Limits
 from tflq.interpreter.routine import routine
 from tflq.ir import TensorSpec, TensorType
+from tflq.jit import pieces
 from tflq.kernels.kernel import Array
-from tflq.numerics import pieces
 from tflq.profiles import by_name
 
 SINGLE = ROOT / "golden" / "singleop"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq.numerics.compiled import Compiled
+from tflq.jit.compiled import Compiled
 
 PACKAGES = ("tflq.kernels", "tflq.numerics", "tflq.diagnosis", "tflq.quantization")
 #: Annotations of parameters that hold no elements.

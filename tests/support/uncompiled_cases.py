@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.jit.compiled import Compiled
 from tflq.numerics import bits, elementary, fixedpoint, libm, multiplier, rounding, sigmoid_int16, tables
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Compiled
 from tflq.numerics.contract import Contraction, PairContraction, centre_into
 from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, WideRounding

@@ -13,9 +13,9 @@ from tflq.api.values import blank
 from tflq.errors import UndefinedResultError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.ir import Model
+from tflq.jit.code_cache import code_folder
+from tflq.jit.compilations import Compilations, heard
 from tflq.kernels.kernel import Array, Operand
-from tflq.numerics.code_cache import code_folder
-from tflq.numerics.compilations import Compilations, heard
 from tflq.profiles import Profile, by_name
 
 #: Runs of each plan: the first as it is, the second bound to arrays.

@@ -14,8 +14,8 @@ from tflq.conformance.draft import Draft
 from tflq.conformance.grids import drafts
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
-from tflq.numerics.code_cache import code_folder
-from tflq.numerics.microkernels.forms import chosen, machine
+from tflq.jit.code_cache import code_folder
+from tflq.microkernels.forms import chosen, machine
 from tflq.profiles import PROFILES, by_name
 from tflq.profiles.profile import Source
 from tflq.runtimes import RUNTIMES, Description

@@ -23,13 +23,13 @@ from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.state import check_inputs
 from tflq.interpreter.trace import Called, Trace
 from tflq.ir import CARRIER
+from tflq.jit.compiled import compiling_is_off
+from tflq.jit.crew import Crew, cores
+from tflq.jit.pieces import at_once
 from tflq.kernels.families.movement import eval_view
 from tflq.kernels.families.subgraph_calls import eval_call
 from tflq.kernels.filling import Call, Filling, Fillings
 from tflq.kernels.kernel import Array, Prepared
-from tflq.numerics.compiled import compiling_is_off
-from tflq.numerics.crew import Crew, cores
-from tflq.numerics.pieces import at_once
 
 #: Arrays begin at multiples of this many bytes: a line of the cache.
 _ALIGNMENT = 64

@@ -24,12 +24,12 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir.schema import enum
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.indices import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_size
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 
 _SUM, _MEAN, _SQRTN = (enum("CombinerType")[name] for name in ("SUM", "MEAN", "SQRTN"))
 

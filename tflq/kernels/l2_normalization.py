@@ -15,15 +15,15 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import limits
 from tflq.kernels.families.rows import as_rows, sum_rows
 from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt
 from tflq.numerics.multiplier import multiply_double_rounding
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 
 EPSILON = np.float32(1e-6)

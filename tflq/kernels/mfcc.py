@@ -19,14 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.custom_options import integer, options_of
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integer as value_of
 from tflq.kernels.operands import require_rank
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.libm_double import cos, log, log1p
-from tflq.numerics.pieces import in_pieces
 
 _FLOOR = 1e-12  # of what goes into the logarithm
 

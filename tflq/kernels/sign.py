@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import same_type
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

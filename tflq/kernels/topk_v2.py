@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.filling import Call, Form, fillings
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.stages import type_range
 
 #: Products of the last axis and k up to which insertion is quicker than sorting.

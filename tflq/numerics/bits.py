@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.numerics.compiled import Int, compiled
+from tflq.jit.compiled import Int, compiled
 
 
 @compiled

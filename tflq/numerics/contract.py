@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces, matmul, ranges
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces, matmul, ranges
 
 Array = NDArray[Any]
 Range = tuple[int, int]

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UndefinedResultError
-from tflq.numerics.compiled import Array, Int, Real, compiled
+from tflq.jit.compiled import Array, Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.contract import Contraction, accumulators_int32
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 
 Floats = NDArray[np.float32]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UndefinedResultError
-from tflq.numerics.compiled import Real, compiled
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.dynamic_range import Floats, Ints8, Ints32, Rows, are_finite
 from tflq.numerics.multiply_add import fused, multiply_add_once
-from tflq.numerics.pieces import in_pieces
 
 #: Sums (R, O), scales of the rows (R, 1), scales of the weights (O,), bias (O,) -> results, all float32.
 Rescale = Callable[[Floats, Floats, Floats, Floats], NDArray[np.float32]]

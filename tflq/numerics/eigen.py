@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 Dot = Callable[[Floats, Floats, Floats], None]

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Real, compiled
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.libm import expf
-from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Array, Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.bits import count_leading_zeros
-from tflq.numerics.compiled import Array, Int, compiled
 from tflq.numerics.fixedpoint import (
     constant,
     doubling_high_mul,
@@ -23,7 +24,6 @@ from tflq.numerics.fixedpoint import (
     saturating_rounding_multiply_by_pot,
     saturating_sub,
 )
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import wrap, wrap_int32
 
 # Constants as 32-bit raw values; 0 integer bits unless said otherwise.

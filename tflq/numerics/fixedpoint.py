@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.numerics.compiled import Int, compiled
+from tflq.jit.compiled import Int, compiled
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, highest, lowest
 
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tflq.jit.compiled import Compiled, Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Compiled, Int, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_up, wrap_int32
 from tflq.numerics.stages import Ints32, OutputPipeline, Reals, repeated, type_range
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.numerics.compiled import Array, Int, compiled
+from tflq.jit.compiled import Array, Int, compiled
+from tflq.jit.pieces import in_pieces, in_steps, most
 from tflq.numerics.fourier_passes import conjugate, split_blocks, transform_leaves, unscramble
 from tflq.numerics.fourier_turns import Points
-from tflq.numerics.pieces import in_pieces, in_steps, most
 
 
 @in_steps(lambda z, w, leaf: 40 * z.size)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflq.numerics.compiled import Int, Real, compiled
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces, in_steps
 from tflq.numerics.fourier_turns import EVEN_1, EVEN_3, HALF_ROOT, ODD_1, ODD_3, PLAIN_1, PLAIN_3, Points
-from tflq.numerics.pieces import in_pieces, in_steps
 
 #: A complex128 scalar of compiled code.
 Complex = Any

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Int, compiled
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.eigen import add_row
-from tflq.numerics.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.numerics.compiled import Compiled, compiled, compiling_is_off
-from tflq.numerics.pieces import in_pieces
+from tflq.jit.compiled import Compiled, compiled, compiling_is_off
+from tflq.jit.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UndefinedResultError
-from tflq.numerics.compiled import Int, compiled
+from tflq.jit.compiled import Int, compiled
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
 from tflq.numerics.rounding import divide_by_pot_half_away, half_away, wrap_int32
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Real, compiled
+from tflq.jit.compiled import Real, compiled
 
 Floats = NDArray[np.float32]
 

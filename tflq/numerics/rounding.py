@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Int, Real, compiled
+from tflq.jit.compiled import Int, Real, compiled
 
 INT32_MIN = -(2**31)
 INT32_MAX = 2**31 - 1

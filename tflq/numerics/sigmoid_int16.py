@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.numerics.compiled import Array, Int, compiled
-from tflq.numerics.pieces import in_pieces
+from tflq.jit.compiled import Array, Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.rounding import wrap, wrap_int32
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.sigmoid_table import SIGMOID

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.numerics.compiled import Int, compiled
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.multiplier import multiply_single_rounding, multiply_wide, round_twice
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 Array = NDArray[Any]

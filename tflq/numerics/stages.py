@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from tflq.jit.compiled import Compiled
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Compiled
 from tflq.numerics.multiplier import (
     quantize_multipliers,
     quantize_multipliers_single_rounding,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tflq.numerics.compiled import Array, Int, compiled
+from tflq.jit.compiled import Array, Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away, wrap
 
 #: A function over an array of float32 (or float64, where the table is made in float64), giving the same type.

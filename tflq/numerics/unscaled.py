@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.numerics.rounding import wrap_int32
 from tflq.numerics.stages import AS_INT32, Array, Ints32, OutputPipeline, Reals, over
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tflq.numerics.compilations import Compilations, heard
+from tflq.jit.compilations import Compilations, heard
 from tflq.report.progress import progress_bar
 
 #: Seconds from the first function on, after which it is told.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tflq.escaping import shown
-from tflq.numerics.compilations import Compilations, heard
+from tflq.jit.compilations import Compilations, heard
 
 #: Called as progress(what, done, total) while work goes on.
 Told = Callable[[str, int, int], None]

@@ -9,8 +9,8 @@ from tflq.kernels.depthwise_conv_2d.reference import tap_offsets
 from tflq.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
 from tflq.kernels.geometry.windows import Padding, Window, axis, slab_into, slab_shape
 from tflq.kernels.kernel import Array
+from tflq.microkernels.lines import tap_sums
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.microkernels.lines import tap_sums
 from tflq.numerics.stages import DoubleRounding, OutputPipeline
 
 ZERO, TIMES = 5, 2

@@ -11,8 +11,8 @@ from tflq.kernels.families.float_products import FloatProducts
 from tflq.kernels.families.matrix_products import FusedProducts, SummedProducts, products
 from tflq.kernels.families.operand_rows import Patches, PlainRows
 from tflq.kernels.geometry.windows import Axis, Window
+from tflq.microkernels import forms
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.microkernels import forms
 from tflq.numerics.stages import DoubleRounding, OutputPipeline, repeated
 
 pytestmark = pytest.mark.skipif(forms.chosen(False) is None, reason="no form for this machine")

@@ -19,11 +19,11 @@ from tflq.diagnosis.mistakes.tensors import wrong_zero_points
 from tflq.inspection.parts import parts_of
 from tflq.interpreter.constants import constant_of
 from tflq.ir import CARRIER, Model, TensorType
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Prepared, Shape
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.add_sub import add
 from tflq.kernels.families.binary import both
 from tflq.kernels.families.scaled_sum import OpData as General
@@ -23,9 +25,7 @@ from tflq.kernels.geometry.broadcast import spread
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.multiplier import quantize_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import wrap_int32
 
 Scaled = Callable[[Array, int, int, int], Array]

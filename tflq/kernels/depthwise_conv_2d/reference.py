@@ -40,9 +40,9 @@ from tflq.kernels.families.ordered_sums import convolve_depthwise
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.windows import Window, slab_into, slab_shape, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.microkernels.lines import TapSums, tap_sums
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
-from tflq.numerics.microkernels.lines import TapSums, tap_sums
 
 #: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
 _RUN = 1024

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.depthwise_conv_2d.reference import shapes
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of, require_quantized
@@ -29,8 +31,6 @@ from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)

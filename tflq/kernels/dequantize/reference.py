@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoints
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import clamp_in_place, code_range, number_range
 from tflq.kernels.families.binary import Clamped, both, prepare_clamped
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
@@ -24,11 +26,9 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_sign_bits
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import reciprocal
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.multiplier import Multiplier, quantize_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 
 

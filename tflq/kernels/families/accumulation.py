@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces, ranges
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces, ranges
 
 Places = NDArray[np.intp]
 #: (out, places, values): all flat, `values` as long as `places`.

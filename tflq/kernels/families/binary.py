@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import clamp_in_place, number_range
 from tflq.kernels.families.ordered_sums import clamp_std
 from tflq.kernels.filling import Call, filling
@@ -15,8 +17,6 @@ from tflq.kernels.geometry.broadcast import broadcast_shape, repeated_blocks
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 
 Function = Callable[..., Array]
 Prepare = Callable[[Node, Arithmetic], Prepared]

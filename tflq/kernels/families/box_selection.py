@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from tflq.jit.compiled import Array, Int, Real, compiled
+from tflq.jit.pieces import most, ranges
 from tflq.kernels.families.heap import pop, push
-from tflq.numerics.compiled import Array, Int, Real, compiled
-from tflq.numerics.pieces import most, ranges
 
 #: Work of one overlap.
 _OVERLAP = 16

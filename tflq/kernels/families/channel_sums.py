@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Compiled, Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.geometry.windows import Window, slab_into
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import Compiled, Int, compiled
-from tflq.numerics.microkernels.lines import SLACK, lines
-from tflq.numerics.microkernels.taps import TapKernel
-from tflq.numerics.pieces import in_pieces
+from tflq.microkernels.kernel import TapKernel
+from tflq.microkernels.lines import SLACK, lines
 
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.
 TAPS_AT_ONCE = 9

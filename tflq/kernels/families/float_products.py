@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.families.operand_rows import Rows
 from tflq.kernels.filling import Call
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import compiled
 from tflq.numerics.contract import Contraction, Range
-from tflq.numerics.pieces import in_pieces
 
 
 class Product(Protocol):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.numerics.compiled import Array, Int, compiled
-from tflq.numerics.pieces import ranges
+from tflq.jit.compiled import Array, Int, compiled
+from tflq.jit.pieces import ranges
 
 
 @compiled

@@ -18,8 +18,8 @@ from tflq.kernels.families.float_products import FloatProducts, product
 from tflq.kernels.families.operand_rows import Rows
 from tflq.kernels.filling import Call, in_turn
 from tflq.kernels.kernel import Array
+from tflq.microkernels.product import Codes, IntegerProduct, fused, summed
 from tflq.numerics.contract import centred_range
-from tflq.numerics.microkernels.product import Codes, IntegerProduct, fused, summed
 from tflq.numerics.stages import type_range
 
 #: Bytes of int32 sums that stay in a core's second-level cache.

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from tflq.jit.compiled import Compiled
 from tflq.kernels.geometry.windows import Window, pack_patches, packed_geometry, patches_into
 from tflq.kernels.kernel import Array
+from tflq.microkernels.driving import pack_rows
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Compiled
 from tflq.numerics.contract import centre_into
-from tflq.numerics.microkernels.driving import pack_rows
 
 
 class Rows(Protocol):

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Compiled, Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.filling import Call
 from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array
+from tflq.microkernels import float_tiles
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.compiled import Compiled, Int, Real, compiled
-from tflq.numerics.microkernels import float_tiles
-from tflq.numerics.pieces import in_pieces
 
 #: Bytes of rows that stay in a core's second-level cache.
 _BLOCK_BYTES = 1 << 17

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import Real, compiled
-from tflq.numerics.pieces import in_pieces
 
 
 @compiled

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import code_range, float_range
 from tflq.kernels.families.ordered_sums import clamp_std
 from tflq.kernels.geometry.windows import Axis, Window, axis
 from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.numerics.codes import Clamp, NumberClamp
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 
 _EMPTY = Axis(0, 1, 1, 1, 0, 0)

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import Compiled, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.geometry.axes import resolve_axis
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Compiled, Real, compiled
-from tflq.numerics.pieces import in_pieces
 
 #: The position of the axes operand, whose values decide the output's shape.
 AXES = (1,)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import clamp_in_place, quantized_limit
 from tflq.kernels.families.ordered_sums import clamp_std
 from tflq.kernels.families.unary import prepare_unary, same_type
@@ -18,8 +20,6 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.stages import OutputPipeline, type_range
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import exp_on_negative_values
 from tflq.numerics.fixedpoint import rescale
 from tflq.numerics.multiplier import Multiplier, multiply_greater_than_one
-from tflq.numerics.pieces import in_pieces
 
 
 def as_rows(x: Array) -> Array:

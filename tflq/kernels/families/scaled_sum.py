@@ -14,6 +14,8 @@ from functools import partial
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import code_range
 from tflq.kernels.families.binary import both
 from tflq.kernels.filling import Call, filling, in_turn
@@ -21,8 +23,6 @@ from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, Shift
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stage_loops import scale_twice

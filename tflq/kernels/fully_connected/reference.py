@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.mapped import release
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.contraction import (
     Output,
@@ -42,7 +43,6 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
-from tflq.numerics.mapped import release
 from tflq.numerics.stages import OutputStage, Reals
 
 #: FullyConnectedOptionsWeightsFormat of the schema.

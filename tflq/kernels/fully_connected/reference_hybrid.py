@@ -26,6 +26,8 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_steps
 from tflq.kernels.families.contraction import require_symmetric
 from tflq.kernels.families.hybrid import unit_scales
 from tflq.kernels.families.recurrent.activation import NONE, activate, apply, function_of
@@ -34,10 +36,8 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected.reference import output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.dynamic_range import ByteMatrix, Integers, Rows, add_quantized, are_finite, quantize_rows
 from tflq.numerics.lanes import holds_zeros, is_zero
-from tflq.numerics.pieces import in_steps
 
 #: Rows beyond which products by BLAS are faster.
 _MOST_ROWS = 4

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.ordered_sums import finish, finish_pixels
 from tflq.kernels.geometry.windows import Axis, axis
 from tflq.kernels.kernel import Array, Node, Operand, Shape
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.compiled import Real, compiled
-from tflq.numerics.pieces import in_pieces
 
 
 class Window3D(NamedTuple):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array, Node, Shape
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
 
 
 class Padding(IntEnum):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import tabulated
 from tflq.kernels.hard_swish import reference as hard_swish
 from tflq.kernels.hard_swish.reference import OpData
@@ -16,9 +18,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.quantize.optimized import TwoTables, eval_tables
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_up, wrap
 from tflq.numerics.stages import type_range
 

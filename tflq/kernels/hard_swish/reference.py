@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
 from tflq.numerics.multiplier import ShortMultiplier, quantize_multiplier, reduce_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap
 from tflq.numerics.stages import type_range
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
 from tflq.numerics.stage_loops import scale_twice
 from tflq.numerics.stages import DoubleRounding, OutputStage, StageOf, type_range

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.jit.pieces import matmul
 from tflq.kernels.exactness import close
 from tflq.kernels.families.contraction import stage_of
 from tflq.kernels.families.recurrent.lstm_operands import CELL, FORMS, SINGLE, Sizes, check, types
@@ -32,7 +33,6 @@ from tflq.kernels.lstm import unidirectional_sequence_lstm as reference
 from tflq.kernels.validity import micro
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.pieces import matmul
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, tanh_int16_into
 from tflq.numerics.stages import OutputPipeline, type_range

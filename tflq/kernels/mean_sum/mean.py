@@ -21,14 +21,14 @@ from math import prod
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces, in_steps
 from tflq.kernels.families.reduction import AXES, Reduced, fold_sum, reduced_axes
 from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
-from tflq.numerics.pieces import in_pieces, in_steps
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import type_range
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import code_range, limits
 from tflq.kernels.families.binary import both, eval_plain, prepare_clamped
 from tflq.kernels.families.contraction import require_codes
@@ -26,9 +28,7 @@ from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.stage_loops import scale_twice
 from tflq.numerics.stages import OutputPipeline

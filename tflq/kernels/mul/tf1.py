@@ -14,14 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.binary import both
 from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.validity import tf1
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
 from tflq.numerics.fixedpoint import doubling_high_mul
-from tflq.numerics.pieces import in_pieces
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.quantize import reference as quantize
 from tflq.kernels.quantize.optimized_scalar import TYPES, per_tensor
 from tflq.kernels.quantize.reference import FloatData
 from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import Tabulated
 from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -19,8 +21,6 @@ from tflq.kernels.quantize.optimized_scalar import TYPES, per_tensor, quantize_s
 from tflq.kernels.quantize.reference import FloatData
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_even, wrap_int32
 from tflq.numerics.tables import look_up_8bit
 

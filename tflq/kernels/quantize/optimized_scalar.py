@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.quantize import reference as quantize
 from tflq.kernels.quantize.reference import FloatData
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 
 TYPES = "float32 -> int8|uint8|int16"

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.code_limits import NARROW, code_limits
 from tflq.kernels.families.unary import prepare_unary
 from tflq.kernels.filling import Call, filling, in_turn
@@ -28,8 +30,6 @@ from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint, ZeroPoints
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 from tflq.numerics.stages import OutputPipeline, type_range
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.kernels.families.unary import prepare_unary
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -20,8 +22,6 @@ from tflq.kernels.leaky_relu.xnnpack import evaluate, fixed
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.stages import type_range
 
 

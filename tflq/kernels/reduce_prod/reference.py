@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.multiplier import Multiplier, multiply_wide, quantize_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import type_range
 

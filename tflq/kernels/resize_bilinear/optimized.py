@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unclaimed import unclaimed_floats
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.resize_bilinear import reference
@@ -16,8 +18,6 @@ from tflq.kernels.resize_bilinear import reference as resize_bilinear
 from tflq.kernels.resize_bilinear.reference import OpData
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Real, compiled
-from tflq.numerics.pieces import in_pieces
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:

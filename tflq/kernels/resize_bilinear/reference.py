@@ -21,12 +21,12 @@ from math import prod
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.resizing import ratio, resized_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_same_type
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Real, compiled
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import divide_by_pot_half_away
 
 ONE = 1 << 10  # a pixel, in the steps of the integer form

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.kernels.families.resizing import ratio
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.resize_bilinear.reference import OpData, Taps, prepare_with
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import Int, compiled
-from tflq.numerics.pieces import in_pieces
 
 #: Bits of a weight.
 _BITS = 11

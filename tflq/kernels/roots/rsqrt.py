@@ -16,16 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.kernels.families.unary import prepare_function, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt
 from tflq.numerics.libm import Composed
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 from tflq.numerics.tables import look_up_8bit, look_up_16bit, table_16bit
 

@@ -17,13 +17,13 @@ from math import prod
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.indices import coordinates
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

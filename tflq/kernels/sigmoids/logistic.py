@@ -15,13 +15,13 @@ import math
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.narrow_floats import narrow_floats
 from tflq.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.compiled import compiled
 from tflq.numerics.libm import Composed, expf
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier
 
 #: Beyond these the float form takes 1, and exp(x).

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -20,10 +22,8 @@ from tflq.kernels.softmax.softmax import check_8bit
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.libm import expf
 from tflq.numerics.multiplier import multiply_double_rounding, quantize_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp
 from tflq.numerics.stages import type_range
 

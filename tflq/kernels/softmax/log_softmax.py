@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.kernels.families.unary import same_type
@@ -23,11 +25,9 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import log_x_for_x_greater_than_or_equal_to_1
 from tflq.numerics.libm import expf, logf
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import INT32_MIN, clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import calculate_input_radius, preprocess_log_softmax_scaling
 from tflq.numerics.stages import type_range

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -21,9 +23,7 @@ from tflq.kernels.softmax.softmax import check_8bit
 from tflq.kernels.validity import opt, ref
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Real, compiled
 from tflq.numerics.libm import expf
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.numerics.stages import type_range
 

@@ -21,6 +21,8 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.kernels.filling import Call, filling
@@ -28,11 +30,9 @@ from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_zeros
 from tflq.numerics.codes import Clamp
-from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.elementary import reciprocal
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.libm import expf
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.numerics.scaling import calculate_input_radius, preprocess_softmax_scaling
 from tflq.numerics.stages import OutputStage, type_range

@@ -23,6 +23,8 @@ from math import prod
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.contraction import (
     Output,
@@ -41,9 +43,7 @@ from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.contract import Contraction, Range, centre_into
-from tflq.numerics.pieces import in_pieces
 
 _STEPS = (1, 2**15 - 1)
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.contraction import bias_of, require_quantized
 from tflq.kernels.families.hybrid import centred_images, channel_scales
@@ -29,8 +31,6 @@ from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.transpose_conv.reference import shapes
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.compiled import compiled
-from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
 from tflq.kernels.kernel import Array, Node
 from tflq.numerics import eigen_activations
-from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.eigen_activations import tanh_element
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.recurrent.binding import Inputs, bind
 from tflq.kernels.kernel import Array, Node, Prepared, Shape
 from tflq.numerics import eigen, eigen_activations
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import compiled
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.elementary import logistic, tanh
 from tflq.numerics.fixedpoint import doubling_high_mul, rescale, saturating_add
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stages import HalfUpTwice, OutputPipeline, StageOf, type_range

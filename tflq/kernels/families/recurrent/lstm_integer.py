@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.pieces import matmul
 from tflq.kernels.families.recurrent.lstm_integer_steps import (
     add_peephole,
     hide,
@@ -28,7 +29,6 @@ from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.multiplier import Multiplier, quantize_multiplier
-from tflq.numerics.pieces import matmul
 from tflq.numerics.scaling import checked_log2
 from tflq.numerics.stages import DoubleRounding, OutputStage
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces, in_steps
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.elementary import inverse_sqrt, logistic, tanh
 from tflq.numerics.multiplier import multiply_double_rounding, round_twice
-from tflq.numerics.pieces import in_pieces, in_steps
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_int32
 
 

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.recurrent.lstm_operands import CELL, FORGET, OUTPUT, SINGLE, Sizes
 from tflq.kernels.kernel import Array, Node, Operand
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.contract import Contraction
 from tflq.numerics.libm import expf, tanhf
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
-from tflq.numerics.pieces import in_pieces
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, float_to_int32, round_half_away, wrap
 from tflq.numerics.stages import OutputPipeline, OutputStage, type_range
 

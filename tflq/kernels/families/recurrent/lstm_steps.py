@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.recurrent.activation import apply
 from tflq.kernels.kernel import Array
-from tflq.numerics.compiled import Int, Real, compiled
 from tflq.numerics.dynamic_range import add_quantized, are_finite
 from tflq.numerics.eigen import matrix_vector
 from tflq.numerics.eigen_activations import logistic_element, logistic_of_exp
 from tflq.numerics.lanes import holds_zeros
-from tflq.numerics.pieces import in_pieces
 
 
 @compiled

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.recurrent.activation import activate, apply
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, optional_matrix
 from tflq.kernels.kernel import Array, Node, Operand
-from tflq.numerics.compiled import Int, compiled
 from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, add_quantized, are_finite, quantize_rows
 from tflq.numerics.lanes import add_products, holds_zeros, is_zero
-from tflq.numerics.pieces import in_pieces
 
 
 @dataclass(frozen=True, slots=True, eq=False)

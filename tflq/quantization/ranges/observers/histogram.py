@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError
-from tflq.numerics.compiled import Int, compiled
+from tflq.jit.compiled import Int, compiled
 from tflq.quantization.params import Range
 
 Array = NDArray[Any]

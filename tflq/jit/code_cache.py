@@ -1,0 +1,223 @@
+"""Machine code on disk, kept from one process to the next.
+
+Loading an entry runs what it holds, so only this user or root may have written it: the folder and each entry belong to
+one of them, nobody else can write to either, and neither is a symbolic link. An entry begins with a digest of its
+name and content. An entry that does not agree with it is damaged: it is removed, and the function is compiled again. An
+entry is written under another name and renamed, so that no reader sees a part of it.
+
+Where the folder cannot be used or written to, functions are compiled without it, and a warning of the logger `tflq`
+says so once in a process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import pickle
+import secrets
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tflq.jit.compilations import listener
+
+_DIGEST_SIZE = hashlib.sha256().digest_size
+#: Only this user may enter the folder, or read an entry.
+_FOLDER_MODE, _ENTRY_MODE = 0o700, 0o600
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+#: How names of entries begin that are being written.
+_BESIDE = ".new-"
+#: Flags of os.open that some systems lack.
+_NO_LINK, _BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
+
+
+class CodeFolder:
+    """Entries of bytes by name, in a folder that only this user or root can write to.
+
+    Args:
+        path: The folder; it is made where it does not exist.
+        refusal: Why there is no folder to use, or "".
+    """
+
+    def __init__(self, path: Path, refusal: str = "") -> None:
+        self.path = path
+        self._readable = self._writable = True
+        self._has_warned = False
+        refusal = refusal or _refusal(path)
+        if refusal:
+            self._readable = False
+            self._stop_writing(refusal)
+
+    def read(self, name: str) -> bytes | None:
+        """The content of an entry; None where there is none to be trusted. A damaged one is removed."""
+        if not self._readable:
+            return None
+        try:
+            with open(os.open(self.path / name, os.O_RDONLY | _NO_LINK | _BINARY), "rb") as file:
+                status = os.fstat(file.fileno())
+                stored = file.read() if stat.S_ISREG(status.st_mode) and _is_trusted(status) else b""
+        except FileNotFoundError:
+            return None
+        except OSError:
+            stored = b""
+        content = stored[_DIGEST_SIZE:]
+        if stored[:_DIGEST_SIZE] == _digest(name, content):
+            return content
+        self.remove(name)
+        return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Store an entry, unless there is one of that name. A failure ends the writing of this process, not more."""
+        if not self._writable:
+            return
+        if os.path.lexists(self.path / name):  # another process was quicker
+            return
+        beside = f"{_BESIDE}{secrets.token_hex(8)}"
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
+            with open(os.open(self.path / beside, flags, _ENTRY_MODE), "wb") as file:
+                file.write(_digest(name, content) + content)
+            os.replace(self.path / beside, self.path / name)
+        except BaseException as error:
+            self.remove(beside)
+            if not isinstance(error, OSError):
+                raise
+            self._stop_writing(f"{self.path} cannot be written to ({error.strerror})")
+
+    def remove(self, name: str) -> None:
+        """Remove an entry, if that is possible."""
+        with suppress(OSError):
+            (self.path / name).unlink()
+
+    def _stop_writing(self, reason: str) -> None:
+        self._writable = False
+        if not self._has_warned:
+            self._has_warned = True
+            advice = "set NUMBA_CACHE_DIR to a folder that only you can write to"
+            logging.getLogger("tflq").warning("tflq: machine code is not kept: %s; %s", reason, advice)
+
+
+class CodeCache:
+    """The overloads of one function, as numba's dispatchers load and save them (numba.core.caching.FunctionCache).
+
+    Args:
+        folder: Where they are stored.
+        function: The function's module and qualified name.
+        digest: A digest of all its code.
+    """
+
+    def __init__(self, folder: CodeFolder, function: str, digest: str) -> None:
+        self._folder, self._function, self._digest = folder, function, digest
+
+    @property
+    def cache_path(self) -> str:
+        """The folder, for the statistics of the dispatcher."""
+        return str(self._folder.path)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compile result stored for the argument types, or None."""
+        from numba.core.compiler import CompileResult
+
+        target_context.refresh()
+        name = self._entry(signature, target_context.codegen())
+        content = self._folder.read(name)
+        if content is not None:
+            try:
+                return CompileResult._rebuild(target_context, *pickle.loads(content))
+            except Exception:  # whatever unpickling what another version wrote may raise
+                self._folder.remove(name)
+        if (heard := listener()) is not None:  # the dispatcher compiles now, and saves what comes out
+            heard.begin()
+        return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Store a compile result, unless it holds addresses of this process."""
+        from numba.core.serialize import dumps
+
+        if (heard := listener()) is not None:
+            heard.end()
+        match result:  # as numba.core.caching.CompileResultCacheImpl.check_cachable
+            case object(library=machine_code, lifted=loops):
+                if machine_code.has_dynamic_globals or any(not loop.can_cache for loop in loops):
+                    return
+        self._folder.write(self._entry(signature, result.codegen), dumps(result._reduce()))
+
+    def _entry(self, signature: Any, codegen: Any) -> str:
+        """The name of an entry: the function's, and a digest of all that its machine code depends on."""
+        parts = (self._function, self._digest, repr(signature), codegen.magic_tuple(), _toolchain())
+        return f"{self._function}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.code"
+
+
+@cache
+def code_folder() -> CodeFolder:
+    """The folder of this process: `tflq` in NUMBA_CACHE_DIR, or in the user's folder of caches."""
+    try:
+        return CodeFolder(_caches(os.environ) / "tflq" / "machine-code")
+    except (RuntimeError, FileNotFoundError):
+        return CodeFolder(Path(), "there is no home folder")
+
+
+def _caches(environment: Mapping[str, str]) -> Path:
+    """Where caches go: as NUMBA_CACHE_DIR says, or the system's custom.
+
+    Raises:
+        RuntimeError, FileNotFoundError: The user has no home folder.
+    """
+    if chosen := environment.get("NUMBA_CACHE_DIR"):
+        return Path(chosen).absolute()
+    if os.name == "nt" and (local := environment.get("LOCALAPPDATA")):
+        return Path(local)
+    # Freedesktop's XDG Base Directory Specification 0.8: relative paths are to be ignored.
+    if os.path.isabs(chosen := environment.get("XDG_CACHE_HOME", "")):
+        return Path(chosen)
+    return Path.home().resolve(strict=True) / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def _refusal(path: Path) -> str:
+    """Why entries cannot be read from this folder, or ""; the folder is made where it does not exist."""
+    try:
+        for folder in (*reversed(path.parents), path):
+            if not folder.is_dir():
+                folder.mkdir(_FOLDER_MODE, exist_ok=True)
+        status, above = path.lstat(), [folder.stat() for folder in path.resolve().parents]
+    except OSError as error:
+        return f"{path} cannot be made ({error.strerror})"
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{path} is a symbolic link"
+    if not _is_trusted(status):
+        return f"{path} belongs to another user, or others can write to it"
+    # Who can write to a folder above can take this one away, but put none in its place that belongs to this user. So
+    # that others of one's own group can is no reason to compile everything again; that everybody can is a mistake.
+    if any(folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX for folder in above):
+        return f"everybody can write to a folder above {path}"
+    return ""
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    """Whether only this user or root can write to it. Windows says nothing of that in a status."""
+    if os.name == "nt":
+        return True
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & _WRITABLE_BY_OTHERS
+
+
+@cache
+def _toolchain() -> tuple[object, ...]:
+    """What decides, besides a function and its types, which machine code is made of it."""
+    import llvmlite
+    import numba
+    import numpy as np
+
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
+    settings.pop("NUMBA_CACHE_DIR", None)
+    versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag)
+    return (*versions, *sorted(settings.items()))
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    """The digest that an entry begins with."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()

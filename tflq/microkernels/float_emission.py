@@ -1,0 +1,172 @@
+"""One tile of float32 sums as LLVM code: a loop over blocks of k, in it one over k, with all sums in registers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from tflq.microkernels.kernel import FloatTile
+from tflq.microkernels.vectors import FLOAT, I8, I64, Value, Vectors
+
+
+class Operands(NamedTuple):
+    """The arguments of a tile's function, as LLVM values: addresses of bytes, distances of rows in bytes, scalars."""
+
+    rows: Value  # address of the first row's first value
+    row_step: Value
+    weights: Value  # address of the panel
+    length: Value  # K
+    block: Value
+    biases: Value  # address of the first column's
+    low: Value
+    high: Value
+    out: Value  # address of the first row's first sum
+    out_step: Value
+    count: Value  # rows that there are; those beyond are the last one again
+
+
+def emit_function(module: ir.Module, tile: FloatTile) -> ir.Function:
+    """The tile as a function of `module` that takes Operands; it is written there once."""
+    name = f"tflq.float32.{tile.rows}x{tile.vectors}x{tile.lanes}"
+    if name in module.globals:
+        return module.globals[name]
+    address = I8.as_pointer()
+    kinds = Operands(address, I64, address, I64, I64, address, FLOAT, FLOAT, address, I64, I64)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+    function.linkage = "linkonce_odr"
+    function.attributes.add("noinline")
+    for argument, kind in zip(function.args, kinds, strict=True):
+        if kind == address:
+            argument.add_attribute("noalias")
+    builder = ir.IRBuilder(function.append_basic_block())
+    _emit(builder, tile, Operands(*function.args))
+    builder.ret_void()
+    return function
+
+
+def _emit(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> None:
+    v, kind = Vectors(builder, tile.lanes), ir.VectorType(FLOAT, tile.lanes)
+    numbers = [
+        _smaller(builder, ir.Constant(I64, r), builder.sub(at.count, ir.Constant(I64, 1))) for r in range(tile.rows)
+    ]
+    starts = [builder.gep(at.rows, [builder.mul(at.row_step, number)]) for number in numbers]
+    zeros = [ir.Constant(kind, [0.0] * tile.lanes)] * (tile.rows * tile.vectors)
+    before, over_blocks = builder.block, builder.append_basic_block("over_blocks")
+    over_k, behind = builder.append_basic_block("over_k"), builder.append_basic_block("add")
+    builder.branch(over_blocks)
+
+    builder.position_at_end(over_blocks)
+    first, totals = builder.phi(I64), [builder.phi(kind) for _ in zeros]
+    last = _smaller(builder, builder.add(first, at.block), at.length)
+    builder.branch(over_k)
+
+    builder.position_at_end(over_k)
+    k, sums = builder.phi(I64), [builder.phi(kind) for _ in zeros]
+    following = _one_k(v, tile, at, starts, k, sums)
+    next_k = builder.add(k, ir.Constant(I64, 1))
+    _join(k, (first, over_blocks), (next_k, over_k))
+    for total, begin, end in zip(sums, zeros, following, strict=True):
+        _join(total, (begin, over_blocks), (end, over_k))
+    builder.cbranch(builder.icmp_signed("<", next_k, last), over_k, behind)
+
+    builder.position_at_end(behind)
+    added = [builder.fadd(total, part) for total, part in zip(totals, following, strict=True)]
+    _join(first, (ir.Constant(I64, 0), before), (last, behind))
+    for total, begin, end in zip(totals, zeros, added, strict=True):
+        _join(total, (begin, before), (end, behind))
+    after = builder.append_basic_block("finish")
+    builder.cbranch(builder.icmp_signed("<", last, at.length), over_blocks, after)
+
+    builder.position_at_end(after)
+    low, high = v.spread(at.low), v.spread(at.high)
+    size = 4 * tile.lanes
+    biases = [v.load(at.biases, size * i, kind) for i in range(tile.vectors)]
+    for r, number in enumerate(numbers):
+        target = builder.gep(at.out, [builder.mul(at.out_step, number)])
+        for i, bias in enumerate(biases):
+            value = builder.fadd(added[r * tile.vectors + i], bias)
+            value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
+            value = builder.select(builder.fcmp_ordered("<", high, value), high, value)
+            v.store(value, target, size * i)
+
+
+def _one_k(v: Vectors, tile: FloatTile, at: Operands, starts: list[Value], k: Value, sums: list[Value]) -> list[Value]:
+    """The sums with one more product each: rounded, then added and rounded again; nothing is contracted."""
+    builder, kind = v.builder, ir.VectorType(FLOAT, tile.lanes)
+    panel = builder.gep(at.weights, [builder.mul(k, ir.Constant(I64, 4 * tile.columns))])
+    weights = [v.load(panel, 4 * tile.lanes * i, kind) for i in range(tile.vectors)]
+    place = builder.mul(k, ir.Constant(I64, 4))
+    following: list[Any] = []
+    for r, start in enumerate(starts):
+        value = v.spread(v.load(builder.gep(start, [place]), 0, FLOAT))
+        for i, weight in enumerate(weights):
+            following.append(builder.fadd(sums[r * tile.vectors + i], builder.fmul(value, weight)))
+    return following
+
+
+def _smaller(builder: ir.IRBuilder, a: Value, b: Value) -> Value:
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _join(phi: Value, *incoming: tuple[Value, Value]) -> None:
+    for value, block in incoming:
+        phi.add_incoming(value, block)
+
+
+def intrinsic_of(tile: FloatTile) -> Any:
+    """The tile as a numba intrinsic with the arguments of its definition."""
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def tile_into(
+        typing: Any,
+        rows: Any,
+        row: Any,
+        weights: Any,
+        panel: Any,
+        block: Any,
+        biases: Any,
+        low: Any,
+        high: Any,
+        out: Any,
+        out_row: Any,
+        out_column: Any,
+        count: Any,
+    ) -> Any:
+        argument_types = (rows, row, weights, panel, block, biases, low, high, out, out_row, out_column, count)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def array(position: int) -> Any:
+                return context.make_array(argument_types[position])(context, builder, arguments[position])
+
+            def number(position: int, kind: Any = types.int64) -> Any:
+                return context.cast(builder, arguments[position], argument_types[position], kind)
+
+            def address(position: int, *indices: Any) -> Any:
+                whole = array(position)
+                place = builder.bitcast(whole.data, I8.as_pointer())
+                for axis, index in enumerate(indices):
+                    place = builder.gep(place, [builder.mul(index, builder.extract_value(whole.strides, axis))])
+                return place
+
+            operands = Operands(
+                rows=address(0, number(1)),
+                row_step=builder.extract_value(array(0).strides, 0),
+                weights=address(2, number(3)),
+                length=builder.extract_value(array(2).shape, 1),
+                block=number(4),
+                biases=address(5, number(10)),
+                low=number(6, types.float32),
+                high=number(7, types.float32),
+                out=address(8, number(9), number(10)),
+                out_step=builder.extract_value(array(8).strides, 0),
+                count=number(11),
+            )
+            builder.call(emit_function(builder.module, tile), list(operands))
+            return context.get_dummy_value()
+
+        return types.void(*argument_types), generate
+
+    return tile_into

@@ -1,0 +1,105 @@
+"""Tiles of float32 sums whose order is promised: k by k, product and sum rounded apart, many sums at a time.
+
+Sums are independent of each other, so a tile holds `rows` by `columns` of them in registers and adds one product to
+each in turn. How many there are side by side changes no bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tflq.jit.compiled import Array, Compiled, Int, Real, compiling_is_off
+from tflq.microkernels.forms import features
+from tflq.microkernels.kernel import FloatTile
+
+
+@cache
+def chosen() -> FloatTile:
+    """What fits this machine's registers: 12 of 16 hold sums, two weights, one a value of a row, one a product."""
+    return FloatTile(6, 2, 4 if compiling_is_off() or "avx" not in features() else 8)
+
+
+class EmittedFloatTile(Compiled[..., None]):
+    """A tile: `python` defines it, compiled code calls what `float_emission` writes."""
+
+    def __init__(self, tile: FloatTile) -> None:
+        super().__init__(definition(tile))
+        self.tile = tile
+
+    def digest(self) -> str:
+        """A digest of the tile and of the code that writes it."""
+        return hashlib.sha256(f"{self.tile} {_sources()}".encode()).hexdigest()[:16]
+
+    def _linked(self) -> Any:
+        from tflq.microkernels.float_emission import intrinsic_of
+
+        emitted: Callable[..., None] = intrinsic_of(self.tile)
+        return emitted
+
+
+@cache
+def _sources() -> str:
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
+    for name in ("float_emission", "float_tiles", "vectors"):
+        digest.update((folder / f"{name}.py").read_bytes())
+    return digest.hexdigest()
+
+
+def definition(tile: FloatTile) -> Callable[..., None]:
+    """What a tile computes."""
+
+    def tile_into(
+        rows: Array,
+        row: Int,
+        weights: Array,
+        panel: Int,
+        block: Int,
+        biases: Array,
+        low: Real,
+        high: Real,
+        out: Array,
+        out_row: Int,
+        out_column: Int,
+        count: Int,
+    ) -> None:
+        """out[out_row + r, at + c] = clamp(sum over k of rows[row + r, k] * weights[panel, k, c] + biases[at + c]).
+
+        `at` is `out_column`; r goes through rows below `count`, which is 1 at least, and below tile.rows. Sums of
+        `block` k each, the last of fewer, begin with 0, and are added to each other in order. Clamping passes NaN, and
+        the sign of a zero at a limit. `rows` is (R, K), `weights` (panels, K, columns), `biases` (N), all contiguous,
+        with K and `block` at least 1; `out` has unit stride along its columns. The caller sees to it that rows, panel
+        and tile lie inside their arrays.
+        """
+        at = slice(out_column, out_column + tile.columns)
+        with np.errstate(all="ignore"):
+            for r in range(min(count, tile.rows)):
+                total = np.zeros(tile.columns, np.float32)
+                for first in range(0, weights.shape[1], block):
+                    part = np.zeros(tile.columns, np.float32)
+                    for k in range(first, min(first + block, weights.shape[1])):
+                        part += rows[row + r, k] * weights[panel, k]
+                    total += part
+                total += biases[at]
+                total = np.where(total < low, low, total)
+                out[out_row + r, at] = np.where(high < total, high, total)
+
+    return tile_into
+
+
+def packed(weights: Array, tile: FloatTile) -> Array:
+    """(K, N) weights as (panels, K, columns). The last panel ends with the last column, so that it shares some with the
+    one before it; where N is less than one panel, it is filled up with zeros.
+    """
+    length, width = weights.shape
+    filled = np.zeros((length, max(width, tile.columns)), np.float32)
+    filled[:, :width] = weights
+    starts = range(0, width, tile.columns)
+    last = filled.shape[1] - tile.columns
+    return np.stack([filled[:, min(start, last) : min(start, last) + tile.columns] for start in starts])

@@ -1,0 +1,122 @@
+"""How processors form sums of products of small integers, as data; a processor's features decide which is best."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+
+from tflq.interrupts import import_whole
+from tflq.jit.compiled import compiling_is_off
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to add products to registers of int32 sums.
+
+    Each lane of `dot` takes `group` consecutive values of a row and of a column, multiplies them pairwise and adds all
+    products to its sum, modulo 2**32. A tile is `rows` rows of sums by `vectors` registers of `lanes` columns.
+    Machine code on disk is found by the repr of a form: the features, whose order changes, are no part of it.
+    """
+
+    name: str
+    machine: str  # as platform.machine says
+    features: frozenset[str] = field(repr=False)  # LLVM's names; the processor must have them all
+    dot: str  # see emission.DOTS
+    left: str  # type of a row's values: "int16", "int8" or "uint8"
+    right: str  # type of the weights: "int16" or "int8"
+    group: int
+    lanes: int
+    tiles: tuple[tuple[int, int], ...]  # (rows, vectors) of the tiles that fill the registers, best first
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether rows hold 16-bit values: these are centred, and 16-bit codes fit."""
+        return self.left == "int16"
+
+    def tile(self, columns: int) -> Tile:
+        """The tile that wastes the fewest columns of a matrix with so many; the first of them where several do."""
+        rows, vectors = min(self.tiles, key=lambda tile: -(-columns // (tile[1] * self.lanes)) * tile[1])
+        return Tile(self, rows, vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The sums that one pass over k makes: `rows` rows by `vectors` registers."""
+
+    form: Form
+    rows: int
+    vectors: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a tile; weights are packed in panels of so many."""
+        return self.vectors * self.form.lanes
+
+
+def _x86(name: str, features: str, dot: str, kind: tuple[str, str, int], lanes: int, *tiles: tuple[int, int]) -> Form:
+    left, right, group = kind
+    return Form(name, "x86_64", frozenset(features.split()), dot, left, right, group, lanes, tiles)
+
+
+def _arm(name: str, features: str, dot: str, kind: tuple[str, str, int], lanes: int, *tiles: tuple[int, int]) -> Form:
+    left, right, group = kind
+    return Form(name, "aarch64", frozenset(features.split()), dot, left, right, group, lanes, tiles)
+
+
+_BYTES_X86 = ("uint8", "int8", 4)
+_BYTES_ARM = ("int8", "int8", 4)
+_PAIRS = ("int16", "int16", 2)
+_SINGLE = ("int16", "int16", 1)
+
+#: Best first for each machine. x86-64 without any of these does not exist: SSE2 is part of it, as NEON is of AArch64.
+FORMS = (
+    _x86("avx512-vnni", "avx512vnni avx512bw", "vpdpbusd-512", _BYTES_X86, 16, (6, 4), (12, 2), (12, 1)),
+    _x86("avx-vnni", "avxvnni avx2", "vpdpbusd-256", _BYTES_X86, 8, (6, 2), (12, 1)),
+    _x86("avx512-bw", "avx512bw", "pmaddwd-512", _PAIRS, 16, (6, 4), (12, 2), (12, 1)),
+    _x86("avx2", "avx2", "pmaddwd-256", _PAIRS, 8, (6, 2)),
+    _x86("sse2", "sse2", "pmaddwd-128", _PAIRS, 4, (3, 4)),
+    _arm("neon-dotprod", "neon dotprod", "sdot", _BYTES_ARM, 4, (6, 4)),
+    _arm("neon", "neon", "plain-int16", _SINGLE, 4, (6, 4)),
+)
+
+
+@cache
+def available(is_wide: bool) -> tuple[Form, ...]:
+    """Return this machine's forms for 8-bit codes, or for 16-bit ones if `is_wide`, best first."""
+    if compiling_is_off() or sys.byteorder != "little":
+        return ()
+    return ranked(machine(), features(), is_wide)
+
+
+def chosen(is_wide: bool) -> Form | None:
+    """Return the best of `available`, or None if there is none."""
+    return next(iter(available(is_wide)), None)
+
+
+def ranked(machine: str, features: Collection[str], is_wide: bool) -> tuple[Form, ...]:
+    """Return the forms of `machine` whose features are all among `features`, best first."""
+    own = frozenset(features)
+    return tuple(
+        form for form in FORMS if form.machine == machine and form.features <= own and (form.is_wide or not is_wide)
+    )
+
+
+def machine() -> str:
+    """The processor's family: "x86_64", "aarch64" or what else platform.machine says, in small letters."""
+    said = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(said, said)
+
+
+def features() -> frozenset[str]:
+    """What numba compiles for, by LLVM's names: NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX come before the host's own.
+
+    Features that only a processor's name implies are not counted: LLVM aborts where it cannot select an instruction.
+    """
+    import_whole("numba")
+    from numba.core import codegen, config
+
+    said = codegen.get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
+    return frozenset(word[1:] for word in said.split(",") if word.startswith("+"))

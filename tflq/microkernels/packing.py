@@ -1,0 +1,91 @@
+"""Weights and constants as micro-kernels read them: made once, from what a product is bound to.
+
+A row's values are given as code - `shift`, weights as centred + `zero`; what both leave behind in a sum is a term of
+the column, which goes into its bias, and one of the row. With l = x + p and r = w + q for centred x and w,
+sum of x * w = sum of l * r - q * sum of l - p * sum of r + K * p * q, all modulo 2**32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.jit.compiled import Array
+from tflq.jit.mapped import release
+from tflq.microkernels.forms import Form, Tile
+
+#: Elements of weights that are widened at a time.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """What is added to centred values so that they fit the types of a form."""
+
+    left: int  # p, to values of a row
+    right: int  # q, to weights
+
+
+def offsets(form: Form, weights: Array, codes: np.dtype[np.integer], zero_point: int) -> Offsets | None:
+    """For centred `weights` and rows of codes with that zero point; None where they do not fit."""
+    low, high = (int(weights.min()), int(weights.max())) if weights.size else (0, 0)
+    right = np.iinfo(form.right)
+    shift = 0 if low >= right.min and high <= right.max else int(right.min) - low
+    if high + shift > right.max:
+        return None
+    if form.is_wide:
+        fits = codes.itemsize == 1 or (codes == np.int16 and zero_point == 0)
+        return Offsets(0, 0) if fits and shift == 0 else None
+    if codes.itemsize > 1:
+        return None
+    return Offsets(zero_point + int(np.iinfo(form.left).min) - int(np.iinfo(codes).min), shift)
+
+
+def panels(weights: Array, tile: Tile, zero: int) -> Array:
+    """Centred weights (K, N), plus `zero`, as (panels, steps, columns * group): filled up with zeros."""
+    group, columns = tile.form.group, tile.columns
+    length, width = weights.shape
+    steps, count = -(-length // group), -(-width // columns)
+    made = np.empty((count, steps, columns, group), tile.form.right)
+    for block in column_blocks(weights, columns):
+        first, last = block.start // columns, -(-block.stop // columns)
+        filled = np.zeros((steps * group, (last - first) * columns), tile.form.right)
+        part = weights[:, block]
+        filled[:length, : part.shape[1]] = part.astype(np.int32) + zero if zero else part
+        made[first:last] = filled.reshape(steps, group, last - first, columns).transpose(2, 0, 3, 1)
+        release(part)
+    return made.reshape(count, steps, columns * group)
+
+
+def column_terms(weights: Array, subtracted: Offsets) -> Array:
+    """int64 terms of the columns, for the bias: all that the offsets leave behind but the rows' own terms."""
+    sums = weights.sum(axis=0, dtype=np.int64) + len(weights) * subtracted.right
+    terms: Array = len(weights) * subtracted.left * subtracted.right - subtracted.left * sums
+    return terms
+
+
+def largest_column(weights: Array) -> int:
+    """Return the largest sum of magnitudes of a column."""
+    sums = (np.abs(weights[:, block].astype(np.int32)).sum(0, np.int64) for block in column_blocks(weights, 1))
+    return int(max(part.max() for part in sums))
+
+
+def column_blocks(weights: Array, columns: int) -> Iterator[slice]:
+    """Yield neighbouring columns, a multiple of `columns` at a time, whose elements stay within a bound if they can."""
+    length, width = weights.shape
+    step = columns * max(1, _BLOCK // max(1, length * columns))
+    for first in range(0, width, step):
+        yield slice(first, min(first + step, width))
+
+
+def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> Array:
+    """int32 words (panels, words): a panel's biases, then each constant of its columns, each of length 1 or `width`."""
+    count = -(-width // tile.columns)
+    parts = []
+    for values in (bias.astype(np.int64).astype(np.int32), *scaling):
+        filled = np.zeros(count * tile.columns, values.dtype)
+        filled[:width] = values
+        parts.append(filled.reshape(count, tile.columns).view(np.int32))
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
