@@ -17,7 +17,7 @@ from tflq.diagnosis.element.trace import trace_element
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.ir.schema import enum
-from tflq.kernels.rows import table_of
+from tflq.kernels.tables.rows import table_of
 from tflq.kernels.validity import Runtime
 from tflq.profiles import by_name
 from tflq.quantization.scheme.rules import CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES

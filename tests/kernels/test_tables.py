@@ -7,8 +7,8 @@ import pytest
 from tflq.kernels.facts import ROOMS
 from tflq.kernels.kernel import valid
 from tflq.kernels.leaky_relu.reference import KERNELS
-from tflq.kernels.rows import rows_of, table_of
 from tflq.kernels.table import table
+from tflq.kernels.tables.rows import rows_of, table_of
 from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
 
 REFERENCE = table_of(Runtime())

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from tflq.ir.schema import schema
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.registration import kernels_of
 from tflq.kernels.table import KernelTable
+from tflq.kernels.tables.registration import kernels_of
 from tflq.kernels.validity import Runtime
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles.profile import Profile, Source

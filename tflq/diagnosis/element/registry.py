@@ -19,7 +19,7 @@ from tflq.kernels.conv_2d import reference as conv_2d
 from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
 from tflq.kernels.dequantize import reference as dequantize
 from tflq.kernels.families import binary as binary_kernels
-from tflq.kernels.families import scaled_sum
+from tflq.kernels.families import scaled_sum, two_tables
 from tflq.kernels.families import unary as unary_kernels
 from tflq.kernels.fully_connected import reference as fully_connected
 from tflq.kernels.leaky_relu import reference as leaky_relu
@@ -61,7 +61,7 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     prelu.eval_quantized: binary.sloped,
     binary_kernels.eval_plain: binary.plain,
     unary_kernels.eval_table: unary.tabulated,
-    quantize_in_blocks.eval_tables: unary.tabulated_in_blocks,
+    two_tables.eval_tables: unary.tabulated_in_blocks,
     unary_kernels.eval_table_8bit: unary.looked_up,
     unary_kernels.eval_table_16bit: unary.interpolated,
     logistic.eval_int16: unary.by_sigmoid_table(9, logistic_int16),

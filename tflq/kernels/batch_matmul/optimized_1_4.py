@@ -10,8 +10,7 @@ from tflq.ir import TensorType
 from tflq.kernels.batch_matmul.earlier import KERNELS as EARLIER
 from tflq.kernels.batch_matmul.earlier import unfolded
 from tflq.kernels.batch_matmul.reference import prepare_quantized
-from tflq.kernels.conv_2d.optimized import gemm
-from tflq.kernels.families.vector_blocks import requantizing
+from tflq.kernels.families.vector_blocks import gemm, requantizing
 from tflq.kernels.kernel import Kernel, valid
 from tflq.kernels.validity import opt
 

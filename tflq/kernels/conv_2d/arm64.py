@@ -6,20 +6,15 @@ Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel, EvalQuantized on AArch64; ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
 from tflq.kernels.conv_2d.reference import prepare_quantized, shapes
-from tflq.kernels.families.matrix_vector import ruy
+from tflq.kernels.families.matrix_vector import Scaling, ruy
 from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import StageOf
-
-#: The scaling of a product, by its numbers of units, summands and columns.
-Scaling = Callable[[Arithmetic, int, int, int], StageOf]
 
 
 def by(scaling: Scaling) -> Prepare:

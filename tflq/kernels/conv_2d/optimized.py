@@ -12,16 +12,11 @@ from collections.abc import Callable
 from tflq.kernels.conv_2d import reference
 from tflq.kernels.conv_2d.reference import prepare_quantized
 from tflq.kernels.families.unclaimed import beside_dense, unclaimed_floats
-from tflq.kernels.families.vector_blocks import Prepare, requantizing
+from tflq.kernels.families.vector_blocks import Prepare, gemm, requantizing
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import StageOf
-
-
-def gemm(arithmetic: Arithmetic) -> StageOf:
-    """The scaling of a matrix product."""
-    return arithmetic.requantize_gemm
 
 
 def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:

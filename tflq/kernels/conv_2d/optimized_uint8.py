@@ -6,7 +6,8 @@ Source: LiteRT 2.3 conv.cc EvalQuantized; optimized_ops.h Conv; cpu_backend_gemm
 
 from __future__ import annotations
 
-from tflq.kernels.conv_2d.optimized import gemm, multiplied
+from tflq.kernels.conv_2d.optimized import multiplied
+from tflq.kernels.families.vector_blocks import gemm
 from tflq.kernels.kernel import Kernel, valid
 from tflq.kernels.validity import opt
 

@@ -7,20 +7,9 @@ Source: LiteRT 2.3 optimized/integer_ops/depthwise_conv.h DepthwiseConvGeneral, 
 from __future__ import annotations
 
 from tflq.kernels.depthwise_conv_2d.reference import prepare_quantized
-from tflq.kernels.families.vector_blocks import channel_blocks, requantizing
+from tflq.kernels.families.vector_blocks import eight_channels, requantizing
 from tflq.kernels.kernel import Kernel, valid
 from tflq.kernels.validity import opt
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.stages import StageOf
-
-#: Channels that the vector loop takes at a time.
-BLOCK = 8
-
-
-def eight_channels(arithmetic: Arithmetic) -> StageOf:
-    """Whole blocks of eight channels by vector code."""
-    return channel_blocks(arithmetic, BLOCK)
-
 
 KERNELS = valid(
     opt(vectors=True),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.depthwise_conv_2d.optimized import BLOCK
 from tflq.kernels.depthwise_conv_2d.reference import prepare_quantized
+from tflq.kernels.families.vector_blocks import CHANNELS as BLOCK
 from tflq.kernels.families.vector_blocks import channel_blocks, requantizing
 from tflq.kernels.kernel import Kernel
 from tflq.numerics.arithmetic import Arithmetic

@@ -5,11 +5,15 @@ Source: LiteRT 2.3 and TensorFlow 2.14 cpu_backend_gemm.h Gemm; cpu_backend_gemm
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import StageOf
 
+#: The scaling of a product, by its numbers of units, summands and columns.
+Scaling = Callable[[Arithmetic, int, int, int], StageOf]
 #: Rows of the matrix that the matrix-vector kernel takes at a time, and the columns that it needs at least.
 ROWS, COLUMNS = 4, 8
 

@@ -65,6 +65,11 @@ def channel_blocks(arithmetic: Arithmetic, block: int) -> StageOf:
     return BlockTail.of(arithmetic.requantize_simd, arithmetic.requantize, block)
 
 
+def gemm(arithmetic: Arithmetic) -> StageOf:
+    """The scaling of a matrix product."""
+    return arithmetic.requantize_gemm
+
+
 def requantizing(prepare: Prepare, choose: Callable[[Arithmetic], StageOf]) -> Prepare:
     """`prepare` with another scaling of int32 accumulators."""
 
@@ -72,6 +77,15 @@ def requantizing(prepare: Prepare, choose: Callable[[Arithmetic], StageOf]) -> P
         return prepare(node, replace(arithmetic, requantize=choose(arithmetic)))
 
     return prepare_otherwise
+
+
+#: Channels that the vector loops of convolutions take at a time.
+CHANNELS = 8
+
+
+def eight_channels(arithmetic: Arithmetic) -> StageOf:
+    """Whole blocks of eight channels by vector code."""
+    return channel_blocks(arithmetic, CHANNELS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tflq.kernels.conv_2d.arm64 import Scaling
-from tflq.kernels.families.matrix_vector import ruy
+from tflq.kernels.families.matrix_vector import Scaling, ruy
 from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.fully_connected.reference import output_shape, prepare_quantized
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid

@@ -11,11 +11,11 @@ import numpy as np
 from tflq.ir import CARRIER
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
+from tflq.kernels.families.two_tables import TwoTables, eval_tables
 from tflq.kernels.families.unary import tabulated
 from tflq.kernels.hard_swish import reference as hard_swish
 from tflq.kernels.hard_swish.reference import OpData
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.quantize.optimized import TwoTables, eval_tables
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot

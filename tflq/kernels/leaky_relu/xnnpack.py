@@ -6,36 +6,19 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitUnaryNode; XNNPACK's qs8 and qu8 vlr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tflq.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.families.xnnpack_floats import sloping
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.families.xnnpack_slopes import OpData, evaluate, fixed
+from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.leaky_relu import reference
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.multiplier import FixedMultiplier
 from tflq.numerics.stages import type_range
 
-#: Bits after the point.
-BITS = 8
-
 _SMALLEST, _LARGEST, _LARGEST_NEGATIVE = 2.0**-8, 128.0, -127.99609375
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OpData:
-    """Constants."""
-
-    input_zero_point: ZeroPoint  # LSB of input
-    output_zero_point: ZeroPoint  # LSB of output
-    positive: FixedMultiplier  # 2**-8 LSB of output per LSB of input, for x >= zero point
-    negative: FixedMultiplier  # the same, times alpha
-    clamp: Clamp  # LSB of output
 
 
 def takes(node: Node) -> bool:
@@ -70,20 +53,6 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         clamp=type_range(dtype),
     )
     return prepare_unary(node, data, evaluate, dtype)
-
-
-def fixed(real: np.float32) -> FixedMultiplier:
-    """A real multiplier in steps of 1/256, half to even."""
-    return FixedMultiplier(int(np.rint(np.float32(1 << BITS) * real)))
-
-
-def evaluate(data: OpData, x: Array) -> Array:
-    """Rounding: half up, of the product and the zero point together. Overflow: none."""
-    centred = x.astype(np.int64) - data.input_zero_point
-    scaled = centred * np.where(centred >= 0, data.positive, data.negative)
-    codes = (scaled + (1 << BITS - 1) >> BITS) + data.output_zero_point
-    clamped: Array = np.clip(codes, *data.clamp).astype(x.dtype)
-    return clamped
 
 
 KERNELS = (

@@ -6,8 +6,7 @@ Source: LiteRT 2.3 lstm.cc basic; optimized_ops.h LstmCell; cpu_backend_gemm.h o
 
 from __future__ import annotations
 
-from tflq.kernels.conv_2d.arm64 import Scaling
-from tflq.kernels.families.matrix_vector import ruy
+from tflq.kernels.families.matrix_vector import Scaling, ruy
 from tflq.kernels.families.recurrent.lstm_basic import WEIGHTS, prepare_with
 from tflq.kernels.families.vector_blocks import Prepare
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid

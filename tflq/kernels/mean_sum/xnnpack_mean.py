@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.delegation import delegate, is_quantized
+from tflq.kernels.delegation import delegate
 from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
+from tflq.kernels.families.xnnpack_reductions import takes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -28,13 +29,6 @@ class OpData:
     scale: np.float32  # LSB of output per LSB of the sum
     offset: np.float32  # both zero points, LSB of output
     dtype: np.dtype[Any]
-
-
-def takes(node: Node) -> bool:
-    """At least one axis."""
-    x, axes = node.input(0), node.constant(1).reshape(-1)
-    has_axes = len(axes) > 0 and not (len(axes) == 1 and int(axes[0]) == 0 and not x.shape)
-    return is_quantized(x) and is_quantized(node.outputs[0]) and has_axes and min(x.shape, default=1) > 0
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

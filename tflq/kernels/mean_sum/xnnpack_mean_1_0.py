@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.ir import CARRIER
 from tflq.kernels.delegation import delegate
+from tflq.kernels.families import xnnpack_reductions
 from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.mean_sum import xnnpack_mean as mean
 from tflq.kernels.mean_sum.optimized_mean import is_over_image
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -35,7 +35,7 @@ class OpData:
 
 def takes(node: Node) -> bool:
     """Axes 1 and 2 of four dimensions that are kept."""
-    return mean.takes(node) and is_over_image(node)
+    return xnnpack_reductions.takes(node) and is_over_image(node)
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -14,8 +14,8 @@ import numpy as np
 from tflq.ir import CARRIER
 from tflq.kernels.delegation import delegate
 from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes, sum_int32
+from tflq.kernels.families.xnnpack_reductions import takes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.mean_sum.xnnpack_mean import takes
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import nearest_half_away

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from tflq.kernels.delegation import delegate
 from tflq.kernels.families.reduction import AXES, reduced_axes
+from tflq.kernels.families.xnnpack_reductions import takes
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.kernels.mean_sum.xnnpack_mean import prepare_scaled, takes
+from tflq.kernels.mean_sum.xnnpack_mean import prepare_scaled
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 

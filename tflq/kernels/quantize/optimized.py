@@ -7,13 +7,13 @@ Source: LiteRT 2.3 optimized_ops.h AffineQuantize, Requantize with USE_NEON; Rou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.families.unary import Tabulated
+from tflq.kernels.families.two_tables import TwoTables, eval_tables
 from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.quantize import reference as quantize
@@ -22,19 +22,9 @@ from tflq.kernels.quantize.reference import FloatData
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import clamp, float_to_int32, round_half_even, wrap_int32
-from tflq.numerics.tables import look_up_8bit
 
 #: Elements that the vector loops take at a time: floats, and codes.
 BLOCK, CODE_BLOCK = 8, 16
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoTables:
-    """An operator on 8-bit codes whose whole blocks go by another table than what is left over."""
-
-    whole: Tabulated
-    tail: Tabulated
-    block: int
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -71,14 +61,6 @@ def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
     tail = quantize.prepare_requantize(node, arithmetic)
     whole = quantize.prepare_requantize(node, replace(arithmetic, requantize=arithmetic.requantize_simd))
     return Prepared(tail.shapes, TwoTables(whole.data, tail.data, CODE_BLOCK), eval_tables)
-
-
-def eval_tables(data: TwoTables, x: Array) -> Array:
-    """Source: Requantize. No rounding: that happened when the tables were made."""
-    codes = np.ascontiguousarray(x).reshape(-1)
-    at = in_whole_blocks(codes.size, data.block)
-    whole, tail = look_up_8bit(data.whole.table, codes[:at]), look_up_8bit(data.tail.table, codes[at:])
-    return np.concatenate((whole, tail)).reshape(x.shape)
 
 
 KERNELS = valid(

@@ -16,9 +16,9 @@ from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.kernels.families.unary import prepare_unary
+from tflq.kernels.families.xnnpack_slopes import OpData as FixedData
+from tflq.kernels.families.xnnpack_slopes import evaluate, fixed
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.leaky_relu.xnnpack import OpData as FixedData
-from tflq.kernels.leaky_relu.xnnpack import evaluate, fixed
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint

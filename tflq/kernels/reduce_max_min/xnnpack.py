@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from tflq.kernels.delegation import delegate
 from tflq.kernels.families.reduction import AXES
+from tflq.kernels.families.xnnpack_reductions import takes
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.kernels.mean_sum.xnnpack_mean import takes
 from tflq.kernels.reduce_max_min import reduce_max, reduce_min
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic

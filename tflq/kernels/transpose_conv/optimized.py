@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.depthwise_conv_2d.optimized import eight_channels
 from tflq.kernels.families.contraction import multipliers
 from tflq.kernels.families.unclaimed import unclaimed_floats
-from tflq.kernels.families.vector_blocks import FlatBlocks, requantizing
+from tflq.kernels.families.vector_blocks import FlatBlocks, eight_channels, requantizing
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.transpose_conv import reference
 from tflq.kernels.transpose_conv.reference import prepare_quantized

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.kernels.depthwise_conv_2d.optimized import eight_channels
-from tflq.kernels.families.vector_blocks import requantizing
+from tflq.kernels.families.vector_blocks import eight_channels, requantizing
 from tflq.kernels.kernel import valid
 from tflq.kernels.transpose_conv.arm64_2_14 import KERNELS as BYTES
 from tflq.kernels.transpose_conv.earlier import KERNELS as INT16

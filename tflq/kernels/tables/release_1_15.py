@@ -13,8 +13,8 @@ from dataclasses import replace
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.registered import registered
 from tflq.kernels.table import KernelTable
+from tflq.kernels.tables.registered import registered
 
 _ONCE = (
     "ABS ADD_N CAST CEIL COS DEPTH_TO_SPACE DIV ELU EMBEDDING_LOOKUP_SPARSE EXP EXPAND_DIMS FILL FLOOR FLOOR_MOD "

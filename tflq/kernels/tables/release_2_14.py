@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.registered import registered
 from tflq.kernels.signature import Signature
 from tflq.kernels.table import KernelTable
+from tflq.kernels.tables.registered import registered
 
 _VERSIONS = {
     1: "ADD_N ASSIGN_VARIABLE ATAN2 BITCAST BITWISE_XOR BROADCAST_ARGS BUCKETIZE CALL_ONCE CEIL COMPLEX_ABS CONV_3D "

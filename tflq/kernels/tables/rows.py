@@ -11,13 +11,14 @@ from functools import cache
 from itertools import groupby
 from pkgutil import iter_modules
 
+from tflq import kernels
 from tflq.interrupts import import_whole
 from tflq.kernels.delegation import enabled, floats_left, over
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import ROOMS
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.promises import floats_are_close
 from tflq.kernels.table import KernelTable, Rows, table
+from tflq.kernels.tables.promises import floats_are_close
 from tflq.kernels.validity import OPT, XNNPACK, Runtime
 
 #: Float rows that AArch64 shares with x86-64.
@@ -34,7 +35,7 @@ def rows_of(op: str) -> Rows:
 
 @cache
 def _rows_in(room: str) -> Rows:
-    home = import_whole(f"{__package__}.{room}")
+    home = import_whole(f"{kernels.__name__}.{room}")
     names = [module.name for module in iter_modules(getattr(home, "__path__", ()))]
     modules = [import_whole(f"{home.__name__}.{name}") for name in names] or [home]
     return tuple(row for module in modules for row in getattr(module, "KERNELS", ()))

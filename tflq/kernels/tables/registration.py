@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tflq.kernels import registered_1_15, registered_2_14, registered_earlier, registered_micro
-from tflq.kernels.cmsis_nn_rounding import rounded_by_the_library_once
-from tflq.kernels.registered import registered
-from tflq.kernels.rows import table_of
 from tflq.kernels.table import KernelTable
+from tflq.kernels.tables import micro, release_1_15, release_2_14, releases
+from tflq.kernels.tables.cmsis_nn_rounding import rounded_by_the_library_once
+from tflq.kernels.tables.registered import registered
+from tflq.kernels.tables.rows import table_of
 from tflq.kernels.validity import CMSIS_NN_SINGLE, REF, SPEC, Runtime
 
 
@@ -14,7 +14,7 @@ def kernels_of(runtime: Runtime) -> KernelTable:
     """Return the table of kernels that a runtime registers."""
     if runtime.library in ("", SPEC):
         return _registered(table_of(runtime), runtime)
-    table = table_of(runtime, registered_micro.accepted).only(registered_micro.OPERATORS.__contains__)
+    table = table_of(runtime, micro.accepted).only(micro.OPERATORS.__contains__)
     return rounded_by_the_library_once(table) if runtime.library == CMSIS_NN_SINGLE else table
 
 
@@ -23,8 +23,8 @@ def _registered(table: KernelTable, runtime: Runtime) -> KernelTable:
     if release == "litert-2.3":
         return table
     if release == "tf-1.15":
-        return registered_1_15.accepted(table, registered_1_15.OPTIMIZED if is_optimized else registered_1_15.REFERENCE)
+        return release_1_15.accepted(table, release_1_15.OPTIMIZED if is_optimized else release_1_15.REFERENCE)
     if release == "tflite-2.14":
-        highest = registered_2_14.OPTIMIZED if is_optimized else registered_2_14.REFERENCE
-        return registered(table, highest, registered_2_14.known)
-    return registered_earlier.registered_in(table, release.partition("-")[2], is_optimized)
+        highest = release_2_14.OPTIMIZED if is_optimized else release_2_14.REFERENCE
+        return registered(table, highest, release_2_14.known)
+    return releases.registered_in(table, release.partition("-")[2], is_optimized)

@@ -12,10 +12,10 @@ from functools import cache
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.kernel import Kernel
-from tflq.kernels.promises import floats_are_close
-from tflq.kernels.registered import registered
-from tflq.kernels.registered_2_14 import OPTIMIZED, REFERENCE, known
 from tflq.kernels.table import KernelTable
+from tflq.kernels.tables.promises import floats_are_close
+from tflq.kernels.tables.registered import registered
+from tflq.kernels.tables.release_2_14 import OPTIMIZED, REFERENCE, known
 
 #: Highest versions of the optimized resolver that differ from those of the next later release; 0: not there.
 _OPTIMIZED_BACK: Mapping[str, str] = {

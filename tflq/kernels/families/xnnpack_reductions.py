@@ -1,0 +1,16 @@
+"""Reductions of 8-bit codes that XNNPACK takes.
+
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.delegation import is_quantized
+from tflq.kernels.kernel import Node
+
+
+def takes(node: Node) -> bool:
+    """At least one axis."""
+    x, axes = node.input(0), node.constant(1).reshape(-1)
+    has_axes = len(axes) > 0 and not (len(axes) == 1 and int(axes[0]) == 0 and not x.shape)
+    return is_quantized(x) and is_quantized(node.outputs[0]) and has_axes and min(x.shape, default=1) > 0

@@ -1,0 +1,1 @@
+"""The tables of kernels that runtimes have and register."""
