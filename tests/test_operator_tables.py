@@ -17,6 +17,7 @@ from tflq.diagnosis.element.trace import trace_element
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.ir.schema import enum
+from tflq.kernels.facts import OPERATORS
 from tflq.kernels.tables.rows import table_of
 from tflq.kernels.validity import Runtime
 from tflq.profiles import by_name
@@ -58,49 +59,6 @@ BUILT_BY_HAND = frozenset(
 )
 
 
-#: 8-bit operators of which the trace of an element shows the result alone.
-RESULT_ONLY = frozenset(
-    {
-        "CAST",
-        "EMBEDDING_LOOKUP",
-        "FILL",
-        "HASHTABLE_LOOKUP",
-        "LSTM",
-        "ONE_HOT",
-        "SCATTER_ND",
-        "SPARSE_TO_DENSE",
-        "STRIDED_SLICE",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        "UNIQUE",
-        "BITCAST",
-        "BITWISE_XOR",
-        "DILATE",
-        "DIV",
-        "L2_NORMALIZATION",
-        "LOG_SOFTMAX",
-        "MATRIX_DIAG",
-        "MATRIX_SET_DIAG",
-        "NEG",
-        "REDUCE_MAX",
-        "REDUCE_MIN",
-        "REDUCE_PROD",
-        "REDUCE_WINDOW",
-        "RESIZE_BILINEAR",
-        "RIGHT_SHIFT",
-        "RSQRT",
-        "SQRT",
-        "SQUARED_DIFFERENCE",
-        "STABLEHLO_ADD",
-        "STABLEHLO_AND",
-        "STABLEHLO_MAXIMUM",
-        "STABLEHLO_MINIMUM",
-        "STABLEHLO_MULTIPLY",
-        "STABLEHLO_PAD",
-        "STABLEHLO_SHIFT_LEFT",
-        "SVDF",
-        "TOPK_V2",
-    }
-)
 #: Drawn models that are looked at for one with 8-bit data.
 DRAWN = 60
 
@@ -161,8 +119,8 @@ def element_is_told(case: Case) -> bool:
 TABLES = MappingProxyType(
     {
         is_known_to_the_schema: "schemas/tflite.json: BuiltinOperator",
-        has_a_kernel: "tflq/kernels/facts.py",
-        has_a_quantization_rule: "tflq/quantization/scheme/rules.py: RULES, or KEPT_FLOAT with the reason",
+        has_a_kernel: "tflq/kernels/facts: room",
+        has_a_quantization_rule: "tflq/kernels/facts: quantize, or kept_float with the reason",
         can_be_drawn: "tools/opfuzz/families/: SPECS, or BUILT_BY_HAND in this test",
         is_documented: "docs/operators.md: python tools/op_matrix.py",
     }
@@ -185,6 +143,6 @@ def test_a_forgotten_table_is_named() -> None:
 
 @pytest.mark.parametrize("op", [op for op in sorted(SPECS) if makes_bytes(op)])
 def test_an_element_is_worked_out_or_only_shown(op: str) -> None:
-    """The trace of one element of an 8-bit operator tells its steps, unless the operator is named in RESULT_ONLY."""
+    """The trace of one element of an 8-bit operator shows its steps, unless the operator's facts say `traced=False`."""
     told = any(element_is_told(case) for case in itertools.islice(drawn_in_bytes(op), 6))
-    assert told != (op in RESULT_ONLY), f"{op}: tflq/diagnosis/element/registry.py, or RESULT_ONLY in this test"
+    assert told == OPERATORS[op].traced, f"{op}: tflq/diagnosis/element/registry.py, or `traced` in tflq/kernels/facts"

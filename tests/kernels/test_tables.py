@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.kernels.facts import ROOMS
+from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import valid
 from tflq.kernels.leaky_relu.reference import KERNELS
 from tflq.kernels.table import table
@@ -14,7 +14,7 @@ from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec
 REFERENCE = table_of(Runtime())
 
 
-@pytest.mark.parametrize("op", ROOMS)
+@pytest.mark.parametrize("op", OPERATORS)
 def test_every_operator_has_rows_in_its_room(op: str) -> None:
     assert rows_of(op)
     assert REFERENCE[op]

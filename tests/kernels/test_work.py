@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tflq.kernels.work import Sizes, multiply_accumulates, work_of
+from tflq.kernels.facts.counts import Sizes
+from tflq.kernels.work import multiply_accumulates, work_of
 
 Shape = tuple[int, ...]
 

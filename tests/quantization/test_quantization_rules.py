@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tflq.ir import TensorType
+from tflq.kernels.facts import OPERATORS
+from tflq.kernels.facts.fact import Needs
 from tflq.profiles import by_name
 from tflq.quantization.scheme.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
-from tflq.quantization.scheme.versions import NEEDED
 
 KERNELS = by_name("litert-ref").kernels
 INTEGERS = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
@@ -38,4 +39,4 @@ def test_every_rule_is_of_an_operator_with_an_integer_kernel(op: str) -> None:
 def test_the_other_tables_name_operators_that_have_rules() -> None:
     assert {op for op, _ in FIXED} <= set(RULES)
     assert set(TABLES) <= set(RULES)
-    assert set(NEEDED) - {"SVDF"} <= set(RULES)
+    assert {op for op, fact in OPERATORS.items() if fact.needs != Needs()} <= set(RULES)

@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 
 import tflq.kernels
 from support.kernel_runs import RESOLVERS
-from tflq.kernels.facts import ROOMS
+from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.validity import When
 from tflq.numerics.arithmetic import Arithmetic
@@ -66,7 +66,7 @@ class Group:
 @cache
 def groups() -> tuple[Group, ...]:
     """Every group of every room."""
-    return tuple(group for room in sorted(set(ROOMS.values())) for group in _groups_in(room))
+    return tuple(group for room in sorted({fact.home for fact in OPERATORS.values()}) for group in _groups_in(room))
 
 
 def _groups_in(room: str) -> Iterator[Group]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.outcomes import Results
 from tflq.inspection.difference import difference, unequal
+from tflq.kernels.facts import OPERATORS
 from tflq.surgery.part import Part
 
 Array = NDArray[Any]
@@ -37,11 +38,9 @@ Array = NDArray[Any]
 #: Binary orders of magnitude by which telling elements outweigh the hypotheses that were tried.
 _CERTAIN, _LIKELY = 10, 1
 #: Operators whose results in one row, along the last axis, depend on the same elements of the input.
-_BY_ROWS = frozenset(
-    ("CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
-)
+_BY_ROWS = frozenset(op for op, fact in OPERATORS.items() if fact.by_rows)
 #: Operators with constants of their own for every channel.
-_BY_CHANNEL = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "PRELU"))
+_BY_CHANNEL = frozenset(op for op, fact in OPERATORS.items() if fact.by_channel)
 
 
 class Certainty(str, Enum):

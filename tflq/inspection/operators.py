@@ -14,7 +14,8 @@ from tflq.interpreter import Step, make_plan
 from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
 from tflq.ir.schema import in_words
 from tflq.kernels.exactness import Exactness
-from tflq.kernels.work import Sizes, multiply_accumulates
+from tflq.kernels.facts.counts import Sizes
+from tflq.kernels.work import multiply_accumulates
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.surgery.tap import single_operator

@@ -11,8 +11,9 @@ from tflq.errors import LimitError, OperatorFailed, TflqError, UndefinedResultEr
 from tflq.interpreter.memory import is_beyond_memory
 from tflq.interpreter.plan import Step
 from tflq.ir.model import MissingField
+from tflq.kernels.facts.counts import Sizes
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
-from tflq.kernels.work import Sizes, work_of
+from tflq.kernels.work import work_of
 from tflq.numerics.arithmetic import Arithmetic
 
 

@@ -14,6 +14,9 @@ import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
+from tflq.kernels.facts import OPERATORS
+from tflq.kernels.facts.fact import SINCE_2_3
+from tflq.kernels.facts.fact import UNCLAIMED as UNCLAIMED_FLOATS
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, promising
 from tflq.kernels.table import KernelTable, Rows, find
 from tflq.kernels.validity import Runtime, When, xnnpack
@@ -67,65 +70,17 @@ def has_floats_only(row: Kernel) -> bool:
     )
 
 
-#: Operators whose float results XNNPACK computes in ways that are not reproduced, and where.
+#: Where XNNPACK computes float results in ways that are not reproduced.
 _UNCLAIMED: Mapping[str, tuple[When, ...]] = {
-    **dict.fromkeys(
-        [
-            "AVERAGE_POOL_2D",
-            "BATCH_MATMUL",
-            "CONV_2D",
-            "COS",
-            "DEPTHWISE_CONV_2D",
-            "ELU",
-            "EXP",
-            "FULLY_CONNECTED",
-            "GELU",
-            "HARD_SWISH",
-            "LOG",
-            "LOGISTIC",
-            "MAXIMUM",
-            "MAX_POOL_2D",
-            "MEAN",
-            "MINIMUM",
-            "REDUCE_MAX",
-            "REDUCE_MIN",
-            "RESIZE_BILINEAR",
-            "ROUND",
-            "RSQRT",
-            "SIN",
-            "SOFTMAX",
-            "SQRT",
-            "SUM",
-            "TANH",
-            "TRANSPOSE_CONV",
-        ],
-        (xnnpack(),),
-    ),
-    **dict.fromkeys(
-        [
-            "ADD",
-            "CEIL",
-            "DIV",
-            "FLOOR",
-            "LEAKY_RELU",
-            "MUL",
-            "NEG",
-            "PRELU",
-            "RELU",
-            "RELU6",
-            "RELU_N1_TO_1",
-            "SQUARE",
-            "SQUARED_DIFFERENCE",
-            "SUB",
-        ],
-        (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
-    ),
+    "": (),
+    UNCLAIMED_FLOATS: (xnnpack(),),
+    SINCE_2_3: (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
 }
 
 
 def floats_left(op: str, runtime: Runtime, reference: Rows) -> Rows:
     """Return the reference's float rows of an operator that XNNPACK takes and that are not reproduced, not claimed."""
-    if not any(when.holds(runtime) for when in _UNCLAIMED.get(op, ())):
+    if not any(when.holds(runtime) for when in _UNCLAIMED[OPERATORS[op].xnnpack_floats]):
         return ()
     return promising(UNCLAIMED, filter(has_floats_only, reference))
 

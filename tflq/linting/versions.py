@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tflq.ir import TensorType
 from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import Site
-from tflq.quantization.scheme.versions import NEEDED
+from tflq.quantization.scheme.versions import needs_of
 
 #: Operators whose versions are looked at: those that converters themselves number rightly.
 CHECKED = frozenset(
@@ -31,8 +31,10 @@ CHECKED = frozenset(
 def needed_version(site: Site) -> int:
     """The version that the operator's data type needs, as far as it is listed here, else 1."""
     kind = site.type(site.input(0))
-    eight, sixteen = NEEDED[site.op] if site.op in CHECKED else (1, 1)
-    return {TensorType.INT8: eight, TensorType.INT16: sixteen}.get(kind, 1) if isinstance(kind, TensorType) else 1
+    if site.op not in CHECKED or not isinstance(kind, TensorType):
+        return 1
+    needs = needs_of(site.op)
+    return {TensorType.INT8: needs.int8, TensorType.INT16: needs.int16}.get(kind, 1)
 
 
 def operator_version(site: Site) -> Iterator[Breach]:

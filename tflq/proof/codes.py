@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.kernels.facts import OPERATORS
 from tflq.proof.operator import Bound, compare
 from tflq.proof.places import joined, kinds, rounds_for, shown
 from tflq.proof.verdicts import Verdict, Word
@@ -28,53 +29,9 @@ _MOST_CODES = 1 << 16
 #: Bits of the types whose codes are enumerated.
 _BITS = {"int2": 2, "uint4": 4, "int4": 4, "uint8": 8, "int8": 8, "uint16": 16, "int16": 16}
 #: Operators each of whose outputs depends on the elements at its own place only.
-ELEMENTWISE = frozenset(
-    (
-        "ABS",
-        "ADD",
-        "CAST",
-        "CEIL",
-        "COS",
-        "DEQUANTIZE",
-        "DIV",
-        "ELU",
-        "EQUAL",
-        "EXP",
-        "FLOOR",
-        "FLOOR_DIV",
-        "FLOOR_MOD",
-        "GELU",
-        "GREATER",
-        "GREATER_EQUAL",
-        "HARD_SWISH",
-        "LEAKY_RELU",
-        "LESS",
-        "LESS_EQUAL",
-        "LOG",
-        "LOGISTIC",
-        "MAXIMUM",
-        "MINIMUM",
-        "MUL",
-        "NEG",
-        "NOT_EQUAL",
-        "PRELU",
-        "QUANTIZE",
-        "RELU",
-        "RELU6",
-        "RELU_0_TO_1",
-        "RELU_N1_TO_1",
-        "RSQRT",
-        "SIGN",
-        "SIN",
-        "SQRT",
-        "SQUARE",
-        "SQUARED_DIFFERENCE",
-        "SUB",
-        "TANH",
-    )
-)
+ELEMENTWISE = frozenset(op for op, fact in OPERATORS.items() if fact.pointwise)
 #: Operators each of whose outputs depends on the sum of the elements along axes only, where these are codes.
-SUMMING = frozenset(("MEAN", "SUM"))
+SUMMING = frozenset(op for op, fact in OPERATORS.items() if fact.sums)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,42 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tflq.diagnosis.element.steps import Array, Site, Tap, Working
+from tflq.kernels.facts import OPERATORS
 from tflq.numerics.steps import Step
 
 #: Positions of the operands that are moved; None for all.
 MOVES: Mapping[str, tuple[int, ...] | None] = {
-    **dict.fromkeys(
-        (
-            "BATCH_TO_SPACE_ND",
-            "BROADCAST_TO",
-            "DEPTH_TO_SPACE",
-            "EXPAND_DIMS",
-            "GATHER",
-            "GATHER_ND",
-            "MIRROR_PAD",
-            "PAD",
-            "RESHAPE",
-            "RESIZE_NEAREST_NEIGHBOR",
-            "REVERSE_SEQUENCE",
-            "REVERSE_V2",
-            "SLICE",
-            "SPACE_TO_BATCH_ND",
-            "SPACE_TO_DEPTH",
-            "SPLIT_V",
-            "SQUEEZE",
-            "STRIDED_SLICE",
-            "TILE",
-            "TRANSPOSE",
-            "UNPACK",
-        ),
-        (0,),
-    ),
-    "DYNAMIC_UPDATE_SLICE": (0, 1),
-    "PACK": None,
-    "PADV2": (0, 2),
-    "SELECT": (1, 2),
-    "SELECT_V2": (1, 2),
-    "SPLIT": (1,),
+    op: fact.moves for op, fact in OPERATORS.items() if fact.moves is None or fact.moves
 }
 
 #: Inputs -> the first output's element.

@@ -15,7 +15,7 @@ from tflq import kernels
 from tflq.interrupts import import_whole
 from tflq.kernels.delegation import enabled, floats_left, over
 from tflq.kernels.exactness import close
-from tflq.kernels.facts import ROOMS
+from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.table import KernelTable, Rows, table
 from tflq.kernels.tables.promises import floats_are_close
@@ -30,7 +30,7 @@ Change = Callable[[Kernel], Kernel | None]
 @cache
 def rows_of(op: str) -> Rows:
     """Return every row of an operator, for whatever runtime. The modules that hold them are imported."""
-    return tuple(row for row in _rows_in(ROOMS[op]) if row.op == op)
+    return tuple(row for row in _rows_in(OPERATORS[op].home) if row.op == op)
 
 
 @cache
@@ -47,7 +47,7 @@ def table_of(runtime: Runtime, change: Change = lambda row: row) -> KernelTable:
     def rows(op: str) -> Rows:
         return _winning(runtime, op, change)
 
-    below = KernelTable(ROOMS, rows)
+    below = KernelTable(OPERATORS, rows)
     return below if runtime.resolver != XNNPACK else _delegating(runtime, change)
 
 
@@ -60,7 +60,7 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
         rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op, change))))
         return tuple(row for row in rows if row is not None)
 
-    return base.overlaid(KernelTable(ROOMS, ours))
+    return base.overlaid(KernelTable(OPERATORS, ours))
 
 
 def _shared(op: str, change: Change) -> Rows:

@@ -13,7 +13,7 @@ from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied, multiplied, operand_types, stored_weights
 from tflq.quantization.scheme.rules import BROKEN, CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
-from tflq.quantization.scheme.versions import FOUR_BITS, needed
+from tflq.quantization.scheme.versions import needed, needs_of
 
 #: The profile whose kernels decide which operators have an integer form.
 REFERENCE_PROFILE = "litert-ref"
@@ -41,7 +41,7 @@ def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
         return mode
     weights = multiplied(model, index, mode)
     narrow = weights is not None and (
-        _has_blocks(model, index, weights) if mode is Mode.DYNAMICX4 else model.op(index) in FOUR_BITS
+        _has_blocks(model, index, weights) if mode is Mode.DYNAMICX4 else needs_of(model.op(index)).int4 > 1
     )
     return mode if narrow and _refusal(model, index, mode) is None else wider
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.ir import TensorType
+from tflq.kernels.facts.fact import Weights
 from tflq.kernels.families.recurrent.lstm_operands import SINGLE
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.rules import RULES, TABLES, Weights
-from tflq.quantization.scheme.versions import HYBRID
+from tflq.quantization.scheme.rules import RULES, TABLES
+from tflq.quantization.scheme.versions import needs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int |
     """
     op, inputs = model.op(index), model.graph.operators[index].inputs
     axes: dict[int, int | None] = {}
-    if op in TABLES and (mode == Mode.WEIGHTS or (mode == Mode.DYNAMIC and op in HYBRID)):
+    if op in TABLES and (mode == Mode.WEIGHTS or (mode == Mode.DYNAMIC and needs_of(op).hybrid is not None)):
         axes = {TABLES[op]: 0}
     elif mode == Mode.DYNAMIC and op in CELLS:
         axes = dict.fromkeys((*cells.MATRICES, *SINGLE.peepholes))
