@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tflq
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator, TensorSpec
+from tflq.ir.constants import constant_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "golden/models/digits_mobilenet_int8.tflite"

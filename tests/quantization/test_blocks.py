@@ -8,8 +8,8 @@ import pytest
 from support.float_graphs import FloatGraph
 from support.processors import has_xnnpack_profile
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import numbers_from
 from tflq.ir import Model, TensorType
+from tflq.ir.constants import numbers_from
 from tflq.numerics.block_products import to_bfloat16
 from tflq.quantization.build.blocks import in_blocks
 from tflq.quantization.judge.comparison import compare_models

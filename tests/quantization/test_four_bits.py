@@ -10,8 +10,8 @@ import pytest
 
 import tflq
 from tflq.flatbuf import write
-from tflq.interpreter.constants import numbers_from
 from tflq.ir import Model, TensorType
+from tflq.ir.constants import numbers_from
 from tflq.quantization.build.draft import four_bits
 from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared

@@ -11,8 +11,8 @@ import tflq
 from support.float_graphs import FloatGraph, min_max, samples
 from tflq.errors import ModelError
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, TensorType
+from tflq.ir.constants import constant_of
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.recipe import Recipe
 from tflq.verification import Verdict

@@ -13,8 +13,8 @@ import tflq
 from support.float_graphs import FloatGraph
 from tflq.errors import ModelError, OptionError, UnknownNameError
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model
+from tflq.ir.constants import constant_of
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted

@@ -10,8 +10,8 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator, OperatorCode, Quantization, TensorType
+from tflq.ir.constants import constant_of
 from tflq.ir.schema import enum
 from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.recipe import Methods, Recipe

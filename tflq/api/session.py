@@ -11,11 +11,11 @@ import numpy as np
 from tflq.api.values import blank, store
 from tflq.errors import InputError, ModelError, ResizeError, ShapeError, StateError, TypeMismatchError, UnknownNameError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
-from tflq.interpreter.constants import constant_of
 from tflq.interpreter.limits import Limits
 from tflq.interpreter.state import variable
 from tflq.interpreter.trace import Called
 from tflq.ir import Model, TensorSpec, TensorType
+from tflq.ir.constants import constant_of
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile

@@ -15,8 +15,8 @@ from tflq.errors import TflqError
 from tflq.inspection.constants import constants_of
 from tflq.inspection.difference import difference
 from tflq.inspection.operators import prepare_alone
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator, TensorSpec
+from tflq.ir.constants import constant_of
 from tflq.ir.schema import in_words
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name

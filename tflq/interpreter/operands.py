@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.errors import ModelError, UnsupportedError
-from tflq.interpreter.constants import block_scales_of, constant_of
 from tflq.ir import CARRIER, Model, Operator, Quantization, Record, Subgraph, TensorType
+from tflq.ir.constants import block_scales_of, constant_of
 from tflq.kernels.kernel import SCALES_ELSEWHERE, Node, Operand, Shape, Surroundings
 
 

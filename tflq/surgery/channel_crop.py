@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator
+from tflq.ir.constants import constant_of
 from tflq.ir.schema import enum
 from tflq.surgery.edit import with_constant, with_option, with_tensor
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, Operator
+from tflq.ir.constants import constant_of
 from tflq.surgery.channel_crop import (
     PLACES,
     Narrowed,

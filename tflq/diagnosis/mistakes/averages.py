@@ -14,7 +14,7 @@ from tflq.diagnosis.mistakes.division import DIVISIONS, Divide
 from tflq.diagnosis.mistakes.stages import FixedRounding
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows, zero_point
 from tflq.errors import UnsupportedError
-from tflq.interpreter.constants import constant_of
+from tflq.ir.constants import constant_of
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.reference import mean

@@ -18,8 +18,8 @@ from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
 from tflq.interpreter import Plan
-from tflq.interpreter.constants import constant_of
 from tflq.ir import STORED_BITS, Model, TensorType
+from tflq.ir.constants import constant_of
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputPipeline, type_range
 from tflq.profiles import Profile

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.mistakes.division import ROUNDINGS
-from tflq.interpreter.constants import constant_of
 from tflq.ir import CARRIER, Model, Quantization, TensorSpec, TensorType
+from tflq.ir.constants import constant_of
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_constant, with_tensor

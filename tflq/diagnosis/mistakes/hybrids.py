@@ -13,8 +13,8 @@ import numpy as np
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.rows import computation
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, OperatorCode, Record, TensorType
+from tflq.ir.constants import constant_of
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.surgery.edit import with_constant, with_operator, with_tensor
 from tflq.surgery.part import Part

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
 from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model, TensorType
+from tflq.ir.constants import constant_of
 from tflq.kernels.geometry.windows import Padding, Window
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_option, with_tensor

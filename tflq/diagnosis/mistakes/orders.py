@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.inspection.parts import parts_of
-from tflq.interpreter.constants import constant_of
+from tflq.ir.constants import constant_of
 from tflq.kernels.geometry.windows import Window
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.multiply_add import fused

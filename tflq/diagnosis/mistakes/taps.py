@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.tensors import wrong_zero_points
 from tflq.inspection.parts import parts_of
-from tflq.interpreter.constants import constant_of
 from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir.constants import constant_of
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Prepared, Shape

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.constants import constant_of
 from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType
+from tflq.ir.constants import constant_of
 from tflq.kernels.families.activation import LIMITS
 from tflq.numerics.stages import type_range
 from tflq.surgery.edit import with_constant, with_option, with_tensor

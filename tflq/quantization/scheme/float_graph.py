@@ -16,8 +16,8 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.interpreter import make_plan, run
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Buffer, Model, Operator, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.ir.constants import constant_of
 from tflq.kernels.code_limits import code_limits
 from tflq.profiles import by_name
 from tflq.quantization.params import Array, Params, Range

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.errors import ModelError
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Buffer, Model, Operator, Subgraph, TensorSpec, TensorType
+from tflq.ir.constants import constant_of
 from tflq.quantization.params import Array, Params, real
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.scheme.float_graph import FloatModel, stored_params

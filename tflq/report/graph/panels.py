@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.escaping import shown
 from tflq.inspection.operators import Inspection, OperatorFacts, TensorFacts
-from tflq.interpreter.constants import constant_of
 from tflq.ir import Model
+from tflq.ir.constants import constant_of
 from tflq.report.html.charts import distribution, line
 from tflq.report.html.parts import details, facts, figure, listing, paragraph, text, together
 from tflq.report.names import short_name
