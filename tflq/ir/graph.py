@@ -1,13 +1,13 @@
 """A subgraph with its indices resolved: operators by name, tensors, and which operators write and read each tensor.
 
 Models are immutable, so a view never goes stale. A changed model is a new value and needs a view of its own. A view is
-cheap to make: its maps are built on first use and kept. Tensors and operators go by the indices of the file, because
-the values of a run do.
+cheap to make: its maps are built on first use and kept. The maps hold indices, not operators, so that no reference
+cycle keeps a model alive. Tensors go by the indices of the file, because the values of a run do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -116,7 +116,7 @@ class GraphView:
         """All tensors, by index."""
         return self.record.tensors
 
-    @cached_property
+    @property
     def ops(self) -> tuple[OperatorView, ...]:
         """All operators, in execution order."""
         return tuple(OperatorView(self, i, record) for i, record in enumerate(self.record.operators))
@@ -125,7 +125,7 @@ class GraphView:
         """Return an operator. Raises ModelError if there is none of that index."""
         if not 0 <= index < len(self.record.operators):
             raise ModelError("operator index out of range", expected=f"below {len(self.record.operators)}", got=index)
-        return self.ops[index]
+        return OperatorView(self, index, self.record.operators[index])
 
     def tensor(self, index: int) -> TensorSpec:
         """Return a tensor. Raises ModelError if there is none of that index."""
@@ -161,24 +161,25 @@ class GraphView:
         return {tensor: op.index for op in self.ops for tensor in op.writes}
 
     @cached_property
-    def _makers(self) -> Mapping[int, OperatorView]:
-        return {tensor: op for op in self.ops for tensor in op.outputs if tensor >= 0}
+    def _makers(self) -> Mapping[int, int]:
+        return {t: index for index, record in enumerate(self.record.operators) for t in record.outputs if t >= 0}
 
     @cached_property
-    def _readers(self) -> Mapping[int, tuple[OperatorView, ...]]:
-        readers: dict[int, list[OperatorView]] = {}
-        for op in self.ops:
-            for tensor in dict.fromkeys(op.inputs):
-                readers.setdefault(tensor, []).append(op)
-        return {tensor: tuple(ops) for tensor, ops in readers.items() if tensor >= 0}
+    def _readers(self) -> Mapping[int, Sequence[int]]:
+        readers: dict[int, list[int]] = {}
+        for index, record in enumerate(self.record.operators):
+            for tensor in dict.fromkeys(t for t in record.inputs if t >= 0):
+                readers.setdefault(tensor, []).append(index)
+        return readers
 
     def maker(self, tensor: int) -> OperatorView | None:
         """Return the operator that outputs a tensor, the last one if there are several; None if there is none."""
-        return self._makers.get(tensor)
+        index = self._makers.get(tensor)
+        return None if index is None else self.op(index)
 
     def readers(self, tensor: int) -> tuple[OperatorView, ...]:
         """Return the operators that read a tensor, in execution order."""
-        return self._readers.get(tensor, ())
+        return tuple(self.op(index) for index in self._readers.get(tensor, ()))
 
 
 def view(model: Model, subgraph: int = 0) -> GraphView:

@@ -92,13 +92,9 @@ def _of_run(
     makers: Mapping[int, int],
 ) -> Located:
     """One operator of one run beside what was observed."""
-    graph = plan.subgraph
+    graph = plan.graph
     step = next((s for s in plan.steps if s.index == index), None)
-    results = {
-        t: trace.values[t]
-        for t in results_of(plan.model, graph.operators[index])
-        if t in trace.values and t not in graph.inputs
-    }
+    results = {t: trace.values[t] for t in graph.op(index).writes if t in trace.values and t not in graph.inputs}
     differences, notes = {}, {}
     for tensor, value in results.items():
         expected = known.get(tensor)
