@@ -15,8 +15,7 @@ from tflq.errors import TflqError
 from tflq.inspection.constants import constants_of
 from tflq.inspection.difference import difference
 from tflq.inspection.operators import prepare_alone
-from tflq.ir import Model, Operator, TensorSpec
-from tflq.ir.constants import constant_of
+from tflq.ir import Model, Operator, TensorSpec, view
 from tflq.ir.schema import in_words
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
@@ -94,7 +93,7 @@ def _edges(a: Model, b: Model, pairs: dict[int, int]) -> Iterator[_Found]:
     """What the graphs take and give."""
     if len(a.subgraphs) != len(b.subgraphs):
         yield "subgraphs", str(len(a.subgraphs)), str(len(b.subgraphs))
-    one, two = a.subgraphs[0], b.subgraphs[0]
+    one, two = view(a), view(b)
     for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
         if len(first) != len(second):
             yield f"model {kind}s", str(len(first)), str(len(second))
@@ -106,16 +105,14 @@ def _edges(a: Model, b: Model, pairs: dict[int, int]) -> Iterator[_Found]:
 
 
 def _types(model: Model) -> list[str]:
-    codes = (model.operator_codes[o.opcode_index] for o in model.subgraphs[0].operators)
-    return [code.custom_code or code.name if code.name == "CUSTOM" else code.name for code in codes]
+    return [op.name for op in view(model).ops]
 
 
 def _operators(a: Model, b: Model, i: int, j: int, pairs: dict[int, int]) -> Iterator[_Found]:
-    one, two = a.subgraphs[0].operators[i], b.subgraphs[0].operators[j]
-    versions = a.operator_codes[one.opcode_index].version, b.operator_codes[two.opcode_index].version
-    if versions[0] != versions[1]:
-        yield "version", str(versions[0]), str(versions[1])
-    yield from _options(one, two)
+    one, two = view(a).op(i), view(b).op(j)
+    if one.version != two.version:
+        yield "version", str(one.version), str(two.version)
+    yield from _options(one.record, two.record)
     for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
         if len(first) != len(second):
             yield f"{kind}s", str(len(first)), str(len(second))
@@ -128,8 +125,8 @@ def _operators(a: Model, b: Model, i: int, j: int, pairs: dict[int, int]) -> Ite
 
 def _maker(model: Model, tensor: int) -> int:
     """The operator that makes the tensor, -1 where none does."""
-    operators = model.subgraphs[0].operators
-    return next((i for i, o in enumerate(operators) if tensor >= 0 and tensor in o.outputs), -1)
+    maker = view(model).maker(tensor)
+    return -1 if maker is None else maker.index
 
 
 def _options(one: Operator, two: Operator) -> Iterator[_Found]:
@@ -149,13 +146,13 @@ def _tensors(a: Model, b: Model, x: int, y: int) -> Iterator[_Found]:
         if x != y:
             yield "present", str(x >= 0), str(y >= 0)
         return
-    one, two = a.subgraphs[0].tensors[x], b.subgraphs[0].tensors[y]
+    one, two = view(a).tensors[x], view(b).tensors[y]
     if one.type != two.type:
         yield "type", getattr(one.type, "label", str(one.type)), getattr(two.type, "label", str(two.type))
     if one.shape != two.shape:
         yield "shape", str(list(one.shape)), str(list(two.shape))
     yield from _quantization(one, two)
-    before, after = constant_of(a, one), constant_of(b, two)
+    before, after = view(a).constant(x), view(b).constant(y)
     if before is None or after is None:
         if (before is None) != (after is None):
             yield "stored", str(before is not None), str(after is not None)
