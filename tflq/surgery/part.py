@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
-from tflq.ir import Model, view
+from tflq.ir import GraphView, Model, OperatorView, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import cut
 
@@ -39,6 +39,16 @@ class Part:
     def index(self) -> int:
         """The original index of its first operator."""
         return self.operators[0]
+
+    @property
+    def graph(self) -> GraphView:
+        """The view of its model."""
+        return view(self.model)
+
+    @property
+    def op(self) -> OperatorView:
+        """Its first operator."""
+        return self.graph.op(0)
 
     def plan(self, profile: Profile, model: Model | None = None) -> Plan:
         """Bind its model, or a changed form of it, under a profile for the shapes of its inputs."""

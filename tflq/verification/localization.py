@@ -76,7 +76,7 @@ class _Sample:
 
     def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
         """What it leaves in the part's variables that are not `known`: as dumped, else as computed."""
-        specs = zip(part.tensors, view(part.model).tensors, strict=True)
+        specs = zip(part.tensors, part.graph.tensors, strict=True)
         values = {**self.variables, **self.dump.tensors}
         return {t: values[t] for t, spec in specs if spec.is_variable and t in values and t not in known}
 
@@ -236,7 +236,7 @@ class Localizer:
         if self.mode == Mode.CUMULATIVE:
             sources.reverse()
         fed, assumed = {}, []
-        for position in view(one.model).inputs:
+        for position in one.graph.inputs:
             tensor = one.tensors[position]
             source = next((values for values in sources if tensor in values), None)
             if source is None:
