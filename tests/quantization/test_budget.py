@@ -40,11 +40,11 @@ def spared(order: tuple[Sensitivity, ...], budget: Budget) -> Attempt:
 
 
 def test_the_operator_whose_weights_do_not_fit_comes_first() -> None:
-    index = next(i for i in range(3, len(PLAIN.graph.operators)) if PLAIN.op(i) == "CONV_2D")
-    weights = PLAIN.graph.operators[index].inputs[1]
+    index = next(i for i in range(3, len(PLAIN.graph.ops)) if PLAIN.graph.op(i).name == "CONV_2D")
+    weights = PLAIN.graph.op(index).inputs[1]
     values = PLAIN.constants[weights].copy()
     values[:, 0, 0, 0] = 200 * np.abs(values).max()  # one weight a row takes all codes
-    (given,) = (PLAIN.graph.operators[index].inputs[0],)
+    (given,) = (PLAIN.graph.op(index).inputs[0],)
     assert given  # its input channel stays as it is: the operator alone has coarse weights
     hurt = with_constants(PLAIN, {weights: values})
     found = sensitivities(hurt.model, Task(hurt, digits(0, 16), Recipe(), Methods()), digits(16, 32))

@@ -122,9 +122,9 @@ def test_what_an_integer_operator_reads_too_keeps_its_uint8_conversions() -> Non
     g.op("LEAKY_RELU", [x], {"alpha": 0.3})
     codes = g.operators[0].outputs[0]
     model = read(write(g.model([codes, g.operators[-1].outputs[0]])))
-    assert len(prepared(model).graph.operators) == 3
+    assert len(prepared(model).graph.ops) == 3
     read_by_one = read(write(g.model()))
-    assert len(prepared(read_by_one).graph.operators) == 1
+    assert len(prepared(read_by_one).graph.ops) == 1
 
 
 def test_channels_with_prescribed_ranges_are_not_equalized() -> None:
