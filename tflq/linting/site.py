@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, Model, Operator, OperatorCode, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.ir import CARRIER, GraphView, Model, OperatorView, Quantization, TensorSpec, TensorType, view
 
 #: Element types that a scale gives a real meaning to.
 QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
@@ -24,26 +24,19 @@ class Site:
     index: int
 
     @property
-    def graph(self) -> Subgraph:
-        """The subgraph it stands in."""
-        return self.model.subgraphs[self.subgraph]
+    def graph(self) -> GraphView:
+        """The subgraph that it belongs to."""
+        return view(self.model, self.subgraph)
 
     @property
-    def operator(self) -> Operator:
+    def operator(self) -> OperatorView:
         """The operator."""
-        return self.graph.operators[self.index]
-
-    @property
-    def code(self) -> OperatorCode | None:
-        """Its operator code, None where the file has none of that number."""
-        codes, index = self.model.operator_codes, self.operator.opcode_index
-        return codes[index] if 0 <= index < len(codes) else None
+        return self.graph.op(self.index)
 
     @property
     def op(self) -> str:
-        """Its name, "?" without an operator code."""
-        code = self.code
-        return "?" if code is None else code.custom_code or code.name if code.name == "CUSTOM" else code.name
+        """The operator's name."""
+        return self.operator.name
 
     def input(self, position: int) -> int:
         """Tensor of that input, -1 where it is absent."""
