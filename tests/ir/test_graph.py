@@ -63,6 +63,7 @@ def test_makers_and_readers() -> None:
     assert [op.index for op in graph.readers(2)] == [1]
     assert graph.readers(-1) == graph.readers(4) == ()
     assert graph.computed == (2, 4)
+    assert graph.uses() == {0: 1, 1: 1, 2: 2, 3: 1}
 
 
 def test_constants() -> None:

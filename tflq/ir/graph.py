@@ -7,6 +7,7 @@ cycle keeps a model alive. Tensors go by the indices of the file, because the va
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -171,6 +172,10 @@ class GraphView:
             for tensor in dict.fromkeys(t for t in record.inputs if t >= 0):
                 readers.setdefault(tensor, []).append(index)
         return readers
+
+    def uses(self) -> Counter[int]:
+        """Count the operands of operators that each tensor is, in a new counter."""
+        return Counter(t for record in self.record.operators for t in record.inputs if t >= 0)
 
     def maker(self, tensor: int) -> OperatorView | None:
         """Return the operator that outputs a tensor, the last one if there are several; None if there is none."""

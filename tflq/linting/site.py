@@ -57,7 +57,7 @@ class Site:
 
     def spec(self, tensor: int) -> TensorSpec | None:
         """The tensor, None for -1."""
-        return self.graph.tensors[tensor] if tensor >= 0 else None
+        return self.graph.operand(tensor)
 
     def type(self, tensor: int) -> TensorType | int | None:
         """Its element type, None for -1."""

@@ -19,7 +19,6 @@ from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
 from tflq.interpreter import Plan
 from tflq.ir import STORED_BITS, Model, TensorType, view
-from tflq.ir.constants import constant_of
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputPipeline, type_range
 from tflq.profiles import Profile
@@ -173,10 +172,11 @@ def _biases(model: Model, positions: Sequence[int], channels: Array, count: int)
 
 def _weights(model: Model, tensor: int, axis: int, channels: Array) -> Iterator[tuple[str, Model]]:
     """Weights of the differing channels that lie one place further on, along the memory or an axis, or are others'."""
-    spec = view(model).tensors[tensor] if tensor >= 0 else None
+    graph = view(model)
+    spec = graph.operand(tensor)
     if spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:
         return
-    weights = constant_of(model, spec)
+    weights = graph.constant(tensor)
     if weights is None or weights.ndim <= axis:
         return
     named = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"

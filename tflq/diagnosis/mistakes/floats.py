@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.mistakes.division import ROUNDINGS
 from tflq.ir import CARRIER, Model, Quantization, TensorSpec, TensorType, view
-from tflq.ir.constants import constant_of
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_constant, with_tensor
@@ -124,8 +123,8 @@ class _Quantized:
     def in_floats(self, model: Model, rounded: Callable[[Array], Array]) -> Model:
         """The model of the float operator; constants are dequantized, those of codes `rounded`."""
         for tensor in (*self.codes, *self.biases):
-            spec = view(model).tensors[tensor]
-            value = constant_of(model, spec)
+            graph = view(model)
+            spec, value = graph.tensors[tensor], graph.constant(tensor)
             model = with_tensor(model, tensor, replace(spec, type=TensorType.FLOAT32, quantization=None))
             if value is not None:
                 reals = dequantized(value, spec)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType, view
-from tflq.ir.constants import constant_of
 from tflq.kernels.families.activation import LIMITS
 from tflq.numerics.stages import type_range
 from tflq.surgery.edit import with_constant, with_option, with_tensor
@@ -55,7 +54,7 @@ def _zero_points(alone: Model) -> Iterator[Mistaken]:
     places = [(f"input {i}", t) for i, t in enumerate(operator.inputs)]
     places += [(f"output {i}", t) for i, t in enumerate(operator.outputs)]
     for place, tensor in places:
-        spec = graph.tensors[tensor] if tensor >= 0 else None
+        spec = graph.operand(tensor)
         quantization = None if spec is None else spec.quantization
         if spec is None or quantization is None or not quantization.zero_point.size:
             continue
@@ -80,12 +79,12 @@ def _to_other_sign(spec: TensorSpec) -> int:
 def _biases(alone: Model) -> Iterator[Mistaken]:
     graph = view(alone)
     for tensor in graph.op(0).inputs:
-        spec = graph.tensors[tensor] if tensor >= 0 else None
+        spec = graph.operand(tensor)
         if spec is None or spec.type not in (TensorType.INT32, TensorType.INT64) or len(spec.shape) != 1:
             continue
         if spec.quantization is None or not spec.quantization.scale.size:
             continue  # a shape or axes, not a bias
-        value = constant_of(alone, spec)
+        value = graph.constant(tensor)
         if value is None or not value.size:
             continue
         tried = {value.tobytes()}
@@ -151,7 +150,7 @@ def _scales(alone: Model) -> Iterator[Mistaken]:
     """Scales of channels taken for others'."""
     graph = view(alone)
     for tensor in dict.fromkeys(graph.op(0).inputs):
-        spec = graph.tensors[tensor] if tensor >= 0 else None
+        spec = graph.operand(tensor)
         q = None if spec is None else spec.quantization
         if spec is None or q is None or q.scale.size < 2 or spec.type in (TensorType.INT32, TensorType.INT64):
             continue
@@ -178,10 +177,10 @@ def _filters(alone: Model) -> Iterator[Mistaken]:
     operator = graph.op(0)
     axes = _AXES.get(operator.builtin)
     tensor = operator.inputs[1] if axes and len(operator.inputs) > 1 else -1
-    spec = graph.tensors[tensor] if tensor >= 0 else None
+    spec = graph.operand(tensor)
     if axes is None or spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:
         return
-    value = constant_of(alone, spec)
+    value = graph.constant(tensor)
     if value is None or value.ndim != len(axes):
         return
     for name, changed in wrong_orders(value, axes):

@@ -9,7 +9,6 @@ at most REACH where that takes surely more disagreements away than chance does.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,8 +70,8 @@ def nudged(
     batches, _ = batched(integer.model, plan.model.graph.inputs, samples, profiles)
     values = [dict(batch) for batch in batches]
     movable, computed = _movable(plan, integer), _computed(integer.model)
-    ops = view(integer.model).ops
-    left = Counter(t for operator in ops for t in operator.inputs)
+    graph = view(integer.model)
+    ops, left = graph.ops, graph.uses()
     tried: set[Form] = set()
     for operator in ops:
         index = operator.index

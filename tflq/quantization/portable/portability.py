@@ -99,7 +99,7 @@ def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], 
     profiles, graph = [by_name(name) for name in runtimes], view(model)
     batches, count = batched(model, inputs, samples, profiles)
     values = [dict(batch) for batch in batches]
-    left = Counter(t for operator in graph.ops for t in operator.inputs)
+    left = graph.uses()
     operators = []
     for operator in graph.ops:
         alone, counts, elements = Alone(model, operator.index, profiles), np.zeros(len(profiles) - 1, np.int64), 0

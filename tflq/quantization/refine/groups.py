@@ -7,7 +7,6 @@ that have to be scaled alike form a group; a group with a member that nothing ca
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -65,7 +64,7 @@ class _Finding:
         self._frozen: set[int] = set()
         self._factors: list[Factor] = []
         self._products: list[tuple[int, int, int]] = []  # both factors and the product of MULs
-        self._uses = Counter(t for o in model.graph.ops for t in o.inputs if t >= 0)
+        self._uses = model.graph.uses()
 
     def root(self, tensor: int) -> int:
         """The tensor that stands for its group."""

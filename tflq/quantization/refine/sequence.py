@@ -7,7 +7,6 @@ on all samples when those before it are done.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
@@ -85,7 +84,7 @@ class Subject:
 
 def refinable(scheme: Scheme) -> list[MatrixProduct]:
     """Return the matrix products whose weights and bias nothing else reads, in the order of execution."""
-    uses = Counter(t for o in scheme.model.graph.ops for t in o.inputs)
+    uses = scheme.model.graph.uses()
     own = (m for m in scheme.multiplied if uses[m.tensor] == 1 and (m.bias is None or uses[m.bias] == 1))
     return [product for m in own if (product := matrix_product(scheme.model, m)) is not None]
 
