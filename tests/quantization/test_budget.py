@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import TensorType
+from tflq.ir import TensorType, view
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.budget import Attempt, within_budget
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
@@ -66,7 +66,7 @@ def test_accuracy_is_reached_with_few_operators(order: tuple[Sensitivity, ...]) 
 def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: Spared) -> None:
     found = spared(order, Budget(most_share=0.2, spared=instead))
     assert 0 < found.share <= 0.2
-    types = {t.type for t in found.built.integer.model.subgraphs[0].tensors}
+    types = {t.type for t in view(found.built.integer.model).tensors}
     added = {Spared.INT16X8: TensorType.INT16, Spared.INT8: TensorType.INT8, Spared.FLOAT: TensorType.FLOAT32}
     assert {TensorType.INT8, added[instead]} <= types
 

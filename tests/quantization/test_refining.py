@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tflq
+from tflq.ir import view
 from tflq.quantization.build.assignment import activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.integer_model import IntegerModel
@@ -35,7 +36,7 @@ COARSE = 16
 def digits(first: int, last: int) -> list[Sample]:
     with np.load(GOLDEN / "digits_test.npz") as file:
         images = (file["images"][first:last] / np.float32(16)).astype(np.float32)
-    return [{MODEL.subgraphs[0].inputs[0]: image[None]} for image in images]
+    return [{view(MODEL).inputs[0]: image[None]} for image in images]
 
 
 @pytest.fixture(scope="module")
