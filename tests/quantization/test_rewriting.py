@@ -281,9 +281,9 @@ def test_callers_get_the_types_they_ask_for_even_where_an_operator_stays_float(m
     g = FloatGraph(8)
     g.unary("SIN", g.unary("NEG", g.unary("SIN", g.given(1, 6))))
     model, kind = completed(g), TensorType.INT8
-    graph = quantized(model, mode, input_type=kind, output_type=kind).subgraphs[0]
+    graph = view(quantized(model, mode, input_type=kind, output_type=kind))
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [kind, kind]
-    graph = quantized(model, mode).subgraphs[0]
+    graph = view(quantized(model, mode))
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [TensorType.FLOAT32] * 2
 
 
