@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 from tflq.errors import ModelError
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view, with_graph
+from tflq.ir import (
+    Buffer,
+    Model,
+    Operator,
+    OperatorCode,
+    Quantization,
+    Record,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    view,
+    with_graph,
+)
 
 
 def tensor(name: str, buffer: int = 0, **fields: bool) -> TensorSpec:
@@ -71,9 +83,17 @@ def test_constants() -> None:
     value = graph.constant(1)
     assert value is not None
     assert value.tolist() == [5, 6]
+    assert graph.data(0) is None
+    assert graph.data(1) is MODEL.buffers[1].data
     assert graph.constant(0) is None
     assert graph.constant(-1) is None
     assert [tensor for tensor, _ in graph.constants()] == [1]
+
+
+def test_zero_points() -> None:
+    spec = replace(tensor("q"), quantization=Quantization(np.ones(1, np.float32), np.array([7])))
+    graph = view(with_graph(MODEL, replace(GRAPH, tensors=(spec, *GRAPH.tensors[1:]))))
+    assert (graph.zero_point(0), graph.zero_point(1)) == (7, 0)
 
 
 def test_a_changed_model_has_a_view_of_its_own() -> None:

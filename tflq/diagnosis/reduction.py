@@ -197,7 +197,7 @@ def _box(element: tuple[int, ...]) -> tuple[slice, ...]:
 def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
     """Blocks of input values set to the code of zero while the check holds: halves, quarters, eighths."""
     graph = view(model)
-    zeros = [_zero(model, tensor) for tensor in graph.inputs]
+    zeros = [graph.zero_point(tensor) for tensor in graph.inputs]
     for position, zero in enumerate(zeros):
         for parts in (1, 2, 4, 8):
             for block in np.array_split(np.arange(sample[position].size), parts):
@@ -207,11 +207,6 @@ def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
                 if not np.array_equal(changed, sample[position]) and check(model, candidate):
                     sample = candidate
     return sample
-
-
-def _zero(model: Model, tensor: int) -> int:
-    q = view(model).tensors[tensor].quantization
-    return int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
 
 
 def outputs_of(model: Model, profile: Profile, sample: Sample) -> Sample:

@@ -115,7 +115,8 @@ def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Ins
 
 def _tensor(graph: GraphView, index: int, spec: TensorSpec) -> TensorFacts:
     q = spec.quantization
-    size = _constant_bytes(graph.model, spec)
+    data = graph.data(index)
+    size = 0 if data is None else data.nbytes
     kinds = (
         (spec.is_variable, "variable"),
         (index in graph.inputs, "input"),
@@ -134,11 +135,6 @@ def _tensor(graph: GraphView, index: int, spec: TensorSpec) -> TensorFacts:
         kind=next((kind for holds, kind in kinds if holds), "activation"),
         bytes=size,
     )
-
-
-def _constant_bytes(model: Model, spec: TensorSpec) -> int:
-    data = model.buffers[spec.buffer].data if 0 <= spec.buffer < len(model.buffers) else None
-    return 0 if data is None else data.nbytes
 
 
 def _operator(op: OperatorView, profile: Profile) -> OperatorFacts:
@@ -185,7 +181,10 @@ def _without_weights(alone: Model) -> Model:
     withheld = {
         index
         for index, spec in enumerate(graph.tensors)
-        if spec.type not in _SHAPE_TYPES and not spec.is_variable and _constant_bytes(alone, spec)
+        if spec.type not in _SHAPE_TYPES
+        and not spec.is_variable
+        and (data := graph.data(index)) is not None
+        and data.nbytes
     }
     tensors = tuple(replace(spec, buffer=0) if i in withheld else spec for i, spec in enumerate(graph.tensors))
     inputs = (*graph.inputs, *sorted(withheld - set(graph.inputs)))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import ModelError
@@ -137,6 +138,16 @@ class GraphView:
     def operand(self, index: int) -> TensorSpec | None:
         """Return a tensor, None for -1, which stands for an absent operand."""
         return None if index == -1 else self.tensor(index)
+
+    def data(self, tensor: int) -> NDArray[np.uint8] | None:
+        """Return the bytes that the file stores for a tensor; None if it stores none."""
+        buffers, number = self.model.buffers, self.tensor(tensor).buffer
+        return buffers[number].data if 0 <= number < len(buffers) else None
+
+    def zero_point(self, tensor: int) -> int:
+        """Return the first zero point of a tensor, 0 if it has none."""
+        quantization = self.tensor(tensor).quantization
+        return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0
 
     def constant(self, tensor: int) -> NDArray[Any] | None:
         """Return the value that the file stores for a tensor; None if it stores none or the operand is absent."""

@@ -86,9 +86,9 @@ class Site:
     def constant(self, tensor: int) -> NDArray[Any] | None:
         """Elements that the file holds, flat; None where it holds none, or not as plain array of whole bytes."""
         spec = self.spec(tensor)
-        if spec is None or not isinstance(spec.type, TensorType) or not 0 <= spec.buffer < len(self.model.buffers):
+        if spec is None or not isinstance(spec.type, TensorType):
             return None
-        data = self.model.buffers[spec.buffer].data
+        data = self.graph.data(tensor)
         dtype = CARRIER[spec.type]
         narrow = spec.type in (TensorType.INT4, TensorType.INT2, TensorType.UINT4)
         if data is None or narrow or dtype.hasobject or data.nbytes % dtype.itemsize:

@@ -27,7 +27,6 @@ class Surroundings:
     """The first subgraph of a model as a whole, bound under the first of the profiles that takes it."""
 
     def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
-        self._model = model
         self._graph = view(model)
         bound = (_declared(model, profile) for profile in profiles)
         self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
@@ -35,13 +34,9 @@ class Surroundings:
     def objection(self, index: int) -> str:
         """Return why what an operator does alone proves nothing of the model; empty where it does."""
         read = {t for t in self._graph.op(index).inputs if t >= 0}
-        if any(self._has_data(t) for t in read if self._graph.maker(t) is not None):
+        if any(self._graph.data(t) is not None for t in read if self._graph.maker(t) is not None):
             return "an operator writes to its constants"
         return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
-
-    def _has_data(self, tensor: int) -> bool:
-        number = self._graph.tensors[tensor].buffer
-        return 0 <= number < len(self._model.buffers) and self._model.buffers[number].data is not None
 
     def _without_signature(self) -> set[int]:
         """Return the tensors of which the file does not say that their shape changes."""

@@ -39,9 +39,12 @@ def batchable(model: Model) -> Model:
 
 def _is_fixed(operator: OperatorView) -> bool:
     """Whether a RESHAPE is of values that are computed, to a shape that the file holds."""
-    if len(operator.inputs) != 2:
+    if len(operator.inputs) != 2 or -1 in operator.inputs:
         return False
-    graph = operator.graph
-    data, shape = (graph.tensors[t] for t in operator.inputs)
-    constant = [graph.model.buffers[spec.buffer].data is not None for spec in (data, shape)]
-    return constant == [False, True] and shape.type == TensorType.INT32 and 0 not in operator.output().shape
+    graph, (data, shape) = operator.graph, operator.inputs
+    return (
+        graph.data(data) is None
+        and graph.data(shape) is not None
+        and graph.tensors[shape].type == TensorType.INT32
+        and 0 not in operator.output().shape
+    )

@@ -145,14 +145,9 @@ def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
 
 
 def _is_computed(graph: GraphView, tensor: int) -> bool:
-    spec = graph.tensors[tensor]
-    if spec.is_variable:
+    if graph.tensors[tensor].is_variable:
         return False
-    if tensor in graph.inputs:
-        return True
-    buffers = graph.model.buffers
-    buffer = buffers[spec.buffer] if 0 <= spec.buffer < len(buffers) else None
-    return buffer is None or buffer.data is None
+    return tensor in graph.inputs or graph.data(tensor) is None
 
 
 def _named(model: Model, word: str) -> Sequence[int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.division import DIVISIONS, Divide
 from tflq.diagnosis.mistakes.stages import FixedRounding
-from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows, zero_point
+from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.errors import UnsupportedError
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
@@ -47,7 +47,7 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     if _input(alone).dtype.itemsize == 1 and isinstance(prepared.data, sums):
         yield "input codes taken for the other signedness", _misread(profile)
     if isinstance(prepared.data, pooling.OpData):
-        own = zero_point(alone.model, alone.op.inputs[0])
+        own = alone.graph.zero_point(alone.op.inputs[0])
         for rounding in _QUOTIENTS:
             for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
                 for counts_all, count in ((False, ""), (True, ", over the whole window's count")):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.tensors import wrong_zero_points
 from tflq.inspection.parts import parts_of
-from tflq.ir import CARRIER, Model, TensorType, view
+from tflq.ir import CARRIER, TensorType
 from tflq.kernels.families.contraction import Output
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Prepared, Shape
@@ -198,7 +198,7 @@ def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:
     for place, reading in enumerate(readings):
         tensor = graph.op(0).inputs[place]
         low, high = type_range(CARRIER[TensorType(graph.tensors[tensor].type)])
-        points = np.array([zero_point(alone.model, tensor)])
+        points = np.array([alone.graph.zero_point(tensor)])
         for name, (changed,) in wrong_zero_points(graph.tensors[tensor], points).items():
             if not low <= changed <= high:
                 yield f"zero point of input {place} {name}", reading(int(changed))
@@ -271,16 +271,10 @@ def _contraction(alone: Part, prepared: Prepared, name: str) -> Contraction | No
     image = (lambda x: x.reshape(-1, 1, 1, depth)) if name == "FULLY_CONNECTED" else np.ascontiguousarray
     return Contraction(
         window=window,
-        input_zero_point=zero_point(alone.model, operator.inputs[0]),
-        weight_zero_point=zero_point(alone.model, operator.inputs[1]),
+        input_zero_point=alone.graph.zero_point(operator.inputs[0]),
+        weight_zero_point=alone.graph.zero_point(operator.inputs[1]),
         weights=_LAYOUTS[name](weights),
         output=output,
         shape=shape,
         image=image,
     )
-
-
-def zero_point(model: Model, tensor: int) -> int:
-    """A tensor's first zero point, 0 where it has none."""
-    quantization = view(model).tensors[tensor].quantization
-    return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0

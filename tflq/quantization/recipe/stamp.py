@@ -20,7 +20,7 @@ def finished(model: Model, recipe: Recipe) -> Model:
     """Return the model with the recipe's hash in its metadata, and without constants' names where none are wanted."""
     if not recipe.constant_names:
         graph = view(model)
-        tensors = tuple(t if model.buffers[t.buffer].data is None else replace(t, name=None) for t in graph.tensors)
+        tensors = tuple(t if graph.data(i) is None else replace(t, name=None) for i, t in enumerate(graph.tensors))
         model = with_graph(model, replace(graph.record, tensors=tensors))
     text = json.dumps({"tflq": version("tflq"), "recipe": digest(recipe)}, sort_keys=True)
     data = np.frombuffer(text.encode(), np.uint8)
