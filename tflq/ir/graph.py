@@ -31,7 +31,7 @@ class OperatorView:
 
     @property
     def code(self) -> OperatorCode:
-        """The operator's code. Raises ModelError if the model has none of that index."""
+        """Return the operator's code. Raises ModelError if the model has none of that index."""
         codes, index = self.graph.model.operator_codes, self.record.opcode_index
         if not 0 <= index < len(codes):
             raise ModelError("operator code out of range", index=self.index, got=index)
@@ -39,55 +39,51 @@ class OperatorView:
 
     @property
     def name(self) -> str:
-        """The operator's name; for a custom operator, its own name."""
+        """Return the operator's name; for a custom operator, its own name."""
         code = self.code
         return code.custom_code or code.name if code.name == "CUSTOM" else code.name
 
     @property
     def builtin(self) -> str:
-        """The schema's name of the operator: "CUSTOM" for every custom operator."""
+        """Return the schema's name of the operator: "CUSTOM" for every custom operator."""
         return self.code.name
 
     @property
     def version(self) -> int:
-        """The version of the operator that the model asks for."""
+        """Return the version of the operator that the model asks for."""
         return self.code.version
 
     @property
     def options(self) -> Record | None:
-        """The operator's options, from whichever of the two fields holds them."""
+        """Return the operator's options, from the field that holds them: `options`, else `options_2`."""
         return self.record.options or self.record.options_2
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Tensor indices of the inputs, -1 for an absent one."""
+        """Return the tensor indices of the inputs, -1 for an absent one."""
         return self.record.inputs
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Tensor indices of the outputs, -1 for an absent one."""
+        """Return the tensor indices of the outputs, -1 for an absent one."""
         return self.record.outputs
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """Indices of the tensors that it writes, each once: its outputs, and variables that it may update."""
+        """Return the indices of the tensors that it writes, each once: outputs, and variables that it may update."""
         tensors = self.graph.tensors
         variables = (t for t in self.inputs if t >= 0 and tensors[t].is_variable)
         return tuple(dict.fromkeys((*(t for t in self.outputs if t >= 0), *variables)))
 
     @property
     def input_specs(self) -> tuple[TensorSpec | None, ...]:
-        """The input tensors, None for an absent one."""
+        """Return the input tensors, None for an absent one."""
         return tuple(self.graph.operand(t) for t in self.inputs)
 
     @property
     def output_specs(self) -> tuple[TensorSpec | None, ...]:
-        """The output tensors, None for an absent one."""
+        """Return the output tensors, None for an absent one."""
         return tuple(self.graph.operand(t) for t in self.outputs)
-
-    def input(self, position: int) -> TensorSpec | None:
-        """Return the input tensor at a position; None if it is absent or there are fewer inputs."""
-        return self.graph.operand(self.inputs[position]) if position < len(self.inputs) else None
 
     def output(self, position: int = 0) -> TensorSpec:
         """Return the output tensor at a position. Raises ModelError if the operator has none there."""
@@ -105,22 +101,22 @@ class GraphView:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Tensor indices of the graph's inputs."""
+        """Return the tensor indices of the graph's inputs."""
         return self.record.inputs
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Tensor indices of the graph's outputs."""
+        """Return the tensor indices of the graph's outputs."""
         return self.record.outputs
 
     @property
     def tensors(self) -> tuple[TensorSpec, ...]:
-        """All tensors, by index."""
+        """Return all tensors, by index."""
         return self.record.tensors
 
     @property
     def ops(self) -> tuple[OperatorView, ...]:
-        """All operators, in execution order."""
+        """Return all operators, in execution order."""
         return tuple(OperatorView(self, i, record) for i, record in enumerate(self.record.operators))
 
     def op(self, index: int) -> OperatorView:
@@ -164,12 +160,12 @@ class GraphView:
 
     @cached_property
     def computed(self) -> tuple[int, ...]:
-        """Indices of the tensors that operators output, in execution order, each once."""
+        """Return the indices of the tensors that operators output, in execution order, each once."""
         return tuple(dict.fromkeys(t for operator in self.record.operators for t in operator.outputs if t >= 0))
 
     @cached_property
     def last_writers(self) -> Mapping[int, int]:
-        """By tensor, the index of the last operator that writes it; for a variable, of the last that may update it."""
+        """Return, by tensor, the index of the last operator that writes it or may update it."""
         return {tensor: op.index for op in self.ops for tensor in op.writes}
 
     @cached_property

@@ -25,17 +25,17 @@ class Site:
 
     @property
     def graph(self) -> GraphView:
-        """The subgraph that it belongs to."""
+        """Return the subgraph that it belongs to."""
         return view(self.model, self.subgraph)
 
     @property
     def operator(self) -> OperatorView:
-        """The operator."""
+        """Return the operator."""
         return self.graph.op(self.index)
 
     @property
     def op(self) -> str:
-        """The operator's name."""
+        """Return the operator's name."""
         return self.operator.name
 
     def input(self, position: int) -> int:

@@ -20,7 +20,7 @@ def with_tensor(model: Model, tensor: int, spec: TensorSpec) -> Model:
 
 
 def with_tensors(model: Model, specs: Mapping[int, TensorSpec]) -> Model:
-    """With other descriptions of some tensors of the first subgraph."""
+    """Return the model with other descriptions of some tensors of the first subgraph."""
     graph = view(model)
     tensors = tuple(specs.get(index, spec) for index, spec in enumerate(graph.tensors))
     return with_graph(model, replace(graph.record, tensors=tensors))

@@ -42,12 +42,12 @@ class Part:
 
     @property
     def graph(self) -> GraphView:
-        """The view of its model."""
+        """Return the view of its model."""
         return view(self.model)
 
     @property
     def op(self) -> OperatorView:
-        """Its first operator."""
+        """Return its first operator."""
         return self.graph.op(0)
 
     def plan(self, profile: Profile, model: Model | None = None) -> Plan:

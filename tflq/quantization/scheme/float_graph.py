@@ -57,7 +57,7 @@ class FloatModel:
 
     @property
     def graph(self) -> GraphView:
-        """The view of its first subgraph."""
+        """Return the view of its first subgraph."""
         return view(self.model)
 
     def is_float(self, tensor: int) -> bool:
