@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 import tflq
-from tflq.ir import SignatureDef, TensorType
+from tflq.ir import SignatureDef, TensorType, view
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("TFLQ_SHARED", HERE.parents[1] / "shared")) / "ptq"
@@ -121,11 +121,11 @@ def judge(model: str, reference: np.ndarray, got: np.ndarray, truth: np.ndarray)
 def float_operators(path: Path) -> int:
     """How many operators compute in float: any but QUANTIZE and DEQUANTIZE with a float operand."""
     model = tflq.load(path)
-    graph = model.subgraphs[0]
+    graph = view(model)
     count = 0
-    for operator in graph.operators:
-        types = {graph.tensors[t].type for t in (*operator.inputs, *operator.outputs) if t >= 0}
-        edge = model.operator_codes[operator.opcode_index].name in ("QUANTIZE", "DEQUANTIZE")
+    for operator in graph.ops:
+        types = {spec.type for spec in (*operator.input_specs, *operator.output_specs) if spec is not None}
+        edge = operator.builtin in ("QUANTIZE", "DEQUANTIZE")
         count += TensorType.FLOAT32 in types and not edge
     return count
 
@@ -138,7 +138,7 @@ def with_signature(source: Path, out: Path) -> Path:
     model = tflq.load(source)
     if model.signature_defs:
         return source
-    graph = model.subgraphs[0]
+    graph = view(model)
     names = [tuple((graph.tensors[t].name or f"t{t}", t) for t in edge) for edge in (graph.inputs, graph.outputs)]
     tflq.save(replace(model, signature_defs=(SignatureDef("serving_default", *names),)), out)
     return out

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tflq
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, Operator, TensorSpec
+from tflq.ir import Model, OperatorView, TensorSpec, view
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "golden/models/digits_mobilenet_int8.tflite"
@@ -69,13 +68,12 @@ class Device:
     """The library under one model. `values` are tensors by index."""
 
     def __init__(self, library: ctypes.CDLL, model: Model) -> None:
-        self._library, self._model = library, model
-        self._graph = model.subgraphs[0]
+        self._library, self._graph = library, view(model)
         self._scratch = np.zeros(1 << 20, np.int8)
 
-    def run(self, operator: Operator, values: Mapping[int, Array]) -> Array | None:
+    def run(self, operator: OperatorView, values: Mapping[int, Array]) -> Array | None:
         """What it makes of an operator; None of one that it is not asked for."""
-        name = self._model.operator_codes[operator.opcode_index].name
+        name = operator.builtin
         if name == "ADD":
             return self._add(operator, values)
         return self._convolution(operator, values, name) if name in ("CONV_2D", "DEPTHWISE_CONV_2D") else None
@@ -83,7 +81,7 @@ class Device:
     def _spec(self, tensor: int) -> TensorSpec:
         return self._graph.tensors[tensor]
 
-    def _convolution(self, operator: Operator, values: Mapping[int, Array], name: str) -> Array:
+    def _convolution(self, operator: OperatorView, values: Mapping[int, Array], name: str) -> Array:
         x, w, y = (self._spec(t) for t in (*operator.inputs[:2], *operator.outputs))
         weights, bias = (self._constant(t) for t in operator.inputs[1:3])
         image = np.ascontiguousarray(values[operator.inputs[0]])
@@ -120,7 +118,7 @@ class Device:
         assert status == 0, f"{name}: status {status}"
         return out
 
-    def _add(self, operator: Operator, values: Mapping[int, Array]) -> Array:
+    def _add(self, operator: OperatorView, values: Mapping[int, Array]) -> Array:
         a, b, y = (self._spec(t) for t in (*operator.inputs, *operator.outputs))
         first, second = (np.ascontiguousarray(values[t]) for t in operator.inputs)
         assert first.shape == second.shape
@@ -137,7 +135,7 @@ class Device:
         return out
 
     def _constant(self, tensor: int) -> Array:
-        value = constant_of(self._model, self._spec(tensor))
+        value = self._graph.constant(tensor)
         assert value is not None
         return np.ascontiguousarray(value)
 
@@ -162,7 +160,7 @@ def _zero(spec: TensorSpec) -> int:
 def dumped(library: ctypes.CDLL, model: Model, images: Sequence[Array]) -> dict[str, Array]:
     """Tensors by sample and index."""
     device, entries = Device(library, model), {}
-    operators = model.subgraphs[0].operators[1:]  # the first scales the images
+    operators = view(model).ops[1:]  # the first scales the images
     for sample, image in enumerate(images):
         values = {operators[0].inputs[0]: image}
         for operator in operators:
@@ -183,7 +181,8 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
     model = tflq.load(MODEL)
-    first = model.subgraphs[0].tensors[model.subgraphs[0].operators[1].inputs[0]]
+    graph = view(model)
+    first = graph.tensors[graph.op(1).inputs[0]]
     scale, zero = float(_scales(first)[0]), _zero(first)
     with np.load(IMAGES) as entries:
         digits = entries["images"][: args.samples] / 16

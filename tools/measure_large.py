@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from tflq.api.files import load
+from tflq.ir import view
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL")
 
@@ -70,7 +71,7 @@ def measured(model: Path, samples: int, recipe: str, jobs: int) -> Run:
             raise SystemExit(f"{model}: {told['message']}")
         seconds = time.monotonic() - before
     loaded = load(model)
-    used = [loaded.operator_codes[operator.opcode_index].name for operator in loaded.subgraphs[0].operators]
+    used = [operator.builtin for operator in view(loaded).ops]
     count = sum(name in CONVOLUTIONS for name in used)
     peak = usage.ru_maxrss / 1024
     is_verified = told["check"]["verdict"] == "same"

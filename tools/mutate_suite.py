@@ -26,6 +26,7 @@ from device.operators import compute, has
 from device.site import site_of
 from tflq.api.files import load
 from tflq.conformance.suite import arrays, model_of, read_suite
+from tflq.ir import view
 from tflq.storage.archive import Archive, opened
 
 #: Operator, operand types, name of the mistake.
@@ -44,7 +45,7 @@ def caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
         site = site_of(model, 0)
         if site is None or not has(site):
             continue
-        graph = model.subgraphs[0]
+        graph = view(model)
         samples = [dict(zip(graph.inputs, arrays(archive, s), strict=True)) for s in case.samples]
         expected = [arrays(archive, s)[0] for s in case.expected]
         if not _agrees(site, RIGHT, samples, expected):

@@ -11,12 +11,13 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import FileAccessError, FormatError
+from tflq.ir import view
 
 PATH = next((suites.ROOT / "golden" / "singleop").rglob("conv*.tflite"))
 
 
 def names(model: tflq.Model) -> list[str | None]:
-    return [tensor.name for tensor in model.subgraphs[0].tensors]
+    return [tensor.name for tensor in view(model).tensors]
 
 
 @pytest.mark.parametrize(

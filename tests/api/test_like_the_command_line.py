@@ -14,6 +14,7 @@ import tflq
 from support import suites
 from tflq.cli.main import cli
 from tflq.errors import InputError, OptionError, UnknownNameError
+from tflq.ir import view
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 
@@ -29,8 +30,8 @@ def run_of(profile: str) -> dict[int, np.ndarray]:
     shape = interpreter.get_input_details()[0]["shape"]
     interpreter.set_tensor(0, np.random.default_rng(5).integers(-128, 128, shape).astype(np.int8))
     interpreter.invoke()
-    graph = tflq.load(MODEL).subgraphs[0]
-    made = [graph.inputs[0], *(t for operator in graph.operators for t in operator.outputs)]
+    graph = view(tflq.load(MODEL))
+    made = [graph.inputs[0], *(t for operator in graph.ops for t in operator.outputs)]
     return {tensor: np.array(interpreter.get_tensor(tensor)) for tensor in made}
 
 
@@ -38,7 +39,7 @@ def run_of(profile: str) -> dict[int, np.ndarray]:
 def dump() -> dict[int, np.ndarray]:
     """A run with one element of operator 1 off by an LSB."""
     arrays = run_of("litert-ref")
-    faulty = arrays[tflq.load(MODEL).subgraphs[0].operators[1].outputs[0]]
+    faulty = arrays[view(tflq.load(MODEL)).op(1).outputs[0]]
     faulty[tuple(n // 2 for n in faulty.shape)] ^= 1
     return arrays
 

@@ -12,7 +12,7 @@ import pytest
 import tflq
 from support import suites
 from support.hostile import NAMES
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.report.card import Card
 from tflq.report.line import Line
 
@@ -44,9 +44,9 @@ class Markup(HTMLParser):
 
 def with_evil_names(path: object, names: tuple[str, ...] = (*MARKUP, *NAMES)) -> Model:
     model = tflq.load(path)  # type: ignore[arg-type]
-    graph = model.subgraphs[0]
+    graph = view(model)
     tensors = tuple(replace(t, name=names[i % len(names)]) for i, t in enumerate(graph.tensors))
-    return replace(model, subgraphs=(replace(graph, tensors=tensors),))
+    return replace(model, subgraphs=(replace(graph.record, tensors=tensors),))
 
 
 def dump_of(model: Model, profile: str) -> dict[int, Any]:
@@ -54,8 +54,8 @@ def dump_of(model: Model, profile: str) -> dict[int, Any]:
     device.allocate_tensors()
     device.set_tensor(0, np.random.default_rng(5).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8))
     device.invoke()
-    graph = model.subgraphs[0]
-    return {t: device.get_tensor(t) for t in (*graph.inputs, *(t for o in graph.operators for t in o.outputs))}
+    graph = view(model)
+    return {t: device.get_tensor(t) for t in (*graph.inputs, *(t for o in graph.ops for t in o.outputs))}
 
 
 def check(result: Any) -> None:

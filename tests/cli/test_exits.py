@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from support import suites
 from tflq.cli.main import VERBS, cli
+from tflq.ir import view
 from tflq.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
@@ -151,9 +152,9 @@ def test_any_encoding_takes_any_name(encoding: str, tmp_path: Path) -> None:
     from tflq.api.files import load, save
 
     model = load(MODEL)
-    graph = model.subgraphs[0]
+    graph = view(model)
     tensors = (replace(graph.tensors[0], name="größe\udcff\u202e"), *graph.tensors[1:])
-    save(replace(model, subgraphs=(replace(graph, tensors=tensors),)), tmp_path / "m.tflite")
+    save(replace(model, subgraphs=(replace(graph.record, tensors=tensors),)), tmp_path / "m.tflite")
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     for words in (("inspect", tmp_path / "m.tflite"), ("inspect", tmp_path / "m.tflite", "--json")):
         with start(*words, env=environment) as child:

@@ -13,6 +13,7 @@ from support import suites
 from support.hostile import archives, hostile
 from tflq.api.files import load
 from tflq.cli.main import cli
+from tflq.ir import view
 
 pytestmark = pytest.mark.slow
 
@@ -106,9 +107,11 @@ def test_xml_and_pages_hold_any_name(tmp_path: Path) -> None:
     from tflq.flatbuf import write
 
     model = load(CONV)
-    graph = model.subgraphs[0]
+    graph = view(model)
     for name in NAMES:
-        named = replace(model, subgraphs=(replace(graph, tensors=tuple(replace(t, name=name) for t in graph.tensors)),))
+        named = replace(
+            model, subgraphs=(replace(graph.record, tensors=tuple(replace(t, name=name) for t in graph.tensors)),)
+        )
         files = files_of(tmp_path, write(named), CONV, RECORDED)
         assert told(VERBS["verify"], files, as_json=False) in (0, 1)
         text = files["out"].read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from support import suites
 from tflq.api.files import load, save
 from tflq.cli.main import cli
+from tflq.ir import view
 from tflq.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -26,14 +27,14 @@ def tflq(*words: object) -> Result:
 def spoilt(tmp_path: Path) -> Path:
     """The first bias scale is twice what it should be."""
     model = load(MODEL)
-    graph = model.subgraphs[0]
-    bias = next(o.inputs[2] for o in graph.operators if len(o.inputs) == 3)
+    graph = view(model)
+    bias = next(o.inputs[2] for o in graph.ops if len(o.inputs) == 3)
     tensors = list(graph.tensors)
     quantization = tensors[bias].quantization
     assert quantization is not None
     doubled = replace(quantization, scale=quantization.scale * np.float32(2))
     tensors[bias] = replace(tensors[bias], quantization=doubled)
-    save(replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)),)), tmp_path / "spoilt.tflite")
+    save(replace(model, subgraphs=(replace(graph.record, tensors=tuple(tensors)),)), tmp_path / "spoilt.tflite")
     return tmp_path / "spoilt.tflite"
 
 

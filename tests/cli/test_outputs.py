@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from support import suites
 from tflq.cli.main import VERBS, cli
+from tflq.ir import view
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
 FLOAT = suites.ROOT / "golden" / "models" / "digits_mobilenet_float.tflite"
@@ -141,13 +142,13 @@ def test_outputs_of_any_name_are_kept(tmp_path: Path) -> None:
     from tflq.storage.archive import opened
 
     model = load(MODEL)
-    graph = model.subgraphs[0]
+    graph = view(model)
     (output,) = graph.outputs
     expected = None
     for number, name in enumerate(NAMES):
         spec = replace(graph.tensors[output], name=name)
         tensors = (*graph.tensors[:output], spec, *graph.tensors[output + 1 :])
-        named = replace(model, subgraphs=(replace(graph, tensors=tensors),))
+        named = replace(model, subgraphs=(replace(graph.record, tensors=tensors),))
         save(named, tmp_path / f"{number}.tflite")
         out = tmp_path / f"{number}.npz"
         result = tflq("run", tmp_path / f"{number}.tflite", "-o", out, "--all-tensors")

@@ -16,6 +16,7 @@ from support import suites
 from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.interpreter import make_plan, run
+from tflq.ir import view
 from tflq.ir.schema import data_text
 from tflq.profiles import PROFILES
 
@@ -28,11 +29,11 @@ def tflq(*words: object) -> Result:
 
 def test_a_dump_is_reduced_and_the_printed_line_shows_it(tmp_path: Path) -> None:
     model = load(MODEL)
-    graph = model.subgraphs[0]
+    graph = view(model)
     value = np.random.default_rng(5).integers(-128, 128, graph.tensors[graph.inputs[0]].shape).astype(np.int8)
     trace = run(make_plan(model, PROFILES["litert-ref"]), {graph.inputs[0]: value}, keep_all=True)
     arrays = {str(t): np.array(v) for t, v in trace.values.items()}
-    faulty = arrays[str(graph.operators[1].outputs[0])]
+    faulty = arrays[str(graph.op(1).outputs[0])]
     faulty[tuple(n // 2 for n in faulty.shape)] ^= 1
     np.savez(tmp_path / "dump.npz", **arrays)
     result = tflq("reduce", MODEL, "--dump", tmp_path / "dump.npz", "-o", tmp_path / "small")

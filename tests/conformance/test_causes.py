@@ -19,7 +19,7 @@ from tflq.conformance.session import make_suite, run_suite
 from tflq.conformance.suite import Case, arrays, model_of, read_suite
 from tflq.conformance.targets import finish, target_of
 from tflq.inspection.difference import difference
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.report.conform.document import verdict_document
 from tflq.report.conform.lines import cause_texts, verdict_lines
 from tflq.storage.archive import opened
@@ -96,7 +96,7 @@ def test_one_cause_is_compared_with_further_cases_of_its_group(path: str, tmp_pa
 
 def in_floats(op: str, model: Model, codes: Array) -> Array:
     """A rectifier or a rescale as runtimes without integer kernels compute it: float32, half to even."""
-    x, y = (model.subgraphs[0].tensors[t].quantization for t in (0, model.subgraphs[0].outputs[0]))
+    x, y = (view(model).tensors[t].quantization for t in (0, view(model).outputs[0]))
     assert x is not None
     assert y is not None
     reals = x.scale[0] * (codes.astype(np.int32) - np.int32(x.zero_point[0])).astype(np.float32)

@@ -19,7 +19,7 @@ from tflq.diagnosis.discrimination import discriminate
 from tflq.diagnosis.hypotheses import hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import PROFILES
 from tflq.verification.dump import Dump
 from tflq.verification.inputs import make_inputs
@@ -38,10 +38,8 @@ def explained(model: Model, dump: Dump, index: int, *names: str) -> Explanation:
 
 def test_each_cause_gives_what_scalar_code_gives() -> None:
     model, profile = load(MODEL), PROFILES["litert-ref"]
-    graph = model.subgraphs[0]
-    index = next(
-        i for i, o in enumerate(graph.operators) if model.operator_codes[o.opcode_index].name == "FULLY_CONNECTED"
-    )
+    graph = view(model)
+    index = next(i for i, o in enumerate(graph.ops) if o.builtin == "FULLY_CONNECTED")
     plan = make_plan(model, profile)
     given = {t: np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs}
     dump = Dump("", run(plan, given, keep_all=True).values)
@@ -50,7 +48,7 @@ def test_each_cause_gives_what_scalar_code_gives() -> None:
     assert told.groups == ((0,), (1,))
     (trial,) = told.trials
     before = run(plan, dict(zip(graph.inputs, trial.inputs, strict=True)), keep_all=True).values
-    operator = graph.operators[index]
+    operator = graph.op(index)
     rows = before[operator.inputs[0]].reshape(-1, graph.tensors[operator.inputs[1]].shape[1])
     for values, rounding in zip(trial.expected, ROUNDINGS.values(), strict=True):
         (got,) = values.values()
@@ -59,7 +57,7 @@ def test_each_cause_gives_what_scalar_code_gives() -> None:
 
 def test_causes_that_are_one_are_not_told_apart() -> None:
     model, profile = load(MODEL), PROFILES["litert-ref"]
-    graph = model.subgraphs[0]
+    graph = view(model)
     values = run(
         make_plan(model, profile), {t: np.ones(graph.tensors[t].shape, np.int8) for t in graph.inputs}, keep_all=True
     )
@@ -73,10 +71,10 @@ def test_causes_that_are_one_are_not_told_apart() -> None:
 def test_a_batch_holds_inputs_on_which_rare_differences_show() -> None:
     """Rounding once and twice differ by an element in thousands: too few for twelve inputs of ten outputs each."""
     model, profile = load(MODEL.with_name("digits_mobilenet_int8.tflite")), PROFILES["litert-ref"]
-    index = len(model.subgraphs[0].operators) - 2
-    while model.operator_codes[model.subgraphs[0].operators[index].opcode_index].name != "FULLY_CONNECTED":
+    index = len(view(model).ops) - 2
+    while view(model).op(index).builtin != "FULLY_CONNECTED":
         index -= 1
-    graph = model.subgraphs[0]
+    graph = view(model)
     image = {t: np.ones(graph.tensors[t].shape, np.int8) for t in graph.inputs}
     dump = Dump("", run(make_plan(model, profile), image, keep_all=True).values)
     told = discriminate(
@@ -85,7 +83,7 @@ def test_a_batch_holds_inputs_on_which_rare_differences_show() -> None:
     assert not told.of_model
     assert told.groups == ((0,), (1,))
     (trial,) = told.trials
-    operator = graph.operators[index]
+    operator = graph.op(index)
     weights, bias, result = (graph.tensors[t] for t in (*operator.inputs[1:3], operator.outputs[0]))
     x = trial.inputs[0].reshape(1, -1)
     source = graph.tensors[operator.inputs[0]]
@@ -139,7 +137,7 @@ def test_the_command_writes_inputs_that_run_takes(tmp_path: Path) -> None:
 
 def _keep_only(dump: str, op: int) -> None:
     """Leave a dump what one operator reads and makes."""
-    operator = load(MODEL.with_name("digits_mobilenet_int8.tflite")).subgraphs[0].operators[op]
+    operator = view(load(MODEL.with_name("digits_mobilenet_int8.tflite"))).op(op)
     wanted = {f"t{tensor}" for tensor in (*operator.inputs, *operator.outputs)}
     with np.load(dump) as entries:
         kept: Any = {name: entries[name] for name in entries.files if name in wanted}

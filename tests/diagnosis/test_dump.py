@@ -15,7 +15,7 @@ from tflq.diagnosis.c_arrays import c_arrays
 from tflq.diagnosis.dump import dump_of, load_dump, load_dumps
 from tflq.diagnosis.localization import localize
 from tflq.errors import InputError, OptionError, ShapeError, TflqError, TypeMismatchError
-from tflq.ir import Buffer, Model, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Subgraph, TensorSpec, TensorType, view
 from tflq.profiles import by_name
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ def model() -> Model:
 
 def test_what_tflite_micros_tool_wrote_is_what_its_profile_computes(model: Model) -> None:
     found = localize(model, load_dump(model, LAYERS), by_name("tflm"), "cumulative")
-    assert len(found) == len(model.subgraphs[0].operators)
+    assert len(found) == len(view(model).ops)
     assert all(o.differences and not o.differs and not o.reason for o in found)
 
 
@@ -123,7 +123,7 @@ def as_c(name: str, value: Array) -> str:
 
 
 def spelled(model: Model, tensor: int) -> str:
-    return "".join(c if c.isalnum() else "_" for c in model.subgraphs[0].tensors[tensor].name or "")
+    return "".join(c if c.isalnum() else "_" for c in view(model).tensors[tensor].name or "")
 
 
 def test_one_c_file_may_hold_the_whole_dump(model: Model, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_every_sample_of_a_golden_file_is_a_dump(model: Model) -> None:
         inputs = [entries[f"s{k}_in0"] for k in range(len(dumps)) if f"s{k}_in0" in entries]
     assert len(dumps) == len(inputs) > 1
     for k, value in enumerate(inputs):
-        np.testing.assert_array_equal(load_dump(model, RECORDED, k).tensors[model.subgraphs[0].inputs[0]], value)
+        np.testing.assert_array_equal(load_dump(model, RECORDED, k).tensors[view(model).inputs[0]], value)
     with pytest.raises(OptionError, match="sample"):
         load_dump(model, RECORDED, len(dumps))
 
@@ -179,7 +179,7 @@ def test_inputs_that_a_recording_lacks_are_taken_from_another() -> None:
     recorded = suites.ROOT / "golden/singleop/recorded"
     other = recorded / "tie_conv_i8_0@litert-opt.npz"
     alone, fed = load_dumps(conv, other), load_dumps(conv, other, inputs=recorded / "tie_conv_i8_0.npz")
-    (tensor,) = conv.subgraphs[0].inputs
+    (tensor,) = view(conv).inputs
     assert all(tensor not in dump.tensors for dump in alone)
     with np.load(recorded / "tie_conv_i8_0.npz") as entries:
         for k, dump in enumerate(fed):
@@ -213,8 +213,8 @@ def test_a_tensor_of_open_rank_has_the_dumps_shape() -> None:
 
 
 def test_inputs_have_the_models_shape_and_type(model: Model) -> None:
-    (tensor,) = model.subgraphs[0].inputs
-    shape = model.subgraphs[0].tensors[tensor].shape
+    (tensor,) = view(model).inputs
+    shape = view(model).tensors[tensor].shape
     assert dump_of(model, {tensor: np.zeros(shape, np.int8).reshape(-1)}).tensors[tensor].shape == shape
     for value in (np.zeros((2, *shape[1:]), np.int8), np.zeros(shape, np.complex64), np.zeros(shape, "S1")):
         with pytest.raises((ShapeError, TypeMismatchError)):

@@ -15,6 +15,7 @@ from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.errors import OptionError, TflqError
 from tflq.interpreter import Plan, make_plan
 from tflq.interpreter.arrays import admit
+from tflq.ir import view
 from tflq.profiles import by_name
 
 #: Operators whose steps are told, as far as a suite's models have them.
@@ -67,7 +68,7 @@ def loaded(model: Path, golden: Path, profile: str) -> tuple[Plan, dict[int, np.
     """A single operator bound under a profile, the recorded inputs, and the output recorded for LiteRT's reference."""
     read = load(model)
     arrays = np.load(golden, allow_pickle=False)
-    graph = read.subgraphs[0]
+    graph = view(read)
     inputs = {t: admit(arrays[f"s0_in{i}"], graph.tensors[t].type, None, "") for i, t in enumerate(graph.inputs)}
     plan = make_plan(read, by_name(profile), input_shapes={t: v.shape for t, v in inputs.items()})
     return plan, inputs, arrays["s0_out0"]

@@ -19,7 +19,7 @@ from tflq.diagnosis.localization import localize
 from tflq.diagnosis.placement import places
 from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import PROFILES
 from tflq.report.fit.lines import fit_lines
 
@@ -33,7 +33,7 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def clean(model: Model) -> dict[int, Array]:
-    graph = model.subgraphs[0]
+    graph = view(model)
     rng = np.random.default_rng(7)
     sample = {t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs}
     return run(make_plan(model, PROFILES["litert-ref"]), sample, keep_all=True).values
@@ -45,10 +45,10 @@ def half_away(value: float) -> int:
 
 def planted(model: Model, clean: dict[int, Array], tmp_path: Path, rounding: Any, **options: Any) -> tuple[Path, int]:
     """A dump of a device whose first FULLY_CONNECTED makes one mistake, and that operator's index."""
-    graph = model.subgraphs[0]
-    names = [model.operator_codes[o.opcode_index].name for o in graph.operators]
+    graph = view(model)
+    names = [o.builtin for o in graph.ops]
     index = names.index("FULLY_CONNECTED")
-    operator = graph.operators[index]
+    operator = graph.op(index)
     x = clean[operator.inputs[0]].reshape(-1, graph.tensors[operator.inputs[1]].shape[1])
     values = dict(clean)
     values[operator.outputs[0]] = dense(model, index, x, rounding, **options).reshape(clean[operator.outputs[0]].shape)
@@ -108,8 +108,8 @@ def test_a_dump_without_an_operators_inputs_is_computed_up_to_it(
     model: Model, clean: dict[int, Array], tmp_path: Path
 ) -> None:
     path, index = planted(model, clean, tmp_path, math.floor)
-    graph = model.subgraphs[0]
-    kept = {*graph.inputs, graph.operators[index].outputs[0]}
+    graph = view(model)
+    kept = {*graph.inputs, graph.op(index).outputs[0]}
     with np.load(path) as whole:
         entries: Any = {str(t): whole[str(t)] for t in kept}
     np.savez(tmp_path / "part.npz", **entries)
@@ -134,16 +134,16 @@ def test_where_elements_sit_is_told() -> None:
 
 
 def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
-    only_inputs = Dump("", {t: clean[t] for t in model.subgraphs[0].inputs})
+    only_inputs = Dump("", {t: clean[t] for t in view(model).inputs})
     (line,) = fit_lines(fit(model, [only_inputs]))
     assert line.text.startswith("Nothing could be compared")
 
 
 def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, clean: dict[int, Array]) -> None:
-    graph = model.subgraphs[0]
-    names = [model.operator_codes[o.opcode_index].name for o in graph.operators]
+    graph = view(model)
+    names = [o.builtin for o in graph.ops]
     index = names.index("FULLY_CONNECTED")
-    operator = graph.operators[index]
+    operator = graph.op(index)
     plan = make_plan(model, PROFILES["litert-ref"])
     dumps = []
     for seed in range(3):
@@ -164,13 +164,13 @@ def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, cl
 
 def test_inputs_that_a_dump_lacks_are_noted(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
     path, index = planted(model, clean, tmp_path, math.floor)
-    graph = model.subgraphs[0]
+    graph = view(model)
     dump = load_dump(model, path)
-    kept = {*graph.inputs, graph.operators[index].outputs[0]}
+    kept = {*graph.inputs, graph.op(index).outputs[0]}
     part = Dump("", {t: value for t, value in dump.tensors.items() if t in kept})
     found = investigate(model, [part], PROFILES["litert-ref"]).explanation
     assert found is not None
-    assert found.assumed == (graph.operators[index].inputs[0],)
+    assert found.assumed == (graph.op(index).inputs[0],)
     whole = investigate(model, [dump], PROFILES["litert-ref"]).explanation
     assert whole is not None
     assert whole.assumed == ()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from support.devices import REF, dump, explained, names_of, one, twice_rounded
 from support.single_op import T
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 
 Array = NDArray[Any]
 CODES = np.arange(256, dtype=np.uint8)
@@ -20,7 +20,7 @@ CODES = np.arange(256, dtype=np.uint8)
 
 def own(model: Model, *inputs: Array) -> Array:
     """Return what the profile makes of inputs."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     return run(make_plan(model, REF), dict(zip(graph.inputs, inputs, strict=True))).values[graph.outputs[0]]
 
 

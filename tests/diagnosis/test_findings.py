@@ -17,7 +17,7 @@ from tflq.cli.main import cli
 from tflq.diagnosis.amplification import amplify
 from tflq.diagnosis.findings import Findings, investigate, work_out
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
 from tflq.report.explain.element_lines import parting_steps
@@ -38,7 +38,7 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def values(model: Model) -> Values:
     """A run of the reference on a random image."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     spec = graph.tensors[graph.inputs[0]]
     image = np.random.default_rng(0).random(spec.shape, np.float32)
     if np.dtype(spec.type.label) != np.float32:
@@ -48,7 +48,7 @@ def values(model: Model) -> Values:
 
 def with_fault(model: Model, values: Values, index: int, amount: int) -> tuple[Values, Values]:
     """The device's tensors, whose operator `index` gave `amount` more in its first element; and only that result."""
-    tensor = model.subgraphs[0].operators[index].outputs[0]
+    tensor = view(model).op(index).outputs[0]
     wrong = values[tensor].copy()
     wrong.flat[0] = np.clip(int(wrong.flat[0]) + amount, -128, 127)
     return {**values, tensor: wrong}, {tensor: wrong}
@@ -56,12 +56,12 @@ def with_fault(model: Model, values: Values, index: int, amount: int) -> tuple[V
 
 def test_growth_is_what_a_run_from_the_faulty_tensor_gives(model: Model, values: Values) -> None:
     """The chain after operator 2 has no second path up to operator 3: a fault is carried on by the kernels alone."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     device, fault = with_fault(model, values, 2, 100)
     growth = amplify(model, Dump("", device), 2, REFERENCE)
-    assert [spread.index for spread in growth.spreads] == list(range(3, len(graph.operators)))
+    assert [spread.index for spread in growth.spreads] == list(range(3, len(graph.ops)))
     state = carried_on(model, {**values, **fault}, 2)
-    for operator, spread in zip(graph.operators[3:], growth.spreads, strict=True):
+    for operator, spread in zip(graph.ops[3:], growth.spreads, strict=True):
         apart = state[operator.outputs[0]].astype(np.int64) - values[operator.outputs[0]]
         assert spread.difference.differing == np.count_nonzero(apart)
         assert spread.difference.largest == np.abs(apart).max(initial=0)
@@ -82,13 +82,13 @@ def carried_on(model: Model, values: Values, index: int) -> Values:
 
 def test_each_of_several_differences_is_followed_alone(model: Model, values: Values) -> None:
     """A device with two faults: what the first one does, and then the second one besides."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     one = carried_on(model, with_fault(model, values, 2, 100)[0], 2)
     both = carried_on(model, with_fault(model, one, 18, 60)[0], 18)
     found = investigate(model, [Dump("", both)], REFERENCE)
     assert [growth.index for growth in found.growths] == [2, 18] == [o.index for o in found.differing]
     for growth, before, after in zip(found.growths, (values, one), (one, both), strict=True):
-        made = [graph.operators[i].outputs[0] for i in range(growth.index + 1, len(graph.operators))]
+        made = [graph.op(i).outputs[0] for i in range(growth.index + 1, len(graph.ops))]
         apart = [np.abs(after[t].astype(np.int64) - before[t]) for t in made]
         assert len(growth.reached) == sum(bool(a.any()) for a in apart)
         largest = growth.farthest.difference.largest if growth.farthest else 0
@@ -98,7 +98,7 @@ def test_each_of_several_differences_is_followed_alone(model: Model, values: Val
 
 
 def test_the_last_operators_difference_may_flip_the_choice(model: Model, values: Values) -> None:
-    output, last = model.subgraphs[0].outputs[0], len(model.subgraphs[0].operators) - 1
+    output, last = view(model).outputs[0], len(view(model).ops) - 1
     wrong = values[output][:, ::-1].copy()
     growth = amplify(model, Dump("", {**values, output: wrong}), last, REFERENCE)
     (choice,) = growth.choices
@@ -108,7 +108,7 @@ def test_the_last_operators_difference_may_flip_the_choice(model: Model, values:
 
 
 def test_a_dump_without_what_later_operators_need_says_so(model: Model, values: Values) -> None:
-    operator = model.subgraphs[0].operators[3]
+    operator = view(model).op(3)
     device, _ = with_fault(model, values, 3, 5)
     kept = {t: device[t] for t in (operator.inputs[0], operator.outputs[0])}
     growth = amplify(model, Dump("", kept), 3, REFERENCE)
@@ -123,7 +123,7 @@ def test_the_first_differing_element_is_worked_out(model: Model, values: Values)
     assert (found.verdict, found.first.index if found.first else None) == ("differs", 3)
     assert found.element is not None
     assert found.element.trace.index == (0, 0, 0, 0)
-    tensor = model.subgraphs[0].operators[3].outputs[0]
+    tensor = view(model).op(3).outputs[0]
     assert found.element.got == device[tensor].flat[0]
     assert found.element.trace.working.steps[-1].value == values[tensor].flat[0]
 
@@ -132,7 +132,7 @@ def test_an_element_is_worked_out_where_nothing_differs(model: Model, values: Va
     found = investigate(model, [Dump("", dict(values))], REFERENCE, element=(0, 1))
     assert found.verdict == "same"
     assert found.element is not None
-    assert found.element.got == found.element.trace.expected == values[model.subgraphs[0].outputs[0]][0, 1]
+    assert found.element.got == found.element.trace.expected == values[view(model).outputs[0]][0, 1]
 
 
 def test_end_to_end_the_cause_may_lie_before(model: Model, values: Values) -> None:
@@ -157,10 +157,10 @@ def test_the_sample_that_differs_most_is_worked_out(model: Model, values: Values
 
 def test_a_mistake_is_worked_out_beside_the_profile(model: Model, values: Values) -> None:
     """A device that cuts the fraction off: its sums are the profile's own, taken out of the profile's steps."""
-    tensor = model.subgraphs[0].operators[18].outputs[0]
+    tensor = view(model).op(18).outputs[0]
     wrong = values[tensor].copy()
     for index in np.ndindex(wrong.shape):
-        worked = work_out(model, {t: values[t] for t in model.subgraphs[0].inputs}, REFERENCE, index, 18)
+        worked = work_out(model, {t: values[t] for t in view(model).inputs}, REFERENCE, index, 18)
         steps = {step.name: step.value for step in worked.trace.working.steps}
         zero_point = steps["output zero point added"] - steps["rounded half away from zero"]
         wrong[index] = np.clip(math.trunc(steps["multiplied in float64"]) + zero_point, -128, 127)

@@ -15,7 +15,7 @@ from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import fit
 from tflq.errors import ShapeError
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model, OperatorCode
+from tflq.ir import Model, OperatorCode, view, with_graph
 from tflq.profiles import by_name
 from tflq.surgery.cut import cut
 from tflq.verification.dump import Dump
@@ -32,7 +32,7 @@ def plain() -> Model:
 
 @pytest.fixture(scope="module")
 def values(plain: Model) -> dict[int, Array]:
-    graph = plain.subgraphs[0]
+    graph = view(plain)
     rng = np.random.default_rng(2)
     fed = {t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs}
     return dict(run(make_plan(plain, REFERENCE), fed, keep_all=True).values)
@@ -41,13 +41,12 @@ def values(plain: Model) -> dict[int, Array]:
 @pytest.fixture(scope="module")
 def with_custom(plain: Model) -> Model:
     """The model with a custom operator in the place of one that other operators need."""
-    graph = plain.subgraphs[0]
+    graph = view(plain)
     custom = OperatorCode(32, "CUSTOM", 1, "MyAccelerator")
-    operator = replace(graph.operators[STRANGE], opcode_index=len(plain.operator_codes), options=None)
-    operators = (*graph.operators[:STRANGE], operator, *graph.operators[STRANGE + 1 :])
-    return replace(
-        plain, operator_codes=(*plain.operator_codes, custom), subgraphs=(replace(graph, operators=operators),)
-    )
+    operators = list(graph.record.operators)
+    operators[STRANGE] = replace(operators[STRANGE], opcode_index=len(plain.operator_codes), options=None)
+    changed = with_graph(plain, replace(graph.record, operators=tuple(operators)))
+    return replace(changed, operator_codes=(*plain.operator_codes, custom))
 
 
 @pytest.mark.parametrize("mode", ["isolated", "cumulative"])
@@ -61,7 +60,7 @@ def test_what_follows_a_custom_operator_is_checked(with_custom: Model, values: d
 
 @pytest.mark.parametrize("mode", ["isolated", "cumulative"])
 def test_a_fault_behind_a_custom_operator_is_found(with_custom: Model, values: dict[int, Array], mode: str) -> None:
-    tensor = with_custom.subgraphs[0].operators[STRANGE + 3].outputs[0]
+    tensor = view(with_custom).op(STRANGE + 3).outputs[0]
     wrong = values[tensor].copy()
     wrong.reshape(-1)[100] ^= 1
     found = localize(with_custom, Dump("", {**values, tensor: wrong}), REFERENCE, mode)
@@ -72,9 +71,9 @@ def test_what_only_a_custom_operator_makes_and_the_dump_lacks_is_not_compared_be
     with_custom: Model, values: dict[int, Array]
 ) -> None:
     """An operator that reads it says so; one whose inputs the dump has is compared."""
-    lost = with_custom.subgraphs[0].operators[STRANGE].outputs[0]
+    lost = view(with_custom).op(STRANGE).outputs[0]
     found = localize(with_custom, Dump("", {t: v for t, v in values.items() if t != lost}), REFERENCE)
-    readers = {i for i, o in enumerate(with_custom.subgraphs[0].operators) if lost in o.inputs}
+    readers = {i for i, o in enumerate(view(with_custom).ops) if lost in o.inputs}
     assert readers
     assert {o.index for o in found if not o.differences} == {STRANGE, *readers}
     assert all(f"tensor {lost} is neither in the dump" in found[i].reason for i in readers)
@@ -82,24 +81,24 @@ def test_what_only_a_custom_operator_makes_and_the_dump_lacks_is_not_compared_be
 
 def test_fit_names_the_operators_that_the_best_profile_does_not_explain(plain: Model, values: dict[int, Array]) -> None:
     """A device that is litert-opt but for one operator, which no profile computes so."""
-    graph = plain.subgraphs[0]
+    graph = view(plain)
     fed = {t: values[t] for t in graph.inputs}
     device = dict(run(make_plan(plain, by_name("litert-opt")), fed, keep_all=True).values)
-    odd = graph.operators[13].outputs[0]
+    odd = graph.op(13).outputs[0]
     device[odd] = device[odd] ^ 1
-    rest, numbers = cut(plain, range(14, len(graph.operators)))
+    rest, numbers = cut(plain, range(14, len(graph.ops)))
     after = run(
-        make_plan(rest, by_name("litert-opt")), {i: device[numbers[i]] for i in rest.subgraphs[0].inputs}, keep_all=True
+        make_plan(rest, by_name("litert-opt")), {i: device[numbers[i]] for i in view(rest).inputs}, keep_all=True
     )
     device |= {numbers[i]: value for i, value in after.values.items()}
     matrix = fit(plain, [Dump("", device)]).matrix
     exact = {name: sum(c is not None and c[0] == c[1] for c in row) for name, row in matrix.items()}
-    assert exact["litert-opt"] == max(exact.values()) == len(graph.operators) - 1
+    assert exact["litert-opt"] == max(exact.values()) == len(graph.ops) - 1
     assert [i for i, c in enumerate(matrix["litert-opt"]) if c is not None and c[0] < c[1]] == [13]
 
 
 @pytest.mark.parametrize("mode", ["isolated", "cumulative"])
 def test_a_result_of_another_shape_is_no_difference(plain: Model, values: dict[int, Array], mode: str) -> None:
-    tensor = plain.subgraphs[0].operators[STRANGE].outputs[0]
+    tensor = view(plain).op(STRANGE).outputs[0]
     with pytest.raises(ShapeError):
         localize(plain, Dump("", {**values, tensor: values[tensor][:, :-1]}), REFERENCE, mode)

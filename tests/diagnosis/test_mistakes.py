@@ -16,7 +16,7 @@ from support.dense_device import array_of, parameters
 from tflq.api.files import load
 from tflq.diagnosis.explanation import explain_operator
 from tflq.interpreter import make_plan, run
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.profiles import PROFILES
 from tflq.verification.dump import Dump
 
@@ -30,7 +30,7 @@ REF = PROFILES["litert-ref"]
 def given(path: Path, type_: Any = np.int8) -> tuple[Model, dict[int, Array]]:
     """A model of one operator, inputs that reach every code, and the reference's results."""
     model = load(path)
-    graph = model.subgraphs[0]
+    graph = view(model)
     rng = np.random.default_rng(5)
     x = {t: rng.integers(-128, 128, graph.tensors[t].shape).astype(type_) for t in graph.inputs}
     return model, dict(run(make_plan(model, REF), x, keep_all=True).values)
@@ -38,7 +38,7 @@ def given(path: Path, type_: Any = np.int8) -> tuple[Model, dict[int, Array]]:
 
 def names_of(model: Model, values: dict[int, Array], made: Array) -> list[str]:
     """Names of the causes that reproduce what a device made."""
-    result = model.subgraphs[0].operators[0].outputs[0]
+    result = view(model).op(0).outputs[0]
     dump = Dump("", {**values, result: made})
     return [name for h in explain_operator(model, dump, 0, REF).exact for name in (h.name, *h.also)]
 
@@ -62,8 +62,8 @@ def held(total: int, bits: int) -> int:
 
 def convolved(model: Model, x: Array, device: dict[str, Any]) -> Array:
     """CONV_2D with SAME padding, stride 2 and RELU6, one element at a time."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[0]
+    graph = view(model)
+    operator = graph.op(0)
     xs, ws, bs, ys = (graph.tensors[t] for t in (*operator.inputs, *operator.outputs))
     w, bias = array_of(model, ws, np.int8), array_of(model, bs, np.int32).tolist()
     if device.get("filter") == "HWIO":
@@ -135,7 +135,7 @@ def convolved(model: Model, x: Array, device: dict[str, Any]) -> Array:
 )
 def test_a_convolution(device: dict[str, Any], cause: str) -> None:
     model, values = given(MODELS / "conv_i8_1.tflite")
-    x, result = (values[t] for t in (model.subgraphs[0].inputs[0], model.subgraphs[0].outputs[0]))
+    x, result = (values[t] for t in (view(model).inputs[0], view(model).outputs[0]))
     np.testing.assert_array_equal(convolved(model, x, {}), result)
     made = convolved(model, x, device)
     assert (made != result).any()
@@ -160,7 +160,7 @@ def test_a_convolution(device: dict[str, Any], cause: str) -> None:
 )
 def test_two_mistakes_at_once(device: dict[str, Any], causes: set[str]) -> None:
     model, values = given(MODELS / "conv_i8_1.tflite")
-    made = convolved(model, values[model.subgraphs[0].inputs[0]], device)
+    made = convolved(model, values[view(model).inputs[0]], device)
     assert causes in [set(name.split("; and ")) for name in names_of(model, values, made)]
 
 
@@ -190,7 +190,7 @@ def pooled(x: Array, zero: int, rounding: str, padding: int | None) -> Array:
 )
 def test_an_average_pool(rounding: str, padding: int | None, cause: str) -> None:
     model, values = given(MODELS / "average_pool_2d_i8_3.tflite")
-    x, result = (values[t] for t in (model.subgraphs[0].inputs[0], model.subgraphs[0].outputs[0]))
+    x, result = (values[t] for t in (view(model).inputs[0], view(model).outputs[0]))
     np.testing.assert_array_equal(pooled(x, -18, "away", None), result)
     assert cause in names_of(model, values, pooled(x, -18, rounding, padding))
 
@@ -207,7 +207,7 @@ def test_an_average_pool(rounding: str, padding: int | None, cause: str) -> None
 def test_a_table(index: int, value: int, cause: str) -> None:
     """The table is what the reference makes of every code; the device's is off in its index or its values."""
     model = load(MODELS / "logistic_i8_0.tflite")
-    graph = model.subgraphs[0]
+    graph = view(model)
     x = np.resize(np.arange(-128, 128, dtype=np.int8), graph.tensors[graph.inputs[0]].shape)
     values = dict(run(make_plan(model, REF), {graph.inputs[0]: x}, keep_all=True).values)
     table = dict(zip(x.reshape(-1).tolist(), values[graph.outputs[0]].reshape(-1).tolist(), strict=True))
@@ -237,7 +237,7 @@ def test_sums_of_a_pool_that_leave_16_bits() -> None:
 
 def test_a_batch_of_which_one_item_is_computed() -> None:
     model, values = given(MODELS / "average_pool_2d_i8_1.tflite")
-    result = values[model.subgraphs[0].outputs[0]]
+    result = values[view(model).outputs[0]]
     assert result.shape[0] > 1
     made = result.copy()
     made[1:] = 7
@@ -250,8 +250,8 @@ def test_a_batch_of_which_one_item_is_computed() -> None:
 )
 def test_zero_points_that_are_no_codes(signs: tuple[int, int], cause: str) -> None:
     model, values = given(MODELS / "fc_u8_4.tflite", np.uint8)
-    graph = model.subgraphs[0]
-    operator = graph.operators[0]
+    graph = view(model)
+    operator = graph.op(0)
     xs, ws, bs, ys = (graph.tensors[t] for t in (*operator.inputs, *operator.outputs))
     x, w, bias = values[operator.inputs[0]], array_of(model, ws, np.uint8), array_of(model, bs, np.int32)
     (xq, wq, yq), result = map(parameters, (xs, ws, ys)), values[operator.outputs[0]]

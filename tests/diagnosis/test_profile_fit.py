@@ -18,7 +18,7 @@ from tflq.diagnosis.profile_fit import FitVerdict, candidates, fit
 from tflq.diagnosis.profiles_apart import profiles_apart
 from tflq.diagnosis.rows import computation
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import PROFILES, by_name
 from tflq.report.fit.document import fit_document
 from tflq.report.fit.lines import fit_lines
@@ -33,13 +33,13 @@ SINGLE = suites.ROOT / "golden" / "singleop" / "models"
 
 def device(model: Model, profiles: Mapping[str, str], otherwise: str) -> dict[int, Array]:
     """All tensors of a run in which each type of operator is computed as under a profile of its own."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     rng = np.random.default_rng(5)
     values: dict[int, Array] = {
         t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs
     }
-    for index, operator in enumerate(graph.operators):
-        name = profiles.get(model.operator_codes[operator.opcode_index].name, otherwise)
+    for index, operator in enumerate(graph.ops):
+        name = profiles.get(operator.builtin, otherwise)
         part = part_of(model, (index,), values)
         values |= part.run(part.plan(by_name(name)))
     return values
@@ -81,7 +81,7 @@ def test_a_mix_is_told_by_type_of_operator(mobilenet: Model) -> None:
 def test_nothing_fits_an_arithmetic_that_no_profile_has() -> None:
     model = load(SINGLE / "softmax_i8_1.tflite")
     values = device(model, {}, "litert-ref")
-    output = model.subgraphs[0].outputs[0]
+    output = view(model).outputs[0]
     found = fit(model, [Dump("", {**values, output: values[output] ^ 1})])
     assert (found.verdict, found.fitting, found.unknown) == (FitVerdict.NONE, (), (0,))
 
@@ -89,7 +89,7 @@ def test_nothing_fits_an_arithmetic_that_no_profile_has() -> None:
 def test_too_few_results_name_no_profile(mobilenet: Model) -> None:
     """Only the outputs of one run: ten codes, most of them at the end of their type."""
     values = device(mobilenet, {}, "litert-opt")
-    graph = mobilenet.subgraphs[0]
+    graph = view(mobilenet)
     found = fit(mobilenet, [Dump("", {t: values[t] for t in (*graph.inputs, *graph.outputs)})])
     assert found.verdict == FitVerdict.UNTOLD
     assert (len(found.compared), len(found.operators), found.elements) == (1, 20, 10)
@@ -106,8 +106,8 @@ def test_too_few_results_name_no_profile(mobilenet: Model) -> None:
 
 def test_operators_that_were_not_compared_are_said(mobilenet: Model) -> None:
     values = device(mobilenet, {}, "tflm")
-    graph = mobilenet.subgraphs[0]
-    kept = {*graph.inputs, graph.operators[0].outputs[0], graph.operators[1].outputs[0]}
+    graph = view(mobilenet)
+    kept = {*graph.inputs, graph.op(0).outputs[0], graph.op(1).outputs[0]}
     first = next(iter(fit_lines(fit(mobilenet, [Dump("", {t: values[t] for t in kept})]))))
     assert "explains the 2 operators compared of 20" in first.text
 
@@ -115,12 +115,12 @@ def test_operators_that_were_not_compared_are_said(mobilenet: Model) -> None:
 def test_what_a_runtime_without_a_profile_computes_names_no_profile() -> None:
     """A float convolution, rounded half to even: the bits of XNNPACK's profiles, and of TVM."""
     model = load(SINGLE / "tie_fc_i8_0.tflite")
-    graph = model.subgraphs[0]
+    graph = view(model)
     rng = np.random.default_rng(5)
     (fed,) = graph.inputs
     x = rng.integers(-128, 128, graph.tensors[fed].shape).astype(np.int8)
     reals = {t: q for t in range(len(graph.tensors)) if (q := graph.tensors[t].quantization) is not None}
-    _, w, b = graph.operators[0].inputs
+    _, w, b = graph.op(0).inputs
     weights = array_of(model, graph.tensors[w], np.int8).astype(np.float64)
     bias = array_of(model, graph.tensors[b], np.int32).astype(np.float64)
     scale = reals[fed].scale.astype(np.float64) * reals[w].scale
@@ -145,7 +145,7 @@ def test_runtimes_are_named_by_package_and_range_of_versions() -> None:
 
 def test_inputs_tell_profiles_apart_that_fit() -> None:
     model = load(SINGLE / "tie_add_i8_0.tflite")
-    graph = model.subgraphs[0]
+    graph = view(model)
     zeros = {t: np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs}
     dump = Dump("", run(make_plan(model, by_name("tflm")), zeros, keep_all=True).values)
     names = ("tflm", "tflm-cmsis-nn-single", "tflm-esp-nn")
@@ -172,7 +172,7 @@ def test_profiles_that_are_said_to_compute_alike_give_the_same_bits(path: str) -
 
 
 def sixteen(model: Model) -> dict[int, Array]:
-    graph = model.subgraphs[0]
+    graph = view(model)
     rng = np.random.default_rng(5)
     fed = {t: rng.integers(-(2**15), 2**15, graph.tensors[t].shape).astype(np.int16) for t in graph.inputs}
     return dict(run(make_plan(model, by_name("litert-ref")), fed, keep_all=True).values)

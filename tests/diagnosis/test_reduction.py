@@ -13,7 +13,7 @@ from tflq.api.files import load, save
 from tflq.diagnosis.reduction import Check, Reduced, outputs_of, reduce_check, reduce_dump
 from tflq.errors import InputError
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model, TensorSpec
+from tflq.ir import Model, TensorSpec, view
 from tflq.ir.schema import enum
 from tflq.profiles import PROFILES
 from tflq.surgery.cut import cut
@@ -32,10 +32,10 @@ def random_codes(spec: TensorSpec) -> np.ndarray:
 
 def dump_with_fault(model: Model, index: int) -> Dump:
     """Every tensor of a run; one element of that operator's output is one LSB off, what follows saw it right."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     trace = run(make_plan(model, REFERENCE), {t: random_codes(graph.tensors[t]) for t in graph.inputs}, keep_all=True)
     tensors = {t: np.array(v) for t, v in trace.values.items()}
-    out = tensors[graph.operators[index].outputs[0]]
+    out = tensors[graph.op(index).outputs[0]]
     middle = tuple(n // 2 for n in out.shape)
     out[middle] ^= 1
     return Dump("", tensors)
@@ -102,8 +102,8 @@ def test_a_fault_at_the_border_keeps_its_padding(index: int, corner: tuple[int, 
     """DEPTHWISE_CONV_2D with padding SAME, of stride 1 and 2."""
     model = load(GOLDEN)
     dump = dump_with_fault(model, index)
-    graph = model.subgraphs[0]
-    operator = graph.operators[index]
+    graph = view(model)
+    operator = graph.op(index)
     made = outputs_of(single_operator(model, index)[0], REFERENCE, (dump.tensors[operator.inputs[0]],))[0]
     faulty = made.copy()
     faulty[0, corner[0], corner[1], 5] ^= 1
@@ -112,7 +112,7 @@ def test_a_fault_at_the_border_keeps_its_padding(index: int, corner: tuple[int, 
     assert found.got is not None
     assert found.expected[0].size <= 16
     assert np.count_nonzero(found.expected[0] != found.got[0]) == 1
-    record = found.model.subgraphs[0].operators[0].options
+    record = view(found.model).op(0).options
     assert record is not None
     over_the_edge = index == 3 or -1 in corner  # of stride 2, this padding is at the end only
     assert record["padding"] == enum("Padding")["SAME" if over_the_edge else "VALID"]
@@ -131,7 +131,7 @@ def test_mobilenet_comes_down_to_64_elements(shared: Path) -> None:
 
 def test_a_dump_without_a_difference_is_refused() -> None:
     model = load(GOLDEN)
-    graph = model.subgraphs[0]
+    graph = view(model)
     value = np.zeros(graph.tensors[graph.inputs[0]].shape, np.int8)
     values = run(make_plan(model, REFERENCE), {graph.inputs[0]: value}, keep_all=True).values
     with pytest.raises(InputError, match="no operator differs"):
@@ -141,7 +141,7 @@ def test_a_dump_without_a_difference_is_refused() -> None:
 def test_a_check_comes_down_to_the_operator_that_it_is_about() -> None:
     """The check differs wherever double and single rounding do: one operator is left."""
     model = load(GOLDEN)
-    graph = model.subgraphs[0]
+    graph = view(model)
     shape = graph.tensors[graph.inputs[0]].shape
     values = [np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8) for seed in range(60)]
     single = PROFILES["litert-ref"].with_single_rounding()
@@ -162,18 +162,16 @@ def faulty_device(tensor: str, code: int) -> Check:
     """A device whose operator that makes `tensor` gives the next code in the place of one, and is right elsewhere."""
 
     def differs(model: Model, sample: tuple[np.ndarray, ...]) -> bool:
-        graph = model.subgraphs[0]
-        makers = [i for i, o in enumerate(graph.operators) if graph.tensors[o.outputs[0]].name == tensor]
+        graph = view(model)
+        makers = [i for i, o in enumerate(graph.ops) if graph.tensors[o.outputs[0]].name == tensor]
         if not makers:
             return False
         values = run(make_plan(model, REFERENCE), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
-        made = graph.operators[makers[0]].outputs[0]
+        made = graph.op(makers[0]).outputs[0]
         wrong = {**values, made: np.where(values[made] == code, code + 1, values[made]).astype(values[made].dtype)}
-        rest, numbers = cut(model, range(makers[0] + 1, len(graph.operators)))
-        fed = tuple(wrong[numbers[t]] for t in rest.subgraphs[0].inputs)
-        after = dict(
-            zip((numbers[t] for t in rest.subgraphs[0].outputs), outputs_of(rest, REFERENCE, fed), strict=True)
-        )
+        rest, numbers = cut(model, range(makers[0] + 1, len(graph.ops)))
+        fed = tuple(wrong[numbers[t]] for t in view(rest).inputs)
+        after = dict(zip((numbers[t] for t in view(rest).outputs), outputs_of(rest, REFERENCE, fed), strict=True))
         return any(not np.array_equal(values[t], {**wrong, **after}[t]) for t in graph.outputs)
 
     return differs
@@ -184,9 +182,9 @@ def test_a_check_brings_mobilenet_down_to_64_elements_in_few_rounds(shared: Path
     name = "mobilenet_v2_1.0_224_quant"
     model = load(shared / f"suites/real/models/coral/{name}.tflite")
     sample = load_golden(shared / f"suites/real/golden/coral/{name}.npz").observations[0].inputs
-    graph = model.subgraphs[0]
+    graph = view(model)
     index = 30
-    tensor = graph.operators[index].outputs[0]
+    tensor = graph.op(index).outputs[0]
     values = run(make_plan(model, REFERENCE), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
     differs = faulty_device(graph.tensors[tensor].name or "", int(np.median(values[tensor][values[tensor] > 0])))
     rounds = Mock(side_effect=differs)

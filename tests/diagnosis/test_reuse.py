@@ -15,7 +15,7 @@ from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.localization import localize, trusted
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.profiles import by_name
 from tflq.verification import load_golden
 from tflq.verification.dump import Dump
@@ -30,7 +30,7 @@ def golden(name: str) -> Path:
 
 
 def random_inputs(model: Model, seed: int = 0) -> dict[int, Array]:
-    graph, rng = model.subgraphs[0], np.random.default_rng(seed)
+    graph, rng = view(model), np.random.default_rng(seed)
     found = {}
     for tensor in graph.inputs:
         info = np.iinfo(graph.tensors[tensor].type.label)  # type: ignore[union-attr]
@@ -49,7 +49,7 @@ def memory_after_a_run(path: Path) -> Dump:
     for tensor, value in random_inputs(model).items():
         made.set_tensor(tensor, value)
     made.invoke()
-    makers = {t for o in model.subgraphs[0].operators for t in (*o.inputs, *o.outputs) if t >= 0}
+    makers = {t for o in view(model).ops for t in (*o.inputs, *o.outputs) if t >= 0}
     return Dump("", {t: np.array(made.get_tensor(t)) for t in makers})
 
 
@@ -79,7 +79,7 @@ def test_a_fault_in_what_memory_still_holds_is_found_and_explained() -> None:
     dump = memory_after_a_run(golden("digits_mobilenet_int8"))
     kept = [o.index for o in localize(model, dump, REFERENCE) if o.differences and not o.assumed]
     index = kept[len(kept) // 2]
-    tensor = model.subgraphs[0].operators[index].outputs[0]
+    tensor = view(model).op(index).outputs[0]
     faulty = dump.tensors[tensor].copy()
     faulty.reshape(-1)[::7] ^= 1
     changed = Dump("", {**dump.tensors, tensor: faulty})
@@ -158,14 +158,14 @@ def test_one_wrong_element_is_found_in_every_operator_that_moves_its_input(share
     for case in kinds.values():
         model = load(case.model)
         sample = load_golden(case.golden).observations[0].inputs
-        graph = model.subgraphs[0]
+        graph = view(model)
         fed = dict(zip(graph.inputs, sample, strict=True))
         try:
             plan = make_plan(model, REFERENCE, input_shapes={t: v.shape for t, v in fed.items()})
             values = run(plan, fed, keep_all=True).values
         except TflqError:
             continue
-        results = [t for o in graph.operators for t in o.outputs if t in values and values[t].dtype.kind in "iu"]
+        results = [t for o in graph.ops for t in o.outputs if t in values and values[t].dtype.kind in "iu"]
         for tensor in (t for t in results if values[t].size and t not in graph.inputs):
             wrong = values[tensor].copy()
             wrong.reshape(-1)[rng.integers(wrong.size)] ^= 1

@@ -11,6 +11,7 @@ import tflq
 from support import suites
 from tflq.errors import UnknownNameError
 from tflq.interpreter import make_plan, run
+from tflq.ir import view
 from tflq.profiles import PROFILES
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -19,8 +20,8 @@ MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 @pytest.fixture(scope="module")
 def values() -> dict[int, np.ndarray]:
     model = tflq.load(MODEL)
-    tensor = model.subgraphs[0].inputs[0]
-    image = np.random.default_rng(4).integers(-128, 128, model.subgraphs[0].tensors[tensor].shape).astype(np.int8)
+    tensor = view(model).inputs[0]
+    image = np.random.default_rng(4).integers(-128, 128, view(model).tensors[tensor].shape).astype(np.int8)
     return dict(run(make_plan(model, PROFILES["litert-ref"]), {tensor: image}, keep_all=True).values)
 
 
@@ -34,7 +35,7 @@ def test_arrays_a_path_and_a_model_in_memory_are_taken(values: dict[int, np.ndar
 
 @pytest.mark.slow
 def test_a_wrong_element_is_found(values: dict[int, np.ndarray]) -> None:
-    tensor = tflq.load(MODEL).subgraphs[0].operators[4].outputs[0]
+    tensor = view(tflq.load(MODEL)).op(4).outputs[0]
     wrong = {**values, tensor: values[tensor] ^ np.int8(1)}
     found = tflq.explain(MODEL, wrong)
     assert found.first is not None
@@ -42,7 +43,7 @@ def test_a_wrong_element_is_found(values: dict[int, np.ndarray]) -> None:
     matrix = tflq.fit(MODEL, wrong).matrix
     assert set(PROFILES) < set(matrix)
     assert matrix["litert-ref"][4] == (0, values[tensor].size)
-    assert matrix["litert-ref"][6] == (values[tflq.load(MODEL).subgraphs[0].operators[6].outputs[0]].size,) * 2
+    assert matrix["litert-ref"][6] == (values[view(tflq.load(MODEL)).op(6).outputs[0]].size,) * 2
 
 
 def test_an_unknown_mode_is_refused(values: dict[int, np.ndarray]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.profiles import PROFILES
 from tflq.report.explain.lines import explain_lines
 from tflq.verification.dump import Dump
@@ -53,7 +53,7 @@ def explained(*layers: tuple[Array, Any]) -> Findings:
     """What is found of a device whose layers get those codes and round so."""
     device = model(len(layers))
     values: dict[int, Array] = {}
-    for operator, (codes, rounding) in zip(device.subgraphs[0].operators, layers, strict=True):
+    for operator, (codes, rounding) in zip(view(device).ops, layers, strict=True):
         made = [rounding(int(code)) for code in codes.reshape(-1)]
         values[operator.inputs[0]] = codes
         values[operator.outputs[0]] = np.array(made, np.int8).reshape(codes.shape)

@@ -11,6 +11,7 @@ from support import suites
 from tflq.api.files import load
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.subsampling import _axis, thinned
+from tflq.ir import view
 from tflq.profiles import PROFILES
 from tflq.verification.dump import Dump
 
@@ -36,11 +37,11 @@ def test_one_wrong_element_stays_in_a_thinner_image() -> None:
     if not path.exists():
         pytest.skip(suites.missing() or f"{path} is not there")
     model, profile = load(path), PROFILES["litert-ref"]
-    tensor = model.subgraphs[0].inputs[0]
-    image = np.random.default_rng(1).integers(0, 256, model.subgraphs[0].tensors[tensor].shape).astype(np.uint8)
+    tensor = view(model).inputs[0]
+    image = np.random.default_rng(1).integers(0, 256, view(model).tensors[tensor].shape).astype(np.uint8)
     alone = operator_alone(model, Dump("", {tensor: image}), 0, profile)
     base = alone.run(alone.plan(profile))
-    result = model.subgraphs[0].operators[0].outputs[0]
+    result = view(model).op(0).outputs[0]
     got = base[result].copy()
     got[0, 50, 60, 3] ^= 1
     thinner = thinned(replace(alone, got={result: got}), profile, base)

@@ -15,6 +15,7 @@ import pytest
 import tflq
 from support import suites
 from support.processes import Family, wait_until
+from tflq.ir import view
 
 pytestmark = [
     pytest.mark.slow,
@@ -90,7 +91,7 @@ class Command:
         self._folder.mkdir()
         self._output = self._folder / name
         samples = folder / "samples.npy"
-        shape = tflq.load(FLOAT).subgraphs[0].tensors[tflq.load(FLOAT).subgraphs[0].inputs[0]].shape
+        shape = view(tflq.load(FLOAT)).tensors[view(tflq.load(FLOAT)).inputs[0]].shape
         np.save(samples, np.random.default_rng(0).random((8, *shape[1:]), np.float32))
         self._words = [*(word.format(samples=samples) for word in words), str(self._output)]
 

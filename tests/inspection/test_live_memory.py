@@ -7,13 +7,14 @@ from dataclasses import replace
 from support import suites
 from tflq.api.files import load
 from tflq.inspection.live_memory import live_bytes
+from tflq.ir import view
 
 UNET = suites.ROOT / "golden" / "models" / "digits_unet_int8.tflite"
 
 
 def test_a_skip_connection_is_held_until_it_is_read() -> None:
     model = load(UNET)
-    graph = model.subgraphs[0]
+    graph = view(model)
 
     def size(tensor: int) -> int:
         total = 1
@@ -21,10 +22,10 @@ def test_a_skip_connection_is_held_until_it_is_read() -> None:
             total *= extent
         return total  # all activations are int8
 
-    first = graph.operators[0]
+    first = graph.op(0)
     assert live_bytes(model)[0] == size(graph.inputs[0]) + size(first.outputs[0])
-    made = {t: i for i, o in enumerate(graph.operators) for t in o.outputs}
-    read = {t: i for i, o in enumerate(graph.operators) for t in o.inputs if t in made}
+    made = {t: i for i, o in enumerate(graph.ops) for t in o.outputs}
+    read = {t: i for i, o in enumerate(graph.ops) for t in o.inputs if t in made}
     step = 4
     held = [t for t, at in made.items() if at <= step <= read.get(t, at)]
     assert any(made[t] < step - 1 for t in held), "no skip connection reaches over this step"
@@ -33,7 +34,7 @@ def test_a_skip_connection_is_held_until_it_is_read() -> None:
 
 def test_graph_outputs_are_held_to_the_end() -> None:
     model = load(UNET)
-    graph = model.subgraphs[0]
-    early = graph.operators[0].outputs[0]
-    tapped = replace(model, subgraphs=(replace(graph, outputs=(*graph.outputs, early)),))
+    graph = view(model)
+    early = graph.op(0).outputs[0]
+    tapped = replace(model, subgraphs=(replace(graph.record, outputs=(*graph.outputs, early)),))
     assert live_bytes(tapped)[-1] > live_bytes(model)[-1]

@@ -9,20 +9,20 @@ import numpy as np
 from support import suites
 from tflq.api.files import load
 from tflq.inspection.model_diff import diff
-from tflq.ir import Buffer, Model, TensorSpec
+from tflq.ir import Buffer, Model, TensorSpec, view, with_graph
 from tflq.surgery.cut import extract
 
 MODEL = load(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
-GRAPH = MODEL.subgraphs[0]
+GRAPH = view(MODEL)
 #: The first convolution, its weights and its output.
-CONV = next(i for i, o in enumerate(GRAPH.operators) if MODEL.operator_codes[o.opcode_index].name == "CONV_2D")
-WEIGHTS, OUTPUT = GRAPH.operators[CONV].inputs[1], GRAPH.operators[CONV].outputs[0]
+CONV = next(op.index for op in GRAPH.ops if op.name == "CONV_2D")
+WEIGHTS, OUTPUT = GRAPH.op(CONV).inputs[1], GRAPH.op(CONV).outputs[0]
 
 
 def with_tensor(index: int, spec: TensorSpec) -> Model:
     tensors = list(GRAPH.tensors)
     tensors[index] = spec
-    return replace(MODEL, subgraphs=(replace(GRAPH, tensors=tuple(tensors)),))
+    return with_graph(MODEL, replace(GRAPH.record, tensors=tuple(tensors)))
 
 
 def test_a_model_does_not_differ_from_itself() -> None:
@@ -57,7 +57,7 @@ def test_a_scale_changes_what_is_derived_from_it() -> None:
 
 
 def test_operators_that_one_model_lacks_are_named() -> None:
-    part, _ = extract(MODEL, [f"1..{len(GRAPH.operators) - 1}"])
+    part, _ = extract(MODEL, [f"1..{len(GRAPH.ops) - 1}"])
     missing = [c for c in diff(MODEL, part).changes if c.what == "operator"]
     assert len(missing) == 1
     assert (missing[0].second, missing[0].after) == (None, "none")
@@ -65,11 +65,11 @@ def test_operators_that_one_model_lacks_are_named() -> None:
 
 def test_what_the_models_give_is_compared() -> None:
     """All operators are the same; another tensor is an output, or one more."""
-    inner = GRAPH.operators[CONV].outputs[0]
-    more = replace(MODEL, subgraphs=(replace(GRAPH, outputs=(*GRAPH.outputs, inner)),))
+    inner = GRAPH.op(CONV).outputs[0]
+    more = with_graph(MODEL, replace(GRAPH.record, outputs=(*GRAPH.outputs, inner)))
     (count,) = diff(MODEL, more).changes
     assert (count.first, count.second, count.what, count.after) == (None, None, "model outputs", "2")
-    other = replace(MODEL, subgraphs=(replace(GRAPH, outputs=(inner,)),))
+    other = with_graph(MODEL, replace(GRAPH.record, outputs=(inner,)))
     found = {change.what: (change.before, change.after) for change in diff(MODEL, other).changes}
-    assert found["model output 0 maker"] == (str(len(GRAPH.operators) - 1), str(CONV))
+    assert found["model output 0 maker"] == (str(len(GRAPH.ops) - 1), str(CONV))
     assert "model output 0 shape" in found

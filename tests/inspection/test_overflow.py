@@ -14,7 +14,7 @@ from tflq.cli.main import cli
 from tflq.diagnosis.element import trace_element
 from tflq.inspection.overflow import Bound, overflow_bounds
 from tflq.interpreter import make_plan
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
 from tflq.surgery.tap import single_operator
@@ -38,7 +38,7 @@ def dense(path: str) -> tuple[Model, np.ndarray, np.ndarray, Bound]:
 @pytest.mark.parametrize("path", ["digits_autoencoder_int8.tflite", "digits_autoencoder_int16x8.tflite"])
 def test_the_bound_is_reached(path: str) -> None:
     model, w, bias, bound = dense(path)
-    graph = model.subgraphs[0]
+    graph = view(model)
     position = graph.inputs[0]
     spec = graph.tensors[position]
     dtype = np.dtype(spec.type.label)
@@ -62,8 +62,8 @@ def test_a_transposed_convolution_counts_only_taps_that_meet() -> None:
     plan = make_plan(alone, REFERENCE)
     shape = plan.operands[plan.outputs[0]].shape
     rng = np.random.default_rng(1)
-    (position,) = alone.subgraphs[0].inputs
-    spec = alone.subgraphs[0].tensors[position]
+    (position,) = view(alone).inputs
+    spec = view(alone).tensors[position]
     taps = set()
     for _ in range(10):
         codes = rng.choice(np.array([-128, 127], np.int8), spec.shape)

@@ -8,8 +8,8 @@ import pytest
 from support.float_graphs import FloatGraph
 from support.processors import has_xnnpack_profile
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import numbers_from
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
+from tflq.ir.constants import numbers_from
 from tflq.numerics.block_products import to_bfloat16
 from tflq.quantization.build.blocks import in_blocks
 from tflq.quantization.judge.comparison import compare_models
@@ -43,8 +43,8 @@ def quantized() -> Result:
 
 def test_whole_blocks_get_four_bits_and_others_eight(quantized: Result) -> None:
     model = read(write(quantized.model))
-    graph = model.subgraphs[0]
-    first, second = (graph.tensors[operator.inputs[1]] for operator in graph.operators)
+    graph = view(model)
+    first, second = (graph.tensors[operator.inputs[1]] for operator in graph.ops)
     assert (first.type, second.type) == (TensorType.INT4, TensorType.INT8)
     assert first.quantization is not None
     details = first.quantization.details
@@ -52,8 +52,7 @@ def test_whole_blocks_get_four_bits_and_others_eight(quantized: Result) -> None:
     assert (details.table, details["block_size"]) == ("BlockwiseQuantization", 32)
     scales = graph.tensors[details["scales"]]
     assert (scales.type, scales.shape) == (TensorType.FLOAT16, (48, 2))
-    codes = [model.operator_codes[operator.opcode_index] for operator in graph.operators]
-    assert [code.version for code in codes] == [13, 12]
+    assert [operator.version for operator in graph.ops] == [13, 12]
 
 
 def test_scales_are_the_same_in_float16_and_bfloat16() -> None:
@@ -69,8 +68,8 @@ def test_scales_are_the_same_in_float16_and_bfloat16() -> None:
 
 def stored_weights(model: Model) -> np.ndarray:
     """The first operator's codes."""
-    graph = model.subgraphs[0]
-    spec = graph.tensors[graph.operators[0].inputs[1]]
+    graph = view(model)
+    spec = graph.tensors[graph.op(0).inputs[1]]
     data = model.buffers[spec.buffer].data
     assert data is not None
     return numbers_from(data, TensorType(spec.type), spec.shape)
@@ -79,7 +78,7 @@ def stored_weights(model: Model) -> np.ndarray:
 def test_gptq_makes_up_for_rounding(quantized: Result) -> None:
     """On other inputs the product is nearer than with weights rounded to nearest under the same scales."""
     model = dense()
-    weights, source = stored_weights(model), model.subgraphs[0]
+    weights, source = stored_weights(model), view(model)
     params, rows = in_blocks(weights), np.concatenate([sample[0] for sample in inputs(32, seed=9)])
     codes = params.encode(weights), stored_weights(quantized.model)
     nearest, chosen = (np.square(rows @ (params.decode(c) - weights).T).sum() for c in codes)
@@ -89,11 +88,11 @@ def test_gptq_makes_up_for_rounding(quantized: Result) -> None:
 
 
 def test_a_part_keeps_the_scales_of_its_blocks(quantized: Result) -> None:
-    graph = quantized.model.subgraphs[0]
-    tensor, sample = graph.operators[0].outputs[0], inputs(1, seed=5)[0][0]
+    graph = view(quantized.model)
+    tensor, sample = graph.op(0).outputs[0], inputs(1, seed=5)[0][0]
     part, _ = extract(quantized.model, ["0"])
     whole = next(Runner(quantized.model, [tensor], "litert-xnnpack").run([{graph.inputs[0]: sample}]))
-    cut = part.subgraphs[0]
+    cut = view(part)
     alone = next(Runner(part, None, "litert-xnnpack").run([{cut.inputs[0]: sample}]))
     np.testing.assert_array_equal(alone[cut.outputs[0]], whole[tensor])
 

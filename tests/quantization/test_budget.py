@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import TensorType
+from tflq.ir import TensorType, view
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.budget import Attempt, within_budget
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
@@ -40,11 +40,11 @@ def spared(order: tuple[Sensitivity, ...], budget: Budget) -> Attempt:
 
 
 def test_the_operator_whose_weights_do_not_fit_comes_first() -> None:
-    index = next(i for i in range(3, len(PLAIN.graph.operators)) if PLAIN.op(i) == "CONV_2D")
-    weights = PLAIN.graph.operators[index].inputs[1]
+    index = next(i for i in range(3, len(PLAIN.graph.ops)) if PLAIN.graph.op(i).name == "CONV_2D")
+    weights = PLAIN.graph.op(index).inputs[1]
     values = PLAIN.constants[weights].copy()
     values[:, 0, 0, 0] = 200 * np.abs(values).max()  # one weight a row takes all codes
-    (given,) = (PLAIN.graph.operators[index].inputs[0],)
+    (given,) = (PLAIN.graph.op(index).inputs[0],)
     assert given  # its input channel stays as it is: the operator alone has coarse weights
     hurt = with_constants(PLAIN, {weights: values})
     found = sensitivities(hurt.model, Task(hurt, digits(0, 16), Recipe(), Methods()), digits(16, 32))
@@ -66,7 +66,7 @@ def test_accuracy_is_reached_with_few_operators(order: tuple[Sensitivity, ...]) 
 def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: Spared) -> None:
     found = spared(order, Budget(most_share=0.2, spared=instead))
     assert 0 < found.share <= 0.2
-    types = {t.type for t in found.built.integer.model.subgraphs[0].tensors}
+    types = {t.type for t in view(found.built.integer.model).tensors}
     added = {Spared.INT16X8: TensorType.INT16, Spared.INT8: TensorType.INT8, Spared.FLOAT: TensorType.FLOAT32}
     assert {TensorType.INT8, added[instead]} <= types
 

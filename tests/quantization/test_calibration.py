@@ -13,7 +13,7 @@ import pytest
 
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FileAccessError, InputError, OptionError
-from tflq.ir import Model, SignatureDef, TensorType
+from tflq.ir import Model, SignatureDef, TensorType, view
 from tflq.quantization.calibration import Calibration, Scaling
 
 Array = np.ndarray[Any, Any]
@@ -217,7 +217,7 @@ def test_integer_inputs_take_integers_that_fit() -> None:
     index = graph._tensor((1, 2), "int32")
     graph.inputs.append(index)
     model = graph.model([graph.op("CAST", [index], {"in_data_type": 2, "out_data_type": 0})[0]])
-    assert model.subgraphs[0].tensors[index].type == TensorType.INT32
+    assert view(model).tensors[index].type == TensorType.INT32
     (sample,) = read(model, [[np.array([[1, 2]])]])
     assert sample[0].dtype == np.int32
     for wrong in (np.array([[1, 2**40]]), np.array([[0.5, 1]])):

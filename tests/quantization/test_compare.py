@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import tflq
 from tflq.errors import InputError
+from tflq.ir import view
 from tflq.quantization.judge.agreement import Agreement, kl, wilson
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.judge.fidelity import Fidelity
@@ -45,7 +46,7 @@ def litert_outputs(path: Path, images: NDArray[np.float32]) -> Iterator[NDArray[
 def test_figures_are_those_of_litert_outputs() -> None:
     images, labels = digits()
     model = tflq.load(FLOAT)
-    (given,) = model.subgraphs[0].inputs
+    (given,) = view(model).inputs
     found = compare_models(model, tflq.load(INT8), ({given: image} for image in images), labels)
     f, q = (np.array(list(litert_outputs(path, images))) for path in (FLOAT, INT8))
     assert found.samples == len(images)
@@ -62,7 +63,7 @@ def test_figures_are_those_of_litert_outputs() -> None:
 def test_a_model_is_the_same_as_itself() -> None:
     images, _ = digits()
     model = tflq.load(FLOAT)
-    (given,) = model.subgraphs[0].inputs
+    (given,) = view(model).inputs
     found = compare_models(model, model, ({given: image} for image in images[:3]))
     assert found.sqnr == math.inf
     assert found.unmatched == 0
@@ -72,8 +73,8 @@ def test_a_model_is_the_same_as_itself() -> None:
 
 def test_models_with_other_edges_are_refused() -> None:
     model = tflq.load(FLOAT)
-    graph = model.subgraphs[0]
-    other = replace(model, subgraphs=(replace(graph, outputs=(graph.operators[0].outputs[0],)),), signature_defs=None)
+    graph = view(model)
+    other = replace(model, subgraphs=(replace(graph.record, outputs=(graph.op(0).outputs[0],)),), signature_defs=None)
     with pytest.raises(InputError, match="outputs"):
         compare_models(model, other, [])
 

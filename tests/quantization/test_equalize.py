@@ -27,9 +27,7 @@ def digits_model(name: str) -> tuple[FloatModel, list[dict[int, Array]]]:
 
 
 def magnitudes(model: FloatModel, samples: list[dict[int, Array]]) -> dict[int, Array]:
-    tensors = [
-        t for o in model.graph.operators for t in o.outputs if model.is_float(t) and model.graph.tensors[t].shape
-    ]
+    tensors = [t for o in model.graph.ops for t in o.outputs if model.is_float(t) and model.graph.tensors[t].shape]
     seen = {t: Channels() for t in tensors}
     for values in Runner(model.model, tensors).each(samples):
         seen = {t: seen[t].update(values[t]) for t in tensors}

@@ -10,8 +10,8 @@ import pytest
 
 import tflq
 from tflq.flatbuf import write
-from tflq.interpreter.constants import numbers_from
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
+from tflq.ir.constants import numbers_from
 from tflq.quantization.build.draft import four_bits
 from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
@@ -29,9 +29,9 @@ def digits(count: int) -> list[list[np.ndarray]]:
 
 
 def weight_types(model: Model) -> dict[str, set[str]]:
-    graph, types = model.subgraphs[0], dict[str, set[str]]()
-    for operator in graph.operators:
-        name = model.operator_codes[operator.opcode_index].name
+    graph, types = view(model), dict[str, set[str]]()
+    for operator in graph.ops:
+        name = operator.builtin
         if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
             types.setdefault(name, set()).add(TensorType(graph.tensors[operator.inputs[1]].type).label)
     return types
@@ -68,7 +68,7 @@ def test_names_of_constants_can_be_left_out(quantized: Result) -> None:
     recipe = Recipe(mode=Mode.INT8X4, constant_names=False)
     bare = tflq.quantize(FLOAT, digits(32), recipe)
     assert len(write(bare.model)) < 0.9 * len(write(quantized.model))
-    graph, model = bare.model.subgraphs[0], bare.model
+    graph, model = view(bare.model), bare.model
     named = {t.name for t in graph.tensors if model.buffers[t.buffer].data is None}
     assert None not in named
     assert {t.name for t in graph.tensors if model.buffers[t.buffer].data is not None} == {None}

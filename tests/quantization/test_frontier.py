@@ -8,15 +8,15 @@ import pytest
 
 import tflq
 from support.float_graphs import random_graph, samples
-from tflq.ir import Buffer
+from tflq.ir import Buffer, view
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.store import Store
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 MODEL = tflq.load(GOLDEN / "digits_mobilenet_int8.tflite")
-GRAPH = MODEL.subgraphs[0]
-CONVOLUTIONS = [i for i, o in enumerate(GRAPH.operators) if MODEL.operator_codes[o.opcode_index].name == "CONV_2D"]
+GRAPH = view(MODEL)
+CONVOLUTIONS = [o.index for o in GRAPH.ops if o.builtin == "CONV_2D"]
 
 
 def codes(count: int) -> list[Sample]:
@@ -27,7 +27,7 @@ def codes(count: int) -> list[Sample]:
 @pytest.mark.parametrize("memory", [0, 1 << 30])
 @pytest.mark.parametrize("size", [1, 4])
 def test_stops_see_what_the_model_makes(memory: int, size: int) -> None:
-    reads = [GRAPH.operators[stop].inputs[0] for stop in CONVOLUTIONS]
+    reads = [GRAPH.op(stop).inputs[0] for stop in CONVOLUTIONS]
     expected = list(Runner(MODEL, reads).each(codes(7)))
     with Store(memory) as store:
         frontier = Frontier(MODEL, codes(7), CONVOLUTIONS, "litert-ref", size, store)
@@ -39,7 +39,7 @@ def test_stops_see_what_the_model_makes(memory: int, size: int) -> None:
 
 def test_what_comes_after_a_changed_operator_sees_the_change() -> None:
     stop, later = CONVOLUTIONS[1], CONVOLUTIONS[3]
-    weights, read = GRAPH.operators[stop].inputs[1], GRAPH.operators[later].inputs[0]
+    weights, read = GRAPH.op(stop).inputs[1], GRAPH.op(later).inputs[0]
     spec = GRAPH.tensors[weights]
     turned = np.ascontiguousarray(MODEL.buffers[spec.buffer].data.view(np.int8).reshape(spec.shape)[::-1])
     buffers = list(MODEL.buffers)
@@ -58,19 +58,16 @@ def test_what_comes_after_a_changed_operator_sees_the_change() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_graphs_are_walked_whatever_they_hold(seed: int) -> None:
     model = random_graph(seed)
-    graph, given = model.subgraphs[0], samples(model, seed)
-    stops = range(len(graph.operators))
+    graph, given = view(model), samples(model, seed)
+    stops = range(len(graph.ops))
     tensors = {
-        t
-        for o in graph.operators
-        for t in o.inputs
-        if t in {*graph.inputs, *(t for p in graph.operators for t in p.outputs)}
+        t for o in graph.ops for t in o.inputs if t in {*graph.inputs, *(t for p in graph.ops for t in p.outputs)}
     }
     expected = list(Runner(model, tensors).each(given))
     with Store() as store:
         frontier = Frontier(model, given, stops, "litert-ref", together(model, given, stops, "litert-ref"), store)
         for stop in stops:
             frontier.advance(stop)
-            for tensor in tensors.intersection(graph.operators[stop].inputs):
+            for tensor in tensors.intersection(graph.op(stop).inputs):
                 values = np.concatenate([v.reshape(-1) for v in frontier.values(tensor)])
                 np.testing.assert_array_equal(values, np.concatenate([e[tensor].reshape(-1) for e in expected]))

@@ -15,7 +15,7 @@ from support.suites import ROOT
 from tflq.api.files import load
 from tflq.errors import CalibrationError, InputError
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
 from tflq.profiles import by_name
 from tflq.quantization.params import extent
 from tflq.quantization.ranges.observation import Observations, observe, outlying
@@ -50,14 +50,14 @@ def digits() -> Model:
 
 def samples(model: Model, count: int) -> Iterator[dict[int, Array]]:
     random = np.random.default_rng(7)
-    graph = model.subgraphs[0]
+    graph = view(model)
     for _ in range(count):
         yield {t: random.normal(size=graph.tensors[t].shape).astype(np.float32) for t in graph.inputs}
 
 
 def floats(model: Model) -> list[int]:
-    graph = model.subgraphs[0]
-    made = [t for operator in graph.operators for t in operator.outputs]
+    graph = view(model)
+    made = [t for operator in graph.ops for t in operator.outputs]
     return [t for t in (*graph.inputs, *made) if graph.tensors[t].type == TensorType.FLOAT32]
 
 
@@ -169,18 +169,18 @@ def test_a_walk_makes_what_a_run_makes_and_a_tap_replaces_what_is_read() -> None
     (sample,) = samples(model, 1)
     trace = run(make_plan(model, by_name("litert-ref")), sample, keep_all=True).values
     seen: dict[int, Array] = {}
-    Walker(model, "litert-ref").walk(sample, lambda t, x: seen.setdefault(t, x), model.subgraphs[0].outputs)
+    Walker(model, "litert-ref").walk(sample, lambda t, x: seen.setdefault(t, x), view(model).outputs)
     assert all(np.array_equal(seen[t], trace[t]) for t in seen)
     assert set(floats(model)) <= set(seen)
 
-    first = model.subgraphs[0].operators[0].outputs[0]
+    first = view(model).op(0).outputs[0]
     changed: dict[int, Array] = {}
 
     def tap(tensor: int, value: Array) -> Array:
         changed[tensor] = value
         return np.zeros_like(value) if tensor == first else value
 
-    second = model.subgraphs[0].operators[1].outputs[0]
+    second = view(model).op(1).outputs[0]
     Walker(model, "litert-ref").walk(sample, tap, [second])
     assert not np.array_equal(changed[second], trace[second])
-    assert set(changed) == {*model.subgraphs[0].inputs, first, second}  # nothing beyond what was asked for is run
+    assert set(changed) == {*view(model).inputs, first, second}  # nothing beyond what was asked for is run

@@ -11,6 +11,7 @@ import tflq
 from support import suites
 from support.float_graphs import min_max
 from support.processors import XNNPACK
+from tflq.ir import view
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import TYPES, Mode, Recipe
@@ -23,7 +24,7 @@ FLOAT = GOLDEN / "digits_autoencoder_float.tflite"
 
 
 def rows(count: int) -> list[np.ndarray]:
-    graph = tflq.load(FLOAT).subgraphs[0]
+    graph = view(tflq.load(FLOAT))
     shape = graph.tensors[graph.inputs[0]].shape
     with np.load(GOLDEN / "digits_test.npz") as file:
         return list((file["images"][:count] / np.float32(16)).astype(np.float32).reshape(count, *shape))
@@ -42,7 +43,7 @@ def test_litert_gives_the_same_bits(preset: str, mode: Mode) -> None:
     assert found.check.report.verdict == Verdict.SAME
     assert not [candidate.error for candidate in found.ranking if candidate.error]
     assert not found.kept_float
-    graph, data = result.model.subgraphs[0], TYPES[mode].data
+    graph, data = view(result.model), TYPES[mode].data
     assert graph.tensors[graph.inputs[0]].type.label == ("float32" if data is None else data.label)
     assert found.comparison.sqnr > (25 if mode is not Mode.INT8X4 else plain(mode, rows(8)) + 9)
 
@@ -53,7 +54,7 @@ def plain(mode: Mode, inputs: list[np.ndarray]) -> float:
     With weights of four bits it is 15.2 dB; presets reach 24.8 to 29.0 dB.
     """
     model = tflq.load(FLOAT)
-    samples = [{model.subgraphs[0].inputs[0]: row} for row in inputs]
+    samples = [{view(model).inputs[0]: row} for row in inputs]
     return compare_models(model, min_max(model, samples, Recipe(mode=mode)).integer.model, samples).sqnr
 
 

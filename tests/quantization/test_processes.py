@@ -15,6 +15,7 @@ import tflq
 from support import suites
 from tflq.errors import OptionError
 from tflq.flatbuf import write
+from tflq.ir import view
 from tflq.quantization.processes import available, check_jobs, each
 from tflq.quantization.progress import Progress
 
@@ -98,7 +99,7 @@ def test_the_result_is_the_same_for_any_number_of_processes(
     with np.load(golden / "digits_test.npz") as file:
         images = (file["images"][:count] / np.float32(16)).astype(np.float32)
     path = golden / "digits_autoencoder_float.tflite"
-    graph = tflq.load(path).subgraphs[0]
+    graph = view(tflq.load(path))
     rows = list(images.reshape(count, *graph.tensors[graph.inputs[0]].shape))
     alone, together = (tflq.quantize(path, rows, preset, jobs=jobs) for jobs in (1, 3))
     assert capfd.readouterr().err == ""  # a process that fails says so, and its work is done again here

@@ -14,7 +14,7 @@ import tflq
 from support import suites
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FormatError, ModelError, UnknownNameError
-from tflq.ir import Model, SignatureDef
+from tflq.ir import Model, SignatureDef, view
 from tflq.quantization.progress import STEPS
 from tflq.quantization.recipe.recipe import Methods
 
@@ -25,7 +25,7 @@ RECIPE = tflq.Recipe()
 def rows(count: int = 9) -> np.ndarray:
     with np.load(GOLDEN.parent / "digits_test.npz") as file:
         scaled = (file["images"][:count] / np.float32(16)).astype(np.float32)
-    graph = tflq.load(GOLDEN).subgraphs[0]
+    graph = view(tflq.load(GOLDEN))
     return scaled.reshape(count, *graph.tensors[graph.inputs[0]].shape)
 
 
@@ -52,7 +52,7 @@ def npz(folder: Path) -> Path:
 
 
 def name_of_input() -> str:
-    graph = tflq.load(GOLDEN).subgraphs[0]
+    graph = view(tflq.load(GOLDEN))
     return graph.tensors[graph.inputs[0]].name or ""
 
 
@@ -96,8 +96,8 @@ def test_inputs_go_by_the_names_of_the_signature(tmp_path: Path) -> None:
 def test_a_result_has_a_model_a_report_and_is_saved(tmp_path: Path) -> None:
     result = tflq.quantize(GOLDEN, list(rows()), recipe="fast")
     assert result.save(tmp_path / "m.tflite") == (tmp_path / "m.tflite").read_bytes()
-    assert [t.type for t in tflq.load(tmp_path / "m.tflite").subgraphs[0].tensors] == [
-        t.type for t in result.model.subgraphs[0].tensors
+    assert [t.type for t in view(tflq.load(tmp_path / "m.tflite")).tensors] == [
+        t.type for t in view(result.model).tensors
     ]
     assert result.report.ranking[0].sqnr == max(c.sqnr for c in result.report.ranking)
     again = tflq.compare(GOLDEN, tmp_path / "m.tflite", list(rows()))
@@ -118,7 +118,7 @@ def test_progress_is_told() -> None:
 
 def test_a_model_that_is_integer_already_is_refused_with_the_reason() -> None:
     integer = GOLDEN.with_name("digits_mobilenet_int8.tflite")
-    graph = tflq.load(integer).subgraphs[0]
+    graph = view(tflq.load(integer))
     sample = np.zeros(graph.tensors[graph.inputs[0]].shape, np.int8)
     with pytest.raises(ModelError, match="is integer already: none of its 20 operators computes with floats"):
         tflq.quantize(integer, [[sample]] * 8)

@@ -18,6 +18,7 @@ from support import suites
 from support.float_graphs import FloatGraph
 from tflq.api.files import load, save
 from tflq.cli.main import cli
+from tflq.ir import view
 from tflq.ir.schema import data_text
 from tflq.quantization.recipe.presets import PRESETS
 
@@ -65,15 +66,15 @@ def test_the_document_says_what_was_made(folder: Path) -> None:
     assert found["output"]["size"] == (folder / "int8.tflite").stat().st_size
     assert found["comparison"]["samples"] == 24
     assert len(found["ranking"]) == len(found["recipe"]["candidates"])
-    assert {s["operator"] for s in found["sensitivities"]} <= set(range(len(load(FLOAT).subgraphs[0].operators)))
+    assert {s["operator"] for s in found["sensitivities"]} <= set(range(len(view(load(FLOAT)).ops)))
     if found["check"]["reason"] is None:
         assert (found["check"]["verdict"], found["check"]["differing"]) == ("same", 0)
 
 
 def test_the_model_has_int8_edges_and_no_float_operator(folder: Path) -> None:
-    graph = load(folder / "int8.tflite").subgraphs[0]
+    graph = view(load(folder / "int8.tflite"))
     assert {graph.tensors[t].type.label for t in (*graph.inputs, *graph.outputs)} == {"int8"}
-    assert all(graph.tensors[t].type.label != "float32" for o in graph.operators for t in o.outputs)
+    assert all(graph.tensors[t].type.label != "float32" for o in graph.ops for t in o.outputs)
 
 
 def test_the_page_stands_alone(folder: Path) -> None:
@@ -114,9 +115,9 @@ def test_options_replace_what_the_recipe_says(folder: Path) -> None:
     assert found["recipe"]["mode"] == "int16x8"
     assert [(o["op"], o["text"]) for o in found["kept_float"]] == [("SOFTMAX", "asked for")]
     model = load(out)
-    graph = model.subgraphs[0]
+    graph = view(model)
     assert graph.tensors[graph.inputs[0]].type.label == "float32"
-    kinds = {model.operator_codes[o.opcode_index].name: graph.tensors[o.outputs[0]].type.label for o in graph.operators}
+    kinds = {o.builtin: graph.tensors[o.outputs[0]].type.label for o in graph.ops}
     assert (kinds["SOFTMAX"], kinds["CONV_2D"]) == ("float32", "int16")
 
 
@@ -172,7 +173,7 @@ def test_bad_samples_are_told_by_tensor_and_number(name: str, tmp_path: Path) ->
     assert message in found["message"]
     assert found["facts"]["sample"] == facts["sample"]
     if name != "empty":
-        assert found["facts"]["name"] == load(FLOAT).subgraphs[0].tensors[load(FLOAT).subgraphs[0].inputs[0]].name
+        assert found["facts"]["name"] == view(load(FLOAT)).tensors[view(load(FLOAT)).inputs[0]].name
     assert not (tmp_path / "out.tflite").exists()
 
 
@@ -282,7 +283,7 @@ def test_several_runtimes_are_told_of_on_screen_in_the_document_and_on_the_page(
     told = found["runtimes"]
     assert told["runtimes"] == ["litert-xnnpack", "tflm"]
     assert (found["recipe"]["profile"], found["recipe"]["runtimes"]) == ("litert-xnnpack", ["tflm"])
-    assert len(told["operators"]) == len(load(out).subgraphs[0].operators)
+    assert len(told["operators"]) == len(view(load(out)).ops)
     assert all(candidate["differing"] is not None for candidate in found["ranking"])
     first = tflq(*words).stdout
     assert f"{told['differing'][0]:,} on tflm of {told['elements']:,} elements of the outputs" in first

@@ -10,7 +10,7 @@ import pytest
 
 from support.float_graphs import FloatGraph
 from tflq.flatbuf import write
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.ranging import Objective, Order, Ranging, Search, Solving, Target, Watch
@@ -25,9 +25,9 @@ GOLDEN = Solving.GOLDEN_SECTION
 
 def results(model: Model, samples: Iterable[dict[int, Array]]) -> Array:
     """The model's first output for all samples, as reals."""
-    tensor = model.subgraphs[0].outputs[0]
+    tensor = view(model).outputs[0]
     made = np.concatenate([values[tensor] for values in Runner(model).run(samples)])
-    q = model.subgraphs[0].tensors[tensor].quantization
+    q = view(model).tensors[tensor].quantization
     return made if q is None or not len(q.scale) else (made.astype(np.float64) - q.zero_point[0]) * float(q.scale[0])
 
 
@@ -36,8 +36,8 @@ def codes(model: Model, samples: Samples) -> Samples:
     made = []
     for sample in samples:
         given = {}
-        for tensor, value in zip(model.subgraphs[0].inputs, sample.values(), strict=True):
-            q = model.subgraphs[0].tensors[tensor].quantization
+        for tensor, value in zip(view(model).inputs, sample.values(), strict=True):
+            q = view(model).tensors[tensor].quantization
             assert q is not None
             given[tensor] = np.clip(np.rint(value / q.scale[0]) + q.zero_point[0], -128, 127).astype(np.int8)
         made.append(given)

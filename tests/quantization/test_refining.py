@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tflq
+from tflq.ir import view
 from tflq.quantization.build.assignment import activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.integer_model import IntegerModel
@@ -35,7 +36,7 @@ COARSE = 16
 def digits(first: int, last: int) -> list[Sample]:
     with np.load(GOLDEN / "digits_test.npz") as file:
         images = (file["images"][first:last] / np.float32(16)).astype(np.float32)
-    return [{MODEL.subgraphs[0].inputs[0]: image[None]} for image in images]
+    return [{view(MODEL).inputs[0]: image[None]} for image in images]
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +106,15 @@ def test_rows_times_matrix_is_what_the_float_model_makes(planned: Scheme) -> Non
     for m in planned.multiplied:
         one = matrix_product(floats, m)
         assert one is not None
-        (made,) = floats.graph.operators[m.operator].outputs
+        (made,) = floats.graph.op(m.operator).outputs
         values = Runner(floats.model, [m.data, made]).one(sample)
         rows, matrix = rows_of(one, values[m.data]), one.matrix(floats.constants[m.tensor])
         products = np.einsum("gnk,gok->ngo", rows, matrix).reshape(values[made].shape)
         bias = 0 if m.bias is None else floats.constants[m.bias]
-        options = floats.graph.operators[m.operator].options
+        options = floats.graph.op(m.operator).options
         assert options is not None
         low, high = {0: (-np.inf, np.inf), 1: (0, np.inf), 3: (0, 6)}[options["fused_activation_function"]]
         np.testing.assert_allclose(np.clip(products + bias, low, high), values[made], rtol=1e-4, atol=1e-4)
         np.testing.assert_array_equal(one.weights(matrix), floats.constants[m.tensor])
-        checked.add(floats.op(m.operator))
+        checked.add(floats.graph.op(m.operator).name)
     assert checked == {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}

@@ -11,8 +11,8 @@ import tflq
 from support.float_graphs import FloatGraph, min_max, samples
 from tflq.errors import ModelError
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
+from tflq.ir.constants import constant_of
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.recipe import Recipe
 from tflq.verification import Verdict
@@ -29,7 +29,7 @@ def images(count: int, first: int = 0) -> list[np.ndarray]:
 def constants(model: Model) -> dict[str, tuple[TensorType | int, bytes, bytes, bytes]]:
     """Every constant by name: type, scales, zero points, codes."""
     found = {}
-    for spec in model.subgraphs[0].tensors:
+    for spec in view(model).tensors:
         value = constant_of(model, spec)
         if value is not None and spec.quantization is not None and spec.quantization.scale.size:
             q = spec.quantization
@@ -49,7 +49,7 @@ def test_only_biases_change_and_the_model_comes_nearer_to_the_float_one() -> Non
     assert {before[name][0] for name in changed} == {TensorType.INT32}
     assert all(before[name][1:3] == after[name][1:3] for name in changed)
     assert result.report.check.report is None or result.report.check.report.verdict == Verdict.SAME
-    given = floats.subgraphs[0].inputs[0]
+    given = view(floats).inputs[0]
     others = [{given: x} for x in images(48, first=48)]
     assert compare_models(floats, result.model, others).sqnr > compare_models(floats, integer, others).sqnr
 

@@ -13,7 +13,7 @@ import pytest
 from support.float_graphs import STEPS, Array, FloatGraph, memory, min_max, random_graph, samples
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import read, write
-from tflq.ir import Model, SignatureDef, TensorType
+from tflq.ir import Model, SignatureDef, TensorType, view
 from tflq.linting import lint
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
@@ -31,7 +31,7 @@ IO = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.FLOAT32)
 
 def names(model: Model) -> list[str]:
     """Operators in order."""
-    return [model.operator_codes[o.opcode_index].name for o in model.subgraphs[0].operators]
+    return [o.builtin for o in view(model).ops]
 
 
 def quantized(model: Model, mode: Mode = Mode.INT8, **fields: object) -> Model:
@@ -86,7 +86,7 @@ def test_callers_see_the_types_they_ask_for_and_about_the_same_values(
 ) -> None:
     model = completed(two_layers())
     result = quantized(model, mode, input_type=given, output_type=taken)
-    graph = result.subgraphs[0]
+    graph = view(result)
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [given, taken]
     sample = samples(model, 0)[0]
     want, got = run(model, sample)[0], run(result, sample)[0]
@@ -95,11 +95,11 @@ def test_callers_see_the_types_they_ask_for_and_about_the_same_values(
 
 def test_names_of_inputs_outputs_and_signatures_stay() -> None:
     model = completed(two_layers())
-    graph = model.subgraphs[0]
+    graph = view(model)
     signature = SignatureDef("serve", (("x", graph.inputs[0]),), (("y", graph.outputs[0]),))
     for io in (TensorType.INT8, TensorType.FLOAT32):
         result = quantized(replace(model, signature_defs=(signature,)), input_type=io, output_type=io)
-        made = result.subgraphs[0]
+        made = view(result)
         assert made.tensors[made.inputs[0]].name == graph.tensors[graph.inputs[0]].name
         assert result.signature_defs is not None
         assert result.signature_defs[0].inputs == (("x", made.inputs[0]),)
@@ -111,8 +111,8 @@ def test_what_is_kept_in_float_stays_bit_for_bit(word: str) -> None:
     model = completed(two_layers())
     result = quantized(model, keep_float=(word,))
     kept = 2 if word == "FULLY_CONNECTED" else 1
-    graph = result.subgraphs[0]
-    made = [graph.tensors[o.outputs[0]].type for o in graph.operators]
+    graph = view(result)
+    made = [graph.tensors[o.outputs[0]].type for o in graph.ops]
     found = [op for op, kind in zip(names(result), made, strict=True) if kind == TensorType.FLOAT32]
     assert found.count("FULLY_CONNECTED") == kept
     if kept == 2:
@@ -124,13 +124,13 @@ def test_conversions_are_shared_and_never_undo_each_other() -> None:
     for seed in range(20):
         model = random_graph(seed)
         result = quantized(model, input_type=TensorType.FLOAT32, output_type=TensorType.FLOAT32)
-        graph, ops = result.subgraphs[0], names(result)
-        made = {t: op for o, op in zip(graph.operators, ops, strict=True) for t in o.outputs}
-        pairs = [(made.get(o.inputs[0]), op) for o, op in zip(graph.operators, ops, strict=True) if op == "QUANTIZE"]
+        graph, ops = view(result), names(result)
+        made = {t: op for o, op in zip(graph.ops, ops, strict=True) for t in o.outputs}
+        pairs = [(made.get(o.inputs[0]), op) for o, op in zip(graph.ops, ops, strict=True) if op == "QUANTIZE"]
         assert ("DEQUANTIZE", "QUANTIZE") not in pairs
         read_twice = Counter(
             (o.inputs[0], graph.tensors[o.outputs[0]].type, graph.tensors[o.outputs[0]].quantization.scale.tobytes())  # type: ignore[union-attr]
-            for o, op in zip(graph.operators, ops, strict=True)
+            for o, op in zip(graph.ops, ops, strict=True)
             if op == "QUANTIZE"
         )
         assert set(read_twice.values()) <= {1}
@@ -188,14 +188,14 @@ def test_fake_quant_ranges_are_honoured_exactly() -> None:
     g.op("FAKE_QUANT", [dense], {**options, "min": -1.0, "max": 3.0})
     model = completed(g)
     result = quantized(model)
-    specs = {t.name: t for t in result.subgraphs[0].tensors}
+    specs = {t.name: t for t in view(result).tensors}
     assert names(result) == ["FULLY_CONNECTED"]
-    graph = model.subgraphs[0]
+    graph = view(model)
     for tensor, scale, zero_point in ((graph.inputs[0], 2 / 255, -64), (graph.outputs[0], 4 / 255, -64)):
         found = specs[graph.tensors[tensor].name].quantization
         assert found is not None
         assert (found.scale[0], found.zero_point[0]) == (np.float32(scale), zero_point)
-    found = result.subgraphs[0].tensors[result.subgraphs[0].operators[0].inputs[1]].quantization
+    found = view(result).tensors[view(result).op(0).inputs[1]].quantization
     assert found is not None
     assert set(found.scale) == {np.float32(0.25 / 127)}
 
@@ -208,8 +208,8 @@ def test_integer_weights_of_a_hybrid_model_keep_their_codes() -> None:
 
 
 def weight_codes(model: Model) -> list[bytes]:
-    graph = model.subgraphs[0]
-    specs = [graph.tensors[o.inputs[1]] for o in graph.operators]
+    graph = view(model)
+    specs = [graph.tensors[o.inputs[1]] for o in graph.ops]
     return [data.tobytes() for spec in specs if (data := model.buffers[spec.buffer].data) is not None]
 
 
@@ -228,10 +228,10 @@ def test_what_is_integer_already_stays_and_its_float_island_joins_it() -> None:
     model = completed(g)
     island = quantized(model, keep_float=("NEG",))
     assert names(island) == ["ABS", "DEQUANTIZE", "NEG", "QUANTIZE", "TANH"]
-    given = [{island.subgraphs[0].inputs[0]: np.full((1, 6), 5, np.int8)}]
+    given = [{view(island).inputs[0]: np.full((1, 6), 5, np.int8)}]
     whole = min_max(island, given, Recipe()).integer.model
     assert names(whole) == ["ABS", "MUL", "TANH"]  # NEG's own integer kernel negates codes
-    assert {t.type for t in whole.subgraphs[0].tensors} == {TensorType.INT8}
+    assert {t.type for t in view(whole).tensors} == {TensorType.INT8}
 
 
 def test_what_reads_shapes_needs_no_conversion() -> None:
@@ -257,11 +257,11 @@ def test_each_operator_may_have_a_mode_of_its_own(seed: int) -> None:
 def test_nothing_is_stored_that_nothing_uses() -> None:
     for seed in range(10):
         model = quantized(random_graph(seed))
-        used = {t.buffer for t in model.subgraphs[0].tensors} | {0}
+        used = {t.buffer for t in view(model).tensors} | {0}
         assert used == set(range(len(model.buffers)))
-        assert {o.opcode_index for o in model.subgraphs[0].operators} == set(range(len(model.operator_codes)))
-        tensors = {t for o in model.subgraphs[0].operators for t in (*o.inputs, *o.outputs) if t >= 0}
-        assert tensors | {*model.subgraphs[0].inputs} == set(range(len(model.subgraphs[0].tensors)))
+        assert {o.record.opcode_index for o in view(model).ops} == set(range(len(model.operator_codes)))
+        tensors = {t for o in view(model).ops for t in (*o.inputs, *o.outputs) if t >= 0}
+        assert tensors | {*view(model).inputs} == set(range(len(view(model).tensors)))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -281,9 +281,9 @@ def test_callers_get_the_types_they_ask_for_even_where_an_operator_stays_float(m
     g = FloatGraph(8)
     g.unary("SIN", g.unary("NEG", g.unary("SIN", g.given(1, 6))))
     model, kind = completed(g), TensorType.INT8
-    graph = quantized(model, mode, input_type=kind, output_type=kind).subgraphs[0]
+    graph = view(quantized(model, mode, input_type=kind, output_type=kind))
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [kind, kind]
-    graph = quantized(model, mode).subgraphs[0]
+    graph = view(quantized(model, mode))
     assert [graph.tensors[t].type for t in (*graph.inputs, *graph.outputs)] == [TensorType.FLOAT32] * 2
 
 
@@ -331,8 +331,8 @@ def with_weights_of_four_bits(model: Model) -> Model:
 
     Sums of few terms cancel, so that this alone moves an output by up to a third of all outputs' range.
     """
-    graph, buffers = model.subgraphs[0], list(model.buffers)
-    for operator, op in zip(graph.operators, names(model), strict=True):
+    graph, buffers = view(model), list(model.buffers)
+    for operator, op in zip(graph.ops, names(model), strict=True):
         spec = graph.tensors[operator.inputs[1]] if op in CHANNELS else None
         data = None if spec is None else buffers[spec.buffer].data
         if spec is not None and data is not None and spec.type == TensorType.FLOAT32:
@@ -351,7 +351,7 @@ def test_one_operator_alone_is_close_to_its_float_form(step: Callable[[FloatGrap
         g.given(1, 4, 4, 4)
         step(g)
         model = completed(g) if g.operators else None
-        graph = None if model is None else model.subgraphs[0]
+        graph = None if model is None else view(model)
         if model is None or graph is None or any(graph.tensors[t].type != TensorType.FLOAT32 for t in graph.outputs):
             continue
         given = samples(model, seed)
@@ -376,10 +376,10 @@ def test_tables_of_rows_are_stored_in_eight_bits_with_a_scale_for_each(op: str, 
     else:
         g.op(op, [rows, table])
     model = completed(g)
-    given = [{model.subgraphs[0].inputs[0]: np.array([4, 0, 2], np.int32)}]
+    given = [{view(model).inputs[0]: np.array([4, 0, 2], np.int32)}]
     for mode in (Mode.DYNAMIC, Mode.WEIGHTS):
         result = min_max(model, given, Recipe(mode=mode)).integer.model
-        stored = [t for t in result.subgraphs[0].tensors if t.type == TensorType.INT8]
+        stored = [t for t in view(result).tensors if t.type == TensorType.INT8]
         assert [None if t.quantization is None else t.quantization.scale.size for t in stored] == [5] * (mode in modes)
         want, got = run(model, given[0])[0], run(result, given[0])[0]
         assert np.abs(want - got).max() <= 0.005 * np.abs(want).max()

@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from support.float_graphs import FloatGraph
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
 from tflq.quantization.runner import Runner, Sample, executor
 
 MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"
@@ -16,7 +16,7 @@ MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"
 
 def samples(model: Model, count: int) -> Iterator[Sample]:
     random = np.random.default_rng(0)
-    graph = model.subgraphs[0]
+    graph = view(model)
     for _ in range(count):
         yield {
             t: random.random(graph.tensors[t].shape, np.float32)
@@ -29,8 +29,8 @@ def samples(model: Model, count: int) -> Iterator[Sample]:
 @pytest.mark.parametrize("name", ["digits_mobilenet_float", "digits_mobilenet_int8"])
 def test_a_batch_holds_what_the_interpreter_gives_for_each(name: str) -> None:
     model = tflq.load(MODELS / f"{name}.tflite")
-    (given,) = model.subgraphs[0].inputs
-    (wanted,) = model.subgraphs[0].outputs
+    (given,) = view(model).inputs
+    (wanted,) = view(model).outputs
     batches = [values[wanted] for values in Runner(model).run(samples(model, 7), batch=3)]
     assert [len(b) for b in batches] == [3, 3, 1]
     interpreter = tflq.Interpreter(model_path=str(MODELS / f"{name}.tflite"))
@@ -43,7 +43,7 @@ def test_a_batch_holds_what_the_interpreter_gives_for_each(name: str) -> None:
 
 def test_a_graph_that_mixes_rows_runs_one_by_one() -> None:
     model = tflq.load(MODELS / "digits_lstm_int8.tflite")  # unpacks its rows by constant shapes
-    (wanted,) = model.subgraphs[0].outputs
+    (wanted,) = view(model).outputs
     batches = [values[wanted] for values in Runner(model).run(samples(model, 4))]
     alone = [Runner(model).one(sample)[wanted] for sample in samples(model, 4)]
     np.testing.assert_array_equal(np.concatenate(batches), np.concatenate(alone))
@@ -74,8 +74,8 @@ def attention() -> Model:
 
 def test_shapes_that_fix_the_batch_are_no_hindrance() -> None:
     model, random = attention(), np.random.default_rng(0)
-    graph = model.subgraphs[0]
-    made = [t for operator in graph.operators for t in operator.outputs]
+    graph = view(model)
+    made = [t for operator in graph.ops for t in operator.outputs]
     given = [{graph.inputs[0]: random.normal(size=(1, 6, 8)).astype(np.float32)} for _ in range(5)]
     runner = Runner(model, made)
     assert runner.together(given) == 32
@@ -96,8 +96,8 @@ def test_axes_that_would_count_the_batch_keep_samples_apart() -> None:
 
 def test_kept_tensors_are_inputs_and_intermediates_too() -> None:
     model = tflq.load(MODELS / "digits_mobilenet_float.tflite")
-    graph = model.subgraphs[0]
-    kept = (graph.inputs[0], graph.operators[0].outputs[0])
+    graph = view(model)
+    kept = (graph.inputs[0], graph.op(0).outputs[0])
     (sample,) = samples(model, 1)
     (values,) = Runner(model, kept).run([sample])
     assert set(values) == set(kept)
@@ -116,9 +116,9 @@ def test_a_profile_that_does_not_take_a_model_is_stood_in_for() -> None:
 
 def test_bits_are_those_of_the_profile() -> None:
     model = tflq.load(MODELS / "digits_mobilenet_int8.tflite")
-    (wanted,) = model.subgraphs[0].outputs
-    (given,) = model.subgraphs[0].inputs
-    made = [t for operator in model.subgraphs[0].operators for t in operator.outputs]
+    (wanted,) = view(model).outputs
+    (given,) = view(model).inputs
+    made = [t for operator in view(model).ops for t in operator.outputs]
     sums = {}
     for profile in ("litert-ref", "litert-xnnpack"):
         (values,) = Runner(model, made, profile).run(samples(model, 1))

@@ -13,8 +13,8 @@ import tflq
 from support.float_graphs import FloatGraph
 from tflq.errors import ModelError, OptionError, UnknownNameError
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model
+from tflq.ir import Model, view
+from tflq.ir.constants import constant_of
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
@@ -55,7 +55,7 @@ def outputs(model: Model, inputs: list[np.ndarray], profile: str) -> np.ndarray:
 
 
 def codes(model: Model, samples: list[list[np.ndarray]]) -> list[np.ndarray]:
-    graph = model.subgraphs[0]
+    graph = view(model)
     return [codes_of(graph.tensors[graph.inputs[0]], sample[0]) for sample in samples]
 
 
@@ -63,7 +63,7 @@ def scales(model: Model) -> dict[str, tuple[np.ndarray, np.ndarray, bool]]:
     """Scale, zero point and whether it is a constant, of every tensor by name."""
     return {
         spec.name or "": (spec.quantization.scale, spec.quantization.zero_point, constant_of(model, spec) is not None)
-        for spec in model.subgraphs[0].tensors
+        for spec in view(model).tensors
         if spec.quantization is not None and spec.quantization.scale.size
     }
 
@@ -77,7 +77,7 @@ def test_the_counts_are_those_of_the_runtimes_that_run_the_file(made: dict[str, 
     assert (told.samples, told.elements) == (12, rows[0].size)
     assert told.differing == tuple(int(np.count_nonzero(rows[0] != other)) for other in rows[1:])
     model = result.model
-    names = [model.operator_codes[o.opcode_index].name for o in model.subgraphs[0].operators]
+    names = [o.builtin for o in view(model).ops]
     assert [(o.index, o.op) for o in told.operators] == list(enumerate(names))
 
 
@@ -110,7 +110,7 @@ def test_scales_move_within_half_a_percent_and_fewer_elements_differ(made: dict[
             if new[0] != scale[0]:
                 moved.add(name)
     assert moved
-    edges = made["one"].model.subgraphs[0]
+    edges = view(made["one"].model)
     assert edges.tensors[edges.inputs[0]].name not in moved
     assert edges.tensors[edges.outputs[0]].name not in moved  # of SOFTMAX: 1/256
 
@@ -121,7 +121,7 @@ def test_the_nudged_model_is_what_its_scales_say(made: dict[str, Any]) -> None:
     codes_by_name = [
         {
             s.name: (s.type.label, constant_of(m, s), s.quantization.scale)
-            for s in m.subgraphs[0].tensors
+            for s in view(m).tensors
             if constant_of(m, s) is not None and s.quantization is not None and s.quantization.scale.size
         }
         for m in models
@@ -149,8 +149,8 @@ def test_ranges_that_the_file_prescribes_stay() -> None:
     result = tflq.quantize(model, samples, SEVERAL)
     agreed = result.report.agreed
     assert agreed is not None
-    graph = result.model.subgraphs[0]
-    prescribed = graph.tensors[graph.operators[0].outputs[0]].quantization
+    graph = view(result.model)
+    prescribed = graph.tensors[graph.op(0).outputs[0]].quantization
     assert prescribed is not None
     assert prescribed.scale[0] == np.float32(3 / 255)
     assert agreed.before.operators[0].differing != (0, 0)  # there was reason to move it
@@ -159,7 +159,7 @@ def test_ranges_that_the_file_prescribes_stay() -> None:
 
 def test_a_sample_loses_the_mean_of_what_it_loses_on_each_runtime() -> None:
     model = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")
-    given: list[Sample] = [{model.subgraphs[0].inputs[0]: row[0]} for row in images(24)]
+    given: list[Sample] = [{view(model).inputs[0]: row[0]} for row in images(24)]
 
     def score(recipe: Recipe) -> Score:
         task = Task(prepared(model), given, recipe, Methods())

@@ -10,8 +10,7 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.flatbuf import read, write
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, Operator, OperatorCode, Quantization, TensorType
+from tflq.ir import Model, Operator, OperatorCode, Quantization, TensorType, view
 from tflq.ir.schema import enum
 from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.recipe import Methods, Recipe
@@ -60,7 +59,7 @@ def rows(count: int = 40) -> list[list[np.ndarray]]:
 
 
 def names(model: Model) -> list[str]:
-    return [model.operator_codes[o.opcode_index].name for o in model.subgraphs[0].operators]
+    return [o.builtin for o in view(model).ops]
 
 
 def checked(result: Result) -> None:
@@ -75,10 +74,8 @@ def test_ranges_of_quantize_and_dequantize_are_kept_exactly(type_: str, recipe: 
     model, scales = exported(type_)
     result = tflq.quantize(model, rows(), recipe)
     checked(result)
-    graph = result.model.subgraphs[0]
-    inner = [
-        o for o, n in zip(graph.operators, names(result.model), strict=True) if n not in ("QUANTIZE", "DEQUANTIZE")
-    ]
+    graph = view(result.model)
+    inner = [o for o, n in zip(graph.ops, names(result.model), strict=True) if n not in ("QUANTIZE", "DEQUANTIZE")]
     assert [n for n in names(result.model) if n not in ("QUANTIZE", "DEQUANTIZE")] == [
         "FULLY_CONNECTED",
         "LEAKY_RELU",
@@ -107,8 +104,8 @@ def test_weights_get_the_codes_that_their_quantize_makes(type_: str, zero_point:
     g.op("FULLY_CONNECTED", [g.given(1, 6), rounded, g.bias(2)], DENSE)
     result = tflq.quantize(read(write(g.model())), rows(), Recipe())
     checked(result)
-    graph = result.model.subgraphs[0]
-    codes = constant_of(result.model, graph.tensors[graph.operators[0].inputs[1]])
+    graph = view(result.model)
+    codes = graph.constant(graph.op(0).inputs[1])
     assert codes is not None
     assert codes[0].tolist() == [1, 2, 3, -1, -2, 127]
     quotients = weights[1] / np.float32(0.1)
@@ -122,9 +119,9 @@ def test_what_an_integer_operator_reads_too_keeps_its_uint8_conversions() -> Non
     g.op("LEAKY_RELU", [x], {"alpha": 0.3})
     codes = g.operators[0].outputs[0]
     model = read(write(g.model([codes, g.operators[-1].outputs[0]])))
-    assert len(prepared(model).graph.operators) == 3
+    assert len(prepared(model).graph.ops) == 3
     read_by_one = read(write(g.model()))
-    assert len(prepared(read_by_one).graph.operators) == 1
+    assert len(prepared(read_by_one).graph.ops) == 1
 
 
 def test_channels_with_prescribed_ranges_are_not_equalized() -> None:

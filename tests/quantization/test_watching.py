@@ -34,7 +34,7 @@ def samples(count: int, floats: FloatModel = FLOATS) -> list[Sample]:
 
 
 def made(floats: FloatModel) -> list[int]:
-    return [o.outputs[0] for o in floats.graph.operators]
+    return [o.outputs[0] for o in floats.graph.ops]
 
 
 @pytest.mark.parametrize("count", [5, 22])

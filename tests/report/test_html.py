@@ -16,7 +16,7 @@ from support import suites
 from tflq.api.files import load
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import by_name
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
@@ -70,7 +70,7 @@ def read(page: str) -> Reader:
 
 
 def of_another_profile(model: Model, profile: str) -> Findings:
-    graph = model.subgraphs[0]
+    graph = view(model)
     rng = np.random.default_rng(2)
     inputs = {
         t: rng.integers(-128, 128, graph.tensors[t].shape).astype(np.int8)

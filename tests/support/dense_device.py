@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.ir import Model, Quantization, TensorSpec
+from tflq.ir import Model, Quantization, TensorSpec, view
 
 Array = NDArray[Any]
 MODEL = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"
@@ -27,8 +27,8 @@ def parameters(spec: TensorSpec) -> Quantization:
 
 def dense(model: Model, index: int, x: Array, rounding: Any, *, bias_counts: bool = True) -> Array:
     """FULLY_CONNECTED, one element at a time: int8, a zero point in and out, scales per tensor or per channel."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[index]
+    graph = view(model)
+    operator = graph.op(index)
     xs, ws, bs, ys = (graph.tensors[t] for t in (*operator.inputs, operator.outputs[0]))
     w, b = array_of(model, ws, np.int8), array_of(model, bs, np.int32)
     xq, wq, yq = map(parameters, (xs, ws, ys))

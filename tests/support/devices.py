@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from support.single_op import T, build
 from tflq.api.files import load
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import by_name
 from tflq.verification.dump import Dump
 
@@ -28,7 +28,7 @@ def codes_of(reals: Array, scale: np.float32, zero: int, dtype: Any, quotient: C
 
 def dump(model: Model, inputs: Sequence[Array], outputs: Sequence[Array]) -> Dump:
     """Return what the device was fed and what it gave, of a model of one operator."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     return Dump("", {**dict(zip(graph.inputs, inputs, strict=True)), **dict(zip(graph.outputs, outputs, strict=True))})
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.flatbuf import read, write
 from tflq.interpreter import make_plan
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.ir.schema import enum
 from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
@@ -569,7 +569,7 @@ def min_max(model: Model, given: Sequence[Mapping[int, Array]], recipe: Recipe) 
 
 def samples(model: Model, seed: int, count: int = 4) -> list[dict[int, Array]]:
     """Calibration inputs, by tensor index."""
-    random, graph = np.random.default_rng(seed), model.subgraphs[0]
+    random, graph = np.random.default_rng(seed), view(model)
     return [
         {t: random.normal(0, 1, graph.tensors[t].shape).astype(np.float32) for t in graph.inputs} for _ in range(count)
     ]

@@ -9,6 +9,7 @@ from support import suites
 from tflq.api.files import load, save
 from tflq.errors import UnknownNameError
 from tflq.interpreter import make_plan, run
+from tflq.ir import view
 from tflq.profiles import PROFILES
 from tflq.surgery.cut import extract
 
@@ -18,12 +19,12 @@ UNET = suites.ROOT / "golden" / "models" / "digits_unet_int8.tflite"
 
 def test_operators_are_named_by_index_range_type_and_tensor() -> None:
     model = load(MODEL)
-    graph = model.subgraphs[0]
-    name = graph.tensors[graph.operators[2].outputs[0]].name
+    graph = view(model)
+    name = graph.tensors[graph.op(2).outputs[0]].name
     assert name
     assert extract(model, ["2"])[1] == extract(model, [name])[1] == (2,)
     assert extract(model, [f"1..{name}"])[1] == extract(model, ["1", "2"])[1] == (1, 2)
-    types = [model.operator_codes[o.opcode_index].name for o in graph.operators]
+    types = [o.builtin for o in graph.ops]
     assert extract(model, ["CONV_2D"])[1] == tuple(i for i, t in enumerate(types) if t == "CONV_2D")
 
 
@@ -36,7 +37,7 @@ def test_an_unknown_operator_is_refused(word: str) -> None:
 def test_what_is_not_used_is_left_out() -> None:
     whole = load(MODEL)
     part, _ = extract(whole, ["0"])
-    assert len(part.operator_codes) == len(part.subgraphs[0].operators) == 1
+    assert len(part.operator_codes) == len(view(part).ops) == 1
     assert len(save(part)) < len(save(whole)) / 2
 
 
@@ -46,8 +47,8 @@ def test_litert_gives_the_bits_of_the_whole(path: object, words: list[str]) -> N
     """LiteRT runs the part on what LiteRT's whole model computed there; the part's outputs are the whole's tensors."""
     interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     whole = load(path)  # type: ignore[arg-type]
-    graph = whole.subgraphs[0]
-    words = [word.replace("99", str(len(graph.operators) - 1)) for word in words]
+    graph = view(whole)
+    words = [word.replace("99", str(len(graph.ops) - 1)) for word in words]
     part, chosen = extract(whole, words)
     names = [t.name for t in graph.tensors]
     assert len(set(names)) == len(names)
@@ -65,7 +66,7 @@ def test_litert_gives_the_bits_of_the_whole(path: object, words: list[str]) -> N
     full, small = started(save(whole)), started(save(part))
     full.set_tensor(graph.inputs[0], value)
     full.invoke()
-    cut_graph = part.subgraphs[0]
+    cut_graph = view(part)
     for tensor in cut_graph.inputs:
         small.set_tensor(tensor, full.get_tensor(names.index(cut_graph.tensors[tensor].name)))
     small.invoke()
@@ -73,9 +74,7 @@ def test_litert_gives_the_bits_of_the_whole(path: object, words: list[str]) -> N
     for tensor in cut_graph.outputs:
         expected = full.get_tensor(names.index(cut_graph.tensors[tensor].name))
         assert np.array_equal(small.get_tensor(tensor), expected)
-    assert [part.operator_codes[o.opcode_index].name for o in cut_graph.operators] == [
-        whole.operator_codes[graph.operators[i].opcode_index].name for i in chosen
-    ]
+    assert [o.builtin for o in cut_graph.ops] == [graph.op(i).builtin for i in chosen]
     feeds = {t: full.get_tensor(names.index(cut_graph.tensors[t].name)) for t in cut_graph.inputs}
     ours = run(make_plan(part, PROFILES["litert-ref"]), feeds)
     assert all(np.array_equal(ours.values[t], small.get_tensor(t)) for t in cut_graph.outputs)

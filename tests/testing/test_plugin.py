@@ -12,6 +12,7 @@ import pytest
 
 from support import suites
 from tflq.api.files import load
+from tflq.ir import view
 from tflq.verification import load_golden
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
@@ -92,7 +93,7 @@ def test_outputs_alone_say_nothing_of_operators(tmp_path: Path) -> None:
 
 def all_tensors(folder: Path) -> Path:
     """The recorded golden, whose outputs are the only operator's results."""
-    found, (output,) = load_golden(GOLDEN), load(MODEL).subgraphs[0].outputs
+    found, (output,) = load_golden(GOLDEN), view(load(MODEL)).outputs
     observations = tuple(replace(o, tensors={output: o.outputs[0]}) for o in found.observations)
     place = folder / "golden.npz"
     replace(found, observations=observations, tensors=True).save(place)

@@ -21,7 +21,7 @@ from device.truths import is_cause
 from support import suites
 from tflq.api.files import load
 from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, TensorType
+from tflq.ir import CARRIER, TensorType, view
 from tflq.profiles import by_name
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ NETWORKS = sorted((suites.ROOT / "golden" / "models").glob("*int*.tflite"))
 
 def sites(path: Path) -> Iterator[Site]:
     model = load(path)
-    for index in range(len(model.subgraphs[0].operators)):
+    for index in range(len(view(model).ops)):
         site = site_of(model, index)
         if site is not None and has(site):
             yield site
@@ -57,7 +57,7 @@ def test_recorded_outputs_are_reproduced(runtime: str) -> None:
         if file in ("refused", "crashed", "undefined"):
             continue
         recorded = {**np.load(golden), **({} if file == "same" else np.load(FOLDER / file))}
-        inputs, outputs = (load(path).subgraphs[0].inputs, load(path).subgraphs[0].outputs)
+        inputs, outputs = (view(load(path)).inputs, view(load(path)).outputs)
         for site in sites(path):
             device = as_computed_by(runtime, site)
             if device is None or outputs != (site.output.tensor,):
@@ -72,7 +72,7 @@ def test_recorded_outputs_are_reproduced(runtime: str) -> None:
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
 def test_operators_of_networks_are_what_the_profile_computes(path: Path) -> None:
     model = load(path)
-    graph, rng = model.subgraphs[0], np.random.default_rng(3)
+    graph, rng = view(model), np.random.default_rng(3)
     sample = {}
     for tensor in graph.inputs:
         spec = graph.tensors[tensor]

@@ -19,6 +19,7 @@ import tflq
 from support import suites
 from tflq.cli.main import cli
 from tflq.errors import FileAccessError, GoldenError
+from tflq.ir import view
 from tflq.ir.schema import data_text
 from tflq.verification import Golden, Verdict, load_golden, record, verify
 from tflq.verification.bundle import is_bundle, save_bundle
@@ -188,7 +189,7 @@ def test_a_tolerance_holds_until_its_day(expires: str, verdict: Verdict, golden:
     first = golden.observations[0]
     output = first.outputs[0].copy()
     output.flat[0] += -1 if output.flat[0] > 0 else 1
-    last = tflq.load(MODEL).subgraphs[0].outputs[0]
+    last = view(tflq.load(MODEL)).outputs[0]
     changed = replace(first, outputs=(output,), tensors=MappingProxyType({**first.tensors, last: output}))
     tolerances = (Tolerance("*", 1, "known since the last release", expires),)
     save_golden([replace(golden, observations=(changed,), tolerances=tolerances)], tmp_path / "g.zip")
@@ -216,9 +217,9 @@ def test_a_verb_records_shows_merges_and_prunes(golden: Golden, tmp_path: Path, 
 
 @pytest.mark.slow
 def test_recordings_that_differ_name_the_operator(golden: Golden, bundle: Path, tmp_path: Path) -> None:
-    graph = tflq.load(MODEL).subgraphs[0]
-    index = len(graph.operators) // 2
-    tensor = graph.operators[index].outputs[0]
+    graph = view(tflq.load(MODEL))
+    index = len(graph.ops) // 2
+    tensor = graph.op(index).outputs[0]
     first = golden.observations[0]
     value = first.tensors[tensor].copy()
     value.flat[5] += -1 if value.flat[5] > 0 else 1

@@ -17,6 +17,7 @@ import tflq
 from support import suites
 from tflq.cli.main import cli
 from tflq.errors import StateError
+from tflq.ir import view
 from tflq.kernels.exactness import EXACT, SAME_LIBM, Exactness, close
 from tflq.profiles import by_name
 from tflq.verification import Golden, Status, Verdict, difference, record, verify
@@ -82,7 +83,7 @@ def golden() -> Golden:
 
 def last_operator() -> tuple[int, int]:
     """A SOFTMAX and the tensor it makes, which is read by no other."""
-    operators = tflq.load(MODEL).subgraphs[0].operators
+    operators = view(tflq.load(MODEL)).ops
     return len(operators) - 1, operators[-1].outputs[0]
 
 

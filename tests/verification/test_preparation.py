@@ -17,6 +17,7 @@ from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.diagnosis.dump import dump_of, load_dumps
 from tflq.errors import GoldenError, InputError, TypeMismatchError
+from tflq.ir import view
 from tflq.verification.inputs import input_specs, make_inputs
 from tflq.verification.preparation import Preparation, preparation, quantized
 
@@ -107,8 +108,8 @@ def test_a_dash_is_standard_input_and_output() -> None:
 
 @pytest.mark.parametrize("kind", ["dequantized", "whole"])
 def test_a_dump_may_hold_floats(kind: str) -> None:
-    spec = next(t for t in MODEL.subgraphs[0].tensors if t.quantization is not None and len(t.quantization.scale) == 1)
-    index = MODEL.subgraphs[0].tensors.index(spec)
+    spec = next(t for t in view(MODEL).tensors if t.quantization is not None and len(t.quantization.scale) == 1)
+    index = view(MODEL).tensors.index(spec)
     codes = np.random.default_rng(1).integers(-128, 128, spec.shape).astype(np.int8)
     scale, zero = np.float32(spec.quantization.scale[0]), int(spec.quantization.zero_point[0])
     floats = (codes.astype(np.float32) - zero) * scale if kind == "dequantized" else codes.astype(np.float32)
@@ -132,8 +133,8 @@ def test_a_golden_without_inputs_takes_them_from_elsewhere(tmp_path: Path) -> No
 
 
 def test_a_dump_of_outputs_only_leads_to_the_inputs(tmp_path: Path) -> None:
-    out = MODEL.subgraphs[0].outputs[0]
-    shape = MODEL.subgraphs[0].tensors[out].shape
+    out = view(MODEL).outputs[0]
+    shape = view(MODEL).tensors[out].shape
     np.savez(tmp_path / "d.npz", **{f"t{out}": np.zeros(shape, np.int8)})
     assert len(load_dumps(MODEL, tmp_path / "d.npz")) == 1
     done = CliRunner().invoke(cli, ["explain", str(PATH), "--dump", str(tmp_path / "d.npz"), "--json"])

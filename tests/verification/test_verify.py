@@ -14,7 +14,7 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import GoldenError, OptionError, ShapeError, TypeMismatchError, UnknownNameError, UnsupportedError
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.runtimes import Description, Execution, Sample, by_name
 from tflq.verification import Golden, Status, Verdict, load_golden, record, verify
 from tflq.verification.golden import Observation
@@ -38,9 +38,9 @@ def test_the_live_reference_runtime_agrees_on_every_operator(mode: str, inputs: 
     steps: list[tuple[str, int, int]] = []
     report = verify(MODEL, inputs=inputs, mode=mode, samples=2, progress=lambda *a: steps.append(a))
     assert (report.verdict, report.differing) == (Verdict.SAME, 0)
-    graph = tflq.load(MODEL).subgraphs[0]
-    assert [o.index for o in report.operators] == list(range(len(graph.operators)))
-    sizes = [int(np.prod(graph.tensors[t].shape)) for o in graph.operators for t in o.outputs]
+    graph = view(tflq.load(MODEL))
+    assert [o.index for o in report.operators] == list(range(len(graph.ops)))
+    sizes = [int(np.prod(graph.tensors[t].shape)) for o in graph.ops for t in o.outputs]
     assert report.compared == 2 * sum(sizes)
     assert steps
 
@@ -58,9 +58,9 @@ def planted(golden: Golden, tensor: int, sample: int, place: tuple[int, ...], de
 
 @pytest.mark.parametrize("mode", ["isolated", "cumulative"])
 def test_a_planted_fault_is_found_where_it_is(golden: Golden, mode: str) -> None:
-    graph = tflq.load(MODEL).subgraphs[0]
-    index = len(graph.operators) // 2
-    tensor = graph.operators[index].outputs[0]
+    graph = view(tflq.load(MODEL))
+    index = len(graph.ops) // 2
+    tensor = graph.op(index).outputs[0]
     value = golden.observations[1].tensors[tensor]
     place = tuple(size // 2 for size in value.shape)
     delta = -3 if value[place] > 0 else 3
@@ -76,17 +76,17 @@ def test_a_planted_fault_is_found_where_it_is(golden: Golden, mode: str) -> None
     if mode == "cumulative":
         assert later == [index]  # what is computed does not hang on the planted value
     else:
-        readers = [i for i, o in enumerate(graph.operators) if tensor in o.inputs]
+        readers = [i for i, o in enumerate(graph.ops) if tensor in o.inputs]
         assert set(later) <= {index, *readers}
 
 
 def test_the_stage_that_made_the_element_is_in_the_report(golden: Golden) -> None:
     model = tflq.load(MODEL)
-    names = [model.operator_codes[o.opcode_index].name for o in model.subgraphs[0].operators]
+    names = [o.builtin for o in view(model).ops]
     report = verify(MODEL, golden)
     constants = report.operators[names.index("CONV_2D")].constants
-    tensors = model.subgraphs[0].tensors
-    operator = model.subgraphs[0].operators[names.index("CONV_2D")]
+    tensors = view(model).tensors
+    operator = view(model).op(names.index("CONV_2D"))
     x, w, y = (tensors[t].quantization for t in (operator.inputs[0], operator.inputs[1], operator.outputs[0]))
     wanted = np.float64(x.scale[0]) * np.float64(w.scale) / np.float64(y.scale[0])
     stage = constants.stages[0]
@@ -153,7 +153,7 @@ def test_broken_goldens_are_golden_errors(tmp_path: Path, broken: str) -> None:
         load_golden(tmp_path / "g.npz")
 
 
-MIDDLE = tflq.load(MODEL).subgraphs[0].operators[3].outputs[0]
+MIDDLE = view(tflq.load(MODEL)).op(3).outputs[0]
 AS_FLOATS: Change = lambda x: x.astype(np.float32)  # noqa: E731
 CUT: Change = lambda x: x[..., :-1]  # noqa: E731
 FLAT: Change = lambda x: x.reshape(-1)  # noqa: E731
@@ -231,15 +231,15 @@ def test_an_unsupported_operator_does_not_hide_the_others(golden: Golden, tmp_pa
 
 
 def test_values_that_the_runtime_does_not_hold_are_not_compared(golden: Golden) -> None:
-    graph = tflq.load(MODEL).subgraphs[0]
-    tensor = graph.operators[1].outputs[0]
+    graph = view(tflq.load(MODEL))
+    tensor = graph.op(1).outputs[0]
     observations = tuple(
         replace(o, tensors=MappingProxyType({t: v for t, v in o.tensors.items() if t != tensor}))
         for o in golden.observations
     )
     report = verify(MODEL, replace(golden, observations=observations))
     missing = [o.index for o in report.operators if o.status == Status.NOT_COMPARED]
-    assert missing == [1, *(i for i, o in enumerate(graph.operators) if tensor in o.inputs)]
+    assert missing == [1, *(i for i, o in enumerate(graph.ops) if tensor in o.inputs)]
     assert report.verdict == Verdict.INCOMPLETE
 
 
@@ -290,7 +290,7 @@ class Observed:
 
 
 def test_an_observation_that_changes_the_result_is_said(golden: Golden) -> None:
-    graph = tflq.load(MODEL).subgraphs[0]
+    graph = view(tflq.load(MODEL))
     assert graph.outputs == (list(golden.observations[0].tensors)[-1],)  # the fault is planted in the output
     runtime = Observed(golden)
     report = verify(MODEL, runtime, samples=2)

@@ -39,11 +39,11 @@ def operator_details(session: Session, position: int) -> Details:
 
     Source: LiteRT 2.3 interpreter.py Interpreter._get_op_details.
     """
-    operators = session.graph.operators
+    operators = session.graph.ops
     if not 0 <= position < len(operators):
         raise UnknownNameError("operator", position, range(len(operators))).opening("Invalid node index")
     operator = operators[position]
-    code = session.model.operator_codes[operator.opcode_index]
+    code = operator.code
     return {
         "index": position,
         "op_name": (code.custom_code or "UnknownCustomOp") if code.name == "CUSTOM" else code.name,

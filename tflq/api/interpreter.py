@@ -277,7 +277,7 @@ class Interpreter:
     @exclusive
     def _get_ops_details(self) -> list[Details]:
         session = self._session(0)
-        return [operator_details(session, position) for position in range(len(session.graph.operators))]
+        return [operator_details(session, position) for position in range(len(session.graph.ops))]
 
     @exclusive
     def _get_op_details(self, op_index: SupportsIndex) -> Details:

@@ -13,7 +13,7 @@ from tflq.errors import InputError, OptionError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.interpreter.limits import Limits
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile, by_name
 
@@ -97,7 +97,7 @@ class _Batch:
             return self._plans[shapes]
 
     def _inputs(self, number: int, sample: Sample) -> dict[int, Array]:
-        graph = self._model.subgraphs[0]
+        graph = view(self._model)
         values = [sample] if hasattr(sample, "dtype") else list(sample)
         if len(values) != len(graph.inputs):
             raise InputError("number of arrays", name=f"sample {number}", expected=len(graph.inputs), got=len(values))

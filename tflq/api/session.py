@@ -11,11 +11,10 @@ import numpy as np
 from tflq.api.values import blank, store
 from tflq.errors import InputError, ModelError, ResizeError, ShapeError, StateError, TypeMismatchError, UnknownNameError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
-from tflq.interpreter.constants import constant_of
 from tflq.interpreter.limits import Limits
 from tflq.interpreter.state import variable
 from tflq.interpreter.trace import Called
-from tflq.ir import Model, TensorSpec, TensorType
+from tflq.ir import Model, TensorSpec, TensorType, view
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile
@@ -47,7 +46,7 @@ class Session:
     ) -> None:
         self.model, self.profile, self.index = model, profile, index
         self.keep_all, self.limits, self.strict, self.threads = keep_all, limits, strict, threads
-        self.graph = model.subgraphs[index]
+        self.graph = view(model, index)
         self.plan: Plan | None = None
         self._resized: dict[int, Shape] = {}
         self._inputs: dict[int, Array] = {}
@@ -187,7 +186,7 @@ class Session:
 
     def _constant(self, tensor: int) -> Array | None:
         """What the file stores for a tensor that is neither an input nor a variable."""
-        return None if tensor in self._inputs else constant_of(self.model, self.spec(tensor))
+        return None if tensor in self._inputs else self.graph.constant(tensor)
 
     def _blank(self, tensor: int) -> Array:
         """Zeros where LiteRT gives what its memory happens to hold; an error if `strict`, or where it has no memory."""
@@ -230,7 +229,7 @@ class Session:
         operand, before = plan.operands[tensor], self._inputs.get(tensor)
         if before is not None and before.shape == operand.shape:
             return before
-        stored = constant_of(self.model, plan.subgraph.tensors[tensor])
+        stored = plan.graph.constant(tensor)
         if stored is not None and stored.shape == operand.shape:
             return stored.copy()
         return blank(operand.type, operand.shape)

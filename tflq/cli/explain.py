@@ -142,13 +142,14 @@ def _work_out(
     as_json: bool,
 ) -> int:
     from tflq.diagnosis.findings import work_out
+    from tflq.ir import view
     from tflq.profiles import by_name
     from tflq.report.explain.element_document import element_report
     from tflq.report.explain.element_lines import element_lines
     from tflq.verification.inputs import make_inputs
 
     drawn = make_inputs(model, inputs, 1, seed)
-    sample = dict(zip(model.subgraphs[0].inputs, drawn.samples[0], strict=True))
+    sample = dict(zip(view(model).inputs, drawn.samples[0], strict=True))
     worked = work_out(model, sample, by_name(profile), element, op)
     if as_json:
         say_document(element_report(path, drawn.facts, worked))

@@ -123,6 +123,7 @@ class Done:
 def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
     from tflq.api.subject import subject
     from tflq.interpreter import make_plan, run
+    from tflq.ir import view
     from tflq.profiles import by_name
     from tflq.report.run.lines import top_line
     from tflq.verification.inputs import from_files, make_inputs
@@ -139,7 +140,7 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
     tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, files))
     lines = []
     chosen = by_name(options["profile"])
-    graph = target.model.subgraphs[0]
+    graph = view(target.model)
     page = ""
     arrays: dict[str, Any] = {}
     promises: dict[str, Exactness] = {}
@@ -171,11 +172,11 @@ def _page(model: str, profile: Profile, fed: Inputs, sample: Sequence[Any], trac
     from tflq.report.graph.standard import view_of
     from tflq.report.run.page import run_page
 
-    view = view_of(model, profile)
-    graph = view.model.subgraphs[0]
+    drawn = view_of(model, profile)
+    graph = drawn.graph
     values = {**dict(zip(graph.inputs, sample, strict=True)), **trace.values}
     promises = {tensor: trace.promise(tensor) for tensor in graph.outputs}
-    return run_page(view, profile.name, fed.facts, values, promises)
+    return run_page(drawn, profile.name, fed.facts, values, promises)
 
 
 def _pair(word: str, model: Model) -> tuple[str, str]:
@@ -194,7 +195,9 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
 
 def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
     """Tensors by the names of their arrays: the outputs' own, and indices in a form that is no other tensor's name."""
-    graph = model.subgraphs[0]
+    from tflq.ir import view
+
+    graph = view(model)
     names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
     counts = Counter(names)
     tensors: dict[str, int] = {}

@@ -21,7 +21,7 @@ from tflq.diagnosis.hypotheses import Hypothesis
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.siblings import Known
 from tflq.errors import TflqError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.storage.archive import Archive
 from tflq.verification.dump import Dump
@@ -112,7 +112,7 @@ class _Observed:
 def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
     case = judged.case
     model = load(model_of(archive, case))
-    graph = model.subgraphs[0]
+    graph = view(model)
     expected = [arrays(archive, sample) for sample in case.expected]
     dumps = []
     for sample, made in zip(case.samples, job.outputs(case, expected), strict=True):
@@ -124,7 +124,7 @@ def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
 
 def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
     """The case's operator in every sample; nothing where it is none alone, or the profile refuses it."""
-    if len(observed.model.subgraphs[0].operators) != 1:
+    if len(view(observed.model).ops) != 1:
         return
     for dump in observed.dumps:
         try:

@@ -14,6 +14,7 @@ from tflq.conformance.draft import Draft
 from tflq.conformance.grids import drafts
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
+from tflq.ir import view
 from tflq.jit.code_cache import code_folder
 from tflq.microkernels.forms import chosen, machine
 from tflq.profiles import PROFILES, by_name
@@ -99,7 +100,7 @@ def digests() -> tuple[int, str, str]:
     profile, drawn, computed, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
     for draft in cases():
         model = load(draft.model())
-        for spec in model.subgraphs[0].tensors:
+        for spec in view(model).tensors:
             if spec.quantization is not None:
                 drawn.update(spec.quantization.scale.tobytes() + spec.quantization.zero_point.tobytes())
         plan = make_plan(model, profile)

@@ -21,7 +21,7 @@ from tflq.conformance.grids.refused import REFUSED
 from tflq.conformance.suite import Case, Suite
 from tflq.errors import TflqError
 from tflq.interpreter import Plan, make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.proof.proof import contrast
 from tflq.storage.arrays import digest
@@ -150,7 +150,7 @@ def _samples(
     for verdict in contrast(model, 0, profile, others):
         if verdict.witness is not None:
             inputs = verdict.witness.inputs
-            sample = tuple(inputs[t] for t in model.subgraphs[0].inputs)
+            sample = tuple(inputs[t] for t in view(model).inputs)
             witnesses[b"".join(a.tobytes() for a in sample)] = sample
             names.add(verdict.second)
     return (*draft.samples, *witnesses.values()), names

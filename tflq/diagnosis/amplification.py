@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tflq.diagnosis.localization import operator_alone
 from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference, merged
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import part_of, reads
-from tflq.surgery.results import operator_name, results_of
 from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
@@ -84,12 +83,12 @@ def _rest(model: Model, index: int, values: Values, profile: Profile) -> dict[in
 
 
 def _after(model: Model, index: int) -> range:
-    return range(index + 1, len(model.subgraphs[0].operators))
+    return range(index + 1, len(view(model).ops))
 
 
 def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> dict[int, Array]:
     """What later operators read of the time before: the dump's, or computed from the model's inputs."""
-    needed = set(reads(model, _after(model, index))) - set(results_of(model, model.subgraphs[0].operators[index]))
+    needed = set(reads(model, _after(model, index))) - set(view(model).op(index).writes)
     known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
     if needed <= set(known):
         return known
@@ -98,12 +97,12 @@ def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> di
 
 
 def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplification:
-    graph = model.subgraphs[0]
+    graph = view(model)
     spreads = []
-    for later in range(index + 1, len(graph.operators)):
-        results = [t for t in results_of(model, graph.operators[later]) if t in expected and t in got]
+    for op in graph.ops[index + 1 :]:
+        results = [t for t in op.writes if t in expected and t in got]
         largest = merged(difference(expected[t], got[t]) for t in results)
-        spreads.append(Spread(later, operator_name(model, later), largest))
+        spreads.append(Spread(op.index, op.name, largest))
     pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
     choices = tuple(_choice(*pair) for pair in pairs if _chooses(*pair[1:]))
     return Amplification(index, tuple(spreads), choices)

@@ -103,7 +103,7 @@ def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any]
     keys: set[Any] = set()
     places: set[Any] = set()
     apart: set[int] = set()
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    name = alone.op.builtin
     for tensor, dumped in alone.got.items():
         expected = values.get(tensor)
         if expected is None or (expected.shape, expected.dtype) != (dumped.shape, dumped.dtype):

@@ -19,7 +19,7 @@ from tflq.diagnosis.probes import batched, probes, random_values
 from tflq.errors import TflqError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, Model
+from tflq.ir import CARRIER, Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 from tflq.telling import told
@@ -87,12 +87,12 @@ def _devices(alone: Part, profile: Profile, names: Sequence[str]) -> dict[str, D
 
 
 def _given(alone: Part) -> tuple[Array, ...]:
-    return tuple(alone.inputs[position] for position in alone.model.subgraphs[0].inputs)
+    return tuple(alone.inputs[position] for position in alone.graph.inputs)
 
 
 def _of_model(model: Model, alone: Part, profile: Profile) -> Iterator[tuple[tuple[Array, ...], Part]]:
     """Random inputs of the model, and the operator on what the profile makes of them before it."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     try:
         plan = make_plan(model, profile)
         for trial in range(_MODEL_TRIALS):

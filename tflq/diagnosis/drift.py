@@ -15,9 +15,8 @@ from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.session import explain
 from tflq.errors import GoldenError, TflqError
 from tflq.inspection.difference import Difference, difference
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.storage.output import PathLike
-from tflq.surgery.results import last_makers, operator_name
 from tflq.verification.counterpart import counterpart
 from tflq.verification.curation import differing_input, same
 from tflq.verification.golden import Golden, Observation, Stored, fitted
@@ -106,10 +105,10 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     counts = [len(golden.observations) for golden in goldens]
     if counts[0] != counts[1]:
         raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
-    graph = target.model.subgraphs[0]
-    drifts: list[OperatorDrift | None] = [None] * len(graph.operators)
+    graph = view(target.model)
+    drifts: list[OperatorDrift | None] = [None] * len(graph.ops)
     outputs: dict[int, Difference] = {}
-    seen, walked = [0] * len(graph.outputs), [0] * len(graph.operators)
+    seen, walked = [0] * len(graph.outputs), [0] * len(graph.ops)
     for k, (one, other) in enumerate(zip(goldens[0].observations, goldens[1].observations, strict=True)):
         at = differing_input(one, other)
         if at is not None:
@@ -119,13 +118,14 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
             if a is not None and b is not None and (position not in outputs or outputs[position].same):
                 outputs[position] = difference(a, b, k)
         values = _values(target.model, one), _values(target.model, other)
-        for index, operator in enumerate(graph.operators):
-            results = [t for t in operator.outputs if t >= 0]
-            walked[index] += bool(results) and all(t in held for t in results for held in values)
+        for op in graph.ops:
+            results = [t for t in op.outputs if t >= 0]
+            walked[op.index] += bool(results) and all(t in held for t in results for held in values)
         _walk(target.model, *values, k, drifts)
     profile, _ = counterpart(goldens[0].runtime)
-    names = [operator_name(target.model, i) for i in range(len(drifts))]
-    operators = [o or OperatorDrift(i, names[i], Drifted.UNKNOWN) for i, o in enumerate(drifts)]
+    operators = [
+        o or OperatorDrift(op.index, op.name, Drifted.UNKNOWN) for op, o in zip(graph.ops, drifts, strict=True)
+    ]
     operators = [replace(o, samples=count) for o, count in zip(operators, walked, strict=True)]
     if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
         operators = _by_profile(model, paths, profile.name, operators)
@@ -155,7 +155,7 @@ def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden
 
 def _values(model: Model, observation: Observation) -> dict[int, Array]:
     """What a sample holds, by tensor."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     named = {**dict(zip(graph.outputs, observation.outputs, strict=True)), **observation.tensors}
     named |= dict(zip(graph.inputs, observation.inputs, strict=True))
     return {t: v for t, v in named.items() if v is not None}
@@ -165,21 +165,20 @@ def _walk(
     model: Model, one: Mapping[int, Array], other: Mapping[int, Array], k: int, drifts: list[OperatorDrift | None]
 ) -> None:
     """What one sample tells of every operator; a change that is known already stays."""
-    graph, makers = model.subgraphs[0], last_makers(model)
+    graph = view(model)
     equal = {t: same(one[t], other[t]) for t in one if t in other}
-    for index, operator in enumerate(graph.operators):
-        known, results = drifts[index], [t for t in operator.outputs if t in equal]
+    for op in graph.ops:
+        known, results = drifts[op.index], [t for t in op.outputs if t in equal]
         if not results or (known is not None and known.drifted == Drifted.CHANGED):
             continue
-        name = operator_name(model, index)
         first = next((t for t in results if not equal[t]), None)
         if first is None:
-            drifts[index] = known or OperatorDrift(index, name, Drifted.SAME)
+            drifts[op.index] = known or OperatorDrift(op.index, op.name, Drifted.SAME)
             continue
-        fed = [t for t in operator.inputs if t in makers or t in graph.inputs]
+        fed = [t for t in op.inputs if t in graph.last_writers or t in graph.inputs]
         word = Drifted.CHANGED if all(equal.get(t, False) for t in fed) else Drifted.FOLLOWS
         if known is None or known.drifted == Drifted.SAME or word == Drifted.CHANGED:
-            drifts[index] = OperatorDrift(index, name, word, difference(one[first], other[first], k))
+            drifts[op.index] = OperatorDrift(op.index, op.name, word, difference(one[first], other[first], k))
 
 
 def _by_profile(

@@ -23,7 +23,7 @@ from tflq.diagnosis.c_arrays import Numbers, c_arrays
 from tflq.diagnosis.layer_by_layer import layer_by_layer_tensors
 from tflq.errors import FileAccessError, InputError, OptionError, ShapeError
 from tflq.interpreter.arrays import admit, open_shape
-from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.runtimes import Sample
 from tflq.storage.archive import Archive, opened
 from tflq.storage.arrays import load_array
@@ -117,7 +117,7 @@ def _by_sample(archive: Archive) -> Iterator[dict[str, Entry]]:
 def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
     if len(dumps) != len(samples):
         raise InputError("samples of the inputs", name=dumps[0].source, expected=len(dumps), got=len(samples))
-    known = (dict(zip(model.subgraphs[0].inputs, sample, strict=True)) for sample in samples)
+    known = (dict(zip(view(model).inputs, sample, strict=True)) for sample in samples)
     return tuple(replace(d, tensors={**inputs, **d.tensors}) for d, inputs in zip(dumps, known, strict=True))
 
 
@@ -163,7 +163,7 @@ def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Ent
 
 
 def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
-    name = next((spec.name for spec in model.subgraphs[0].tensors if spec.name), None)
+    name = next((spec.name for spec in view(model).tensors if spec.name), None)
     known = ("" if name is None else f"names such as {name!r} or ") + "indices such as 't0'"
     got = ", ".join(map(repr, unknown[:5])) or "nothing"
     return InputError("no entry names a tensor of the model", name=source, expected=known, got=got)
@@ -178,7 +178,7 @@ def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, 
 def _names(model: Model) -> dict[str, int]:
     """Tensor indices by name and by name as files spell it; names that several tensors have are left out."""
     indices_of: dict[str, set[int]] = {}
-    for index, spec in enumerate(model.subgraphs[0].tensors):
+    for index, spec in enumerate(view(model).tensors):
         name = spec.name or ""
         for spelling in {name, re.sub(r"[^\w.-]", "_", name), re.sub(r"\W", "_", name)}:
             indices_of.setdefault(spelling, set()).add(index)
@@ -190,7 +190,7 @@ def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
         return names[key]
     number = re.fullmatch(r"(?:t|tensor_?)?(\d{1,9})", key)
     index = int(number[1]) if number else -1
-    return index if 0 <= index < len(model.subgraphs[0].tensors) else None
+    return index if 0 <= index < len(view(model).tensors) else None
 
 
 def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bool:
@@ -202,7 +202,7 @@ def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bo
 
 
 def _is_float_for_codes(model: Model, index: int, value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and takes_codes(model.subgraphs[0].tensors[index])
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and takes_codes(view(model).tensors[index])
 
 
 def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False) -> Array:
@@ -211,7 +211,7 @@ def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = Fal
     Floats for an integer tensor are its codes, or with `real` what these stand for.
     What operators make may have other sizes here: some are known only when the model runs.
     """
-    spec = model.subgraphs[0].tensors[index]
+    spec = view(model).tensors[index]
     if not isinstance(spec.type, TensorType):
         raise InputError("tensor of an unknown type", name=key)
     size = math.prod(spec.shape)
@@ -223,7 +223,7 @@ def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = Fal
         return array.reshape(spec.shape)
     if array.ndim != len(spec.shape) and has_rank:
         raise ShapeError(key, spec.shape, array.shape)
-    return admit(array, spec.type, open_shape(spec), key) if index in model.subgraphs[0].inputs else array
+    return admit(array, spec.type, open_shape(spec), key) if index in view(model).inputs else array
 
 
 def _is_flat(value: Entry) -> bool:

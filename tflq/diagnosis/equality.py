@@ -57,7 +57,7 @@ def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
             different.append((profile, prepared))
     if len(different) == 1:
         return True
-    specs = alone.model.subgraphs[0].tensors
+    specs = alone.graph.tensors
     if any(specs[t].shape != x.shape for t, x in alone.inputs.items()):
         return False
     if any(_has_mistakes(prepared) for _, prepared in different) and _constants(alone) > _CONSTANTS:
@@ -69,8 +69,8 @@ def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
 
 def _constants(alone: Part) -> int:
     """The number of elements of the operator's other operands, its weights for one."""
-    graph = alone.model.subgraphs[0]
-    return sum(math.prod(graph.tensors[t].shape) for t in graph.operators[0].inputs if t >= 0 and t not in alone.inputs)
+    tensors = alone.graph.tensors
+    return sum(math.prod(tensors[t].shape) for t in alone.op.inputs if t >= 0 and t not in alone.inputs)
 
 
 def _has_mistakes(prepared: Prepared) -> bool:
@@ -87,9 +87,8 @@ def _prepared(profile: Profile, alone: Part) -> Prepared | None:
 
 
 def _agree_on_all_codes(devices: Sequence[Device], alone: Part) -> bool:
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     values = list(alone.inputs.values())
-    if name not in ELEMENTWISE or len(values) != 1 or len(alone.model.subgraphs[0].operators[0].inputs) != 1:
+    if alone.op.builtin not in ELEMENTWISE or len(values) != 1 or len(alone.op.inputs) != 1:
         return False
     if values[0].dtype not in (np.int8, np.uint8) or values[0].size * 256 > _ELEMENTS:
         return False

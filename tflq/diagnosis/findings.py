@@ -21,10 +21,9 @@ from tflq.diagnosis.siblings import held_elsewhere
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
-from tflq.surgery.results import last_makers, results_of
 from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
@@ -239,31 +238,32 @@ def work_out(
 
 def _maker_of_output(model: Model) -> int:
     """The operator that makes the first graph output."""
-    graph = model.subgraphs[0]
-    return last_makers(model).get(graph.outputs[0], len(graph.operators) - 1)
+    graph = view(model)
+    return graph.last_writers.get(graph.outputs[0], len(graph.ops) - 1)
 
 
 def check_operator(model: Model, op: int | None) -> None:
     """Refuse an operator that the model has not."""
-    count = len(model.subgraphs[0].operators)
+    count = len(view(model).ops)
     if op is not None and not 0 <= op < count:
         raise OptionError(f"--op {op}: the model has operators 0 to {count - 1}")
 
 
 def _divergence(model: Model, alone: Part, profile: Profile) -> Divergence | None:
     values = alone.run(alone.plan(profile))
-    for tensor in results_of(model, model.subgraphs[0].operators[alone.index]):
+    graph = view(model)
+    for tensor in graph.op(alone.index).writes:
         expected, got = values.get(tensor), alone.got.get(tensor)
         if expected is None or got is None or (expected.shape, expected.dtype) != (got.shape, got.dtype):
             continue
         if unequal(expected, got).any():
-            name = model.subgraphs[0].tensors[tensor].name or ""
+            name = graph.tensors[tensor].name or ""
             return Divergence(alone.index, tensor, name, expected, got)
     return None
 
 
 def _first_result(alone: Part) -> int:
-    return alone.tensors[alone.model.subgraphs[0].operators[0].outputs[0]]
+    return alone.tensors[alone.op.outputs[0]]
 
 
 def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import FormatError, InputError
 from tflq.flatbuf import read_layer_by_layer
-from tflq.ir import CARRIER, Model, Record, TensorType
+from tflq.ir import CARRIER, Model, Record, TensorType, view
 from tflq.storage.reading import read_bytes
 
 Array = NDArray[Any]
@@ -31,7 +31,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
     except FormatError as error:
         kinds = "an .npz, a C file, a folder of tensors, or what tflite-micro's layer by layer writes"
         raise InputError(f"is no dump ({error})", name=str(path), expected=kinds, got=path.name) from error
-    graph = model.subgraphs[0]
+    graph = view(model)
     tensors: dict[int, Array] = {}
     for entry in record["input_data"] or ():
         position = int(entry["input_index"])
@@ -49,7 +49,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
 
 def _tensor(model: Model, entry: Record, path: Path) -> int:
     """The entry's tensor, if its operator makes it in this model, too."""
-    operators, index, layer = model.subgraphs[0].operators, int(entry["tensor_index"]), int(entry["layer_number"])
+    operators, index, layer = view(model).ops, int(entry["tensor_index"]), int(entry["layer_number"])
     if layer >= len(operators) or index not in operators[layer].outputs:
         raise InputError(f"is for another model: operator {layer} makes no tensor {index}", name=str(path))
     return index

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.reuse import overwritten_by
 from tflq.errors import TflqError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part, part_of, reads
-from tflq.surgery.results import last_makers, results_of
 from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, readable
 from tflq.verification.results import Located, Mode
@@ -61,24 +60,25 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
     Raises:
         InputError: An input is neither in the dump nor can be computed.
     """
-    makers = last_makers(model)
+    graph = view(model)
+    makers = graph.last_writers
     known = readable(dump, makers, index)
     if not set(reads(model, (index,))) <= set(known):
         known = {**_computed_before(model, dump, index, profile), **known}
-    results = results_of(model, model.subgraphs[0].operators[index])
+    results = graph.op(index).writes
     got = {t: dump.tensors[t] for t in results if t in dump.tensors and makers[t] == index}
     return replace(part_of(model, (index,), known), got=got, variables=dump.variables)
 
 
 def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:
     """The results of all operators before one, on the dump's own inputs where it has them."""
-    makers = last_makers(model)
+    graph = view(model)
     values: dict[int, Array] = {}
-    for index in range(before):
+    for op in graph.ops[:before]:
         try:
-            part = part_of(model, (index,), {**values, **readable(dump, makers, index)})
+            part = part_of(model, (op.index,), {**values, **readable(dump, graph.last_writers, op.index)})
             computed = part.run(part.plan(profile))
         except TflqError:
             continue
-        values.update({t: computed[t] for t in results_of(model, model.subgraphs[0].operators[index]) if t in computed})
+        values.update({t: computed[t] for t in op.writes if t in computed})
     return values

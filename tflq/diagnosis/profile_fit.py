@@ -17,9 +17,8 @@ from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import localize_samples, trusted
 from tflq.diagnosis.rows import computation
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import PROFILES, Profile, by_name
-from tflq.surgery.results import operator_name
 from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, Shared, alone
@@ -206,8 +205,8 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
     first = by_name(base)
     by_sample = localize_samples(model, dumps, first)
     believed = [trusted(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
-    count = len(model.subgraphs[0].operators)
-    parts, shared = tuple(alone(model, index) for index in range(count)), Shared(computation)
+    graph = view(model)
+    parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)
     profiles = candidates(first)
     walker = Localizer(model, first, parts=parts, shared=shared, reads_constants=False, carries=True)
     walks = [replace(walker, profile=profile).operators(believed) for profile in profiles]
@@ -217,7 +216,7 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
         rows.append([_cell(one) for one in located])
         if located and all(one.failure for one in located):
             failures[index] = located[0].failure
-    names = tuple(operator_name(model, index) for index in range(count))
+    names = tuple(op.name for op in graph.ops)
     matrix = {p.name: tuple(row[i] for row in rows) for i, p in enumerate(profiles)}
     foreign = foreign_causes(model, believed, by_sample, first)
     return Fit(first.name, names, matrix, failures, _informative(model, believed, rows), foreign)
@@ -226,7 +225,7 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
 def _informative(model: Model, dumps: Sequence[Dump], rows: Sequence[Sequence[Cell]]) -> int:
     """The number of results of compared operators that are neither the lowest nor the highest of their type."""
     count = 0
-    for operator, row in zip(model.subgraphs[0].operators, rows, strict=True):
+    for operator, row in zip(view(model).ops, rows, strict=True):
         for dump in dumps if any(row) else ():
             count += sum(inside(dump.tensors[t]) for t in operator.outputs if t in dump.tensors)
     return count

@@ -14,7 +14,7 @@ from tflq.diagnosis.hypotheses import device_of
 from tflq.diagnosis.probes import random_values
 from tflq.diagnosis.rows import computation
 from tflq.errors import TflqError
-from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.profiles import by_name
 from tflq.surgery.part import Part, part_of
 from tflq.verification.dump import Dump
@@ -33,18 +33,17 @@ def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimina
     """
     distinct = _distinct(model, names)
     devices = [device_of(by_name(name)) for name in distinct]
-    graph = model.subgraphs[0]
-    inner_tensors = tuple(dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0))
+    graph = view(model)
     best = tell_apart(_trials(model, dump, graph.outputs), devices)
     if len(best.groups) < len(devices):
-        inner = tell_apart(_trials(model, dump, inner_tensors), devices)
+        inner = tell_apart(_trials(model, dump, graph.computed), devices)
         best = inner if len(inner.groups) > len(best.groups) else best
     return Discrimination(None, tuple(distinct.values()), True, best.trials, best.groups)
 
 
 def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
     """One profile of each set that computes the whole model alike, and what the set is called."""
-    parts = [alone(model, index) for index in range(len(model.subgraphs[0].operators))]
+    parts = [alone(model, op.index) for op in view(model).ops]
     sets: dict[Hashable, list[str]] = {}
     for name in names:
         sets.setdefault(tuple(computation(part, by_name(name)) for part in parts), []).append(name)
@@ -53,7 +52,7 @@ def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
 
 def _trials(model: Model, dump: Dump, tensors: Sequence[int]) -> Iterator[tuple[tuple[Array, ...], Part]]:
     """Random inputs in the shapes that the dump has, and the whole model on them, looked at in those tensors."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     looked: Mapping[int, Array] = {t: np.empty(0) for t in tensors}
     for trial in range(_TRIALS):
         rng = np.random.default_rng(trial)
@@ -65,7 +64,7 @@ def _trials(model: Model, dump: Dump, tensors: Sequence[int]) -> Iterator[tuple[
             shape = spec.shape if known is None else known.shape
             inputs.append(random_values(rng, CARRIER[spec.type], shape, trial))
         try:
-            whole = part_of(model, range(len(graph.operators)), dict(zip(graph.inputs, inputs, strict=True)))
+            whole = part_of(model, range(len(graph.ops)), dict(zip(graph.inputs, inputs, strict=True)))
         except TflqError:
             return
         yield tuple(inputs), replace(whole, got=looked)

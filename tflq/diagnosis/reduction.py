@@ -13,7 +13,7 @@ from tflq.diagnosis.localization import located, operator_alone, trusted
 from tflq.errors import InputError, TflqError
 from tflq.inspection.difference import difference, unequal
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view, with_graph
 from tflq.profiles import Profile
 from tflq.surgery.crop import narrowings
 from tflq.surgery.cut import compacted, cut
@@ -63,9 +63,9 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
 
 def _whole(alone: Part, profile: Profile) -> Reduced:
     """The operator as it is, with the outputs that the dump holds."""
-    graph = alone.model.subgraphs[0]
+    graph = alone.graph
     kept = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
-    part = replace(alone.model, subgraphs=(replace(graph, outputs=kept), *alone.model.subgraphs[1:]))
+    part = with_graph(alone.model, replace(graph.record, outputs=kept))
     sample = tuple(alone.inputs[t] for t in graph.inputs)
     got = tuple(alone.got[alone.tensors[t]] for t in kept)
     return Reduced(compacted(part), (alone.index,), sample, outputs_of(part, profile, sample), got)
@@ -115,7 +115,7 @@ def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -
     """
     if not check(model, sample):
         raise InputError("the check shows no difference for the model as it is")
-    graph = model.subgraphs[0]
+    graph = view(model)
     values = run(make_plan(model, profile), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
     chosen, part, sample = _operators(model, values, sample, check)
     if len(chosen) == 1:
@@ -129,7 +129,7 @@ def _operators(
     model: Model, values: Mapping[int, Array], sample: Sample, check: Check
 ) -> tuple[tuple[int, ...], Model, Sample]:
     """Halve the run of operators while one half shows the difference, then drop from its ends."""
-    chosen = tuple(range(len(model.subgraphs[0].operators)))
+    chosen = tuple(range(len(view(model).ops)))
     best = model, sample
     while len(chosen) > 1:
         middle = len(chosen) // 2
@@ -138,9 +138,9 @@ def _operators(
             tries += [chosen[:-1], chosen[1:]]
         for candidate in tries:
             part, numbers = cut(model, candidate)
-            if not all(numbers[t] in values for t in part.subgraphs[0].inputs):
+            if not all(numbers[t] in values for t in view(part).inputs):
                 continue
-            fed = tuple(values[numbers[t]] for t in part.subgraphs[0].inputs)
+            fed = tuple(values[numbers[t]] for t in view(part).inputs)
             if check(compacted(part), fed):
                 chosen, best = tuple(candidate), (compacted(part), fed)
                 break
@@ -196,8 +196,8 @@ def _box(element: tuple[int, ...]) -> tuple[slice, ...]:
 
 def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
     """Blocks of input values set to the code of zero while the check holds: halves, quarters, eighths."""
-    graph = model.subgraphs[0]
-    zeros = [_zero(model, tensor) for tensor in graph.inputs]
+    graph = view(model)
+    zeros = [graph.zero_point(tensor) for tensor in graph.inputs]
     for position, zero in enumerate(zeros):
         for parts in (1, 2, 4, 8):
             for block in np.array_split(np.arange(sample[position].size), parts):
@@ -209,14 +209,9 @@ def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
     return sample
 
 
-def _zero(model: Model, tensor: int) -> int:
-    q = model.subgraphs[0].tensors[tensor].quantization
-    return int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
-
-
 def outputs_of(model: Model, profile: Profile, sample: Sample) -> Sample:
     """What the profile gives."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     shapes = {t: v.shape for t, v in zip(graph.inputs, sample, strict=True)}
     trace = run(make_plan(model, profile, input_shapes=shapes), dict(zip(graph.inputs, sample, strict=True)))
     return tuple(trace.values[t] for t in graph.outputs)

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from tflq.errors import TflqError
 from tflq.inspection.difference import difference, unequal
-from tflq.ir import Model
+from tflq.ir import GraphView, Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import part_of
-from tflq.surgery.results import last_makers
 from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
@@ -39,14 +38,15 @@ def overwritten_by(
 
     `computed` are values of the tensors made before, and `tensor`'s own where it is known (of a graph input it is not).
     """
-    graph, makers = model.subgraphs[0], last_makers(model)
+    graph = view(model)
+    makers = graph.last_writers
     mine, known = dump.tensors[tensor], computed.get(tensor)
     if tensor in graph.outputs or graph.tensors[tensor].is_variable or mine.dtype.hasobject:
         return None
     if known is None and _is_believed(model, dump, profile, tensor):
         return None
     suspect = _suspect(mine, known)
-    last = _last_reader(model, makers, tensor)
+    last = _last_reader(graph, tensor)
     for other in sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t]):
         in_place = makers[other] == last
         shared = _shared(mine, dump.tensors[other], suspect, in_place) if other in dump.tensors else None
@@ -55,10 +55,10 @@ def overwritten_by(
     return None
 
 
-def _last_reader(model: Model, makers: Mapping[int, int], tensor: int) -> int:
+def _last_reader(graph: GraphView, tensor: int) -> int:
     """The operator from which on its place may be taken: by this one's results in place, by later ones' anyhow."""
-    readers = [i for i, o in enumerate(model.subgraphs[0].operators) if tensor in o.inputs]
-    return max(readers, default=makers.get(tensor, -1) + 1)
+    readers = graph.readers(tensor)
+    return readers[-1].index if readers else graph.last_writers.get(tensor, -1) + 1
 
 
 def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
@@ -98,12 +98,11 @@ def _bytes(value: Array) -> Bytes:
 
 def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> bool:
     """Whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
-    operators = model.subgraphs[0].operators
-    index = next((i for i, o in enumerate(operators) if tensor in o.inputs), None)
-    computed = None if index is None else _computed(model, profile, [index], dump.tensors)
-    if index is None or computed is None:
+    reader = next(iter(view(model).readers(tensor)), None)
+    computed = None if reader is None else _computed(model, profile, [reader.index], dump.tensors)
+    if reader is None or computed is None:
         return True
-    results = [t for t in operators[index].outputs if t in computed and t in dump.tensors]
+    results = [t for t in reader.outputs if t in computed and t in dump.tensors]
     differences = [difference(dump.tensors[t], computed[t]) for t in results]
     differing = sum(d.elements if d.problem else d.differing for d in differences)
     return 2 * differing <= sum(d.elements for d in differences)
@@ -113,8 +112,9 @@ def _follows(
     model: Model, dump: Dump, profile: Profile, tensor: int, other: int, shared: slice, computed: Mapping[int, Array]
 ) -> bool:
     """Whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
-    between = _between(model, last_makers(model).get(tensor, -1), other)
-    if not any(tensor in model.subgraphs[0].operators[index].inputs for index in between):
+    graph = view(model)
+    between = _between(graph, graph.last_writers.get(tensor, -1), other)
+    if not any(tensor in graph.op(index).inputs for index in between):
         return False
     dumped = _bytes(dump.tensors[other])[shared]
 
@@ -139,12 +139,11 @@ def _computed(
         return None
 
 
-def _between(model: Model, maker: int, other: int) -> list[int]:
+def _between(graph: GraphView, maker: int, other: int) -> list[int]:
     """The operators after `maker` that `other` depends on."""
     needed, between = {other}, []
-    operators = model.subgraphs[0].operators
-    for index in range(len(operators) - 1, maker, -1):
-        if needed & set(operators[index].outputs):
-            between.append(index)
-            needed |= {t for t in operators[index].inputs if t >= 0}
+    for op in reversed(graph.ops[maker + 1 :]):
+        if needed & set(op.outputs):
+            between.append(op.index)
+            needed |= {t for t in op.inputs if t >= 0}
     return between

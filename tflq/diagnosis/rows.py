@@ -10,7 +10,6 @@ from tflq.kernels.kernel import Kernel
 from tflq.kernels.table import find
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
-from tflq.surgery.results import operator_name
 
 
 def computation(part: Part, profile: Profile) -> Hashable:
@@ -27,15 +26,13 @@ def computation(part: Part, profile: Profile) -> Hashable:
 
 def row_of(part: Part, profile: Profile) -> Kernel | None:
     """The row that the profile's table has for the operator; None where it refuses it, or a type is unknown."""
-    model, operator = part.model, part.model.subgraphs[0].operators[0]
-    tensors = model.subgraphs[0].tensors
-    inputs = [tensors[t] if t >= 0 else None for t in operator.inputs]
+    op = part.op
+    inputs = op.input_specs
     types = [None if spec is None else spec.type for spec in inputs]
-    output_types = [tensors[t].type for t in operator.outputs if t >= 0]
+    output_types = [spec.type for spec in op.output_specs if spec is not None]
     known = [type_ for type_ in types if type_ is None or isinstance(type_, TensorType)]
     results = [type_ for type_ in output_types if isinstance(type_, TensorType)]
     if len(known) < len(types) or len(results) < len(output_types):
         return None
     sparse = tuple(i for i, spec in enumerate(inputs) if spec is not None and spec.sparsity is not None)
-    version = model.operator_codes[operator.opcode_index].version
-    return find(profile.kernels, operator_name(model, 0), version, known, results, sparse)
+    return find(profile.kernels, op.name, op.version, known, results, sparse)

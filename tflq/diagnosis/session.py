@@ -140,12 +140,13 @@ def reduce(
         OptionError: Not exactly one of `dump` and `check` is given, or there is no such sample.
 
     Example:
+        >>> from tflq.ir import view
         >>> model = "golden/models/digits_mobilenet_int8.tflite"
         >>> device = tflq.Interpreter(model, experimental_preserve_all_tensors=True)
         >>> device.allocate_tensors()
         >>> device.invoke()
         >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
-        >>> dump[tflq.load(model).subgraphs[0].operators[1].outputs[0]][0, 4, 4, 3] ^= 1
+        >>> dump[view(tflq.load(model)).op(1).outputs[0]][0, 4, 4, 3] ^= 1
         >>> reduced = tflq.reduce(model, dump)
         >>> reduced.operators, reduced.expected[0].shape
         ((1,), (1, 1, 1, 1))

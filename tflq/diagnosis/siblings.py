@@ -18,7 +18,7 @@ from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device
 from tflq.diagnosis.outcomes import results, score
 from tflq.errors import TflqError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
@@ -140,8 +140,6 @@ def _elements(operator: Located) -> int:
 
 def _kind(model: Model, index: int) -> tuple[object, ...]:
     """By what operators take the same kernel: code, number and types of operands."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[index]
-    tensors = [graph.tensors[t] if t >= 0 else None for t in (*operator.inputs, *operator.outputs)]
-    types = tuple(None if spec is None else spec.type for spec in tensors)
-    return operator.opcode_index, len(operator.inputs), types
+    op = view(model).op(index)
+    types = tuple(None if spec is None else spec.type for spec in (*op.input_specs, *op.output_specs))
+    return op.record.opcode_index, len(op.inputs), types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tflq.ir import STORED_BITS, Model, Subgraph, TensorType
+from tflq.ir import STORED_BITS, GraphView, Model, TensorType, view
 
 
 def live_bytes(model: Model) -> tuple[int, ...]:
@@ -13,17 +13,17 @@ def live_bytes(model: Model) -> tuple[int, ...]:
     Shapes are those of the file, an open dimension counts as 1. Constants are left out; graph inputs are held until
     their last reader, graph outputs to the end.
     """
-    graph = model.subgraphs[0]
-    last = {tensor: len(graph.operators) - 1 for tensor in graph.outputs}
+    graph = view(model)
+    last = {tensor: len(graph.ops) - 1 for tensor in graph.outputs}
     first = dict.fromkeys(graph.inputs, 0)
-    for index, operator in enumerate(graph.operators):
-        for tensor in operator.outputs:
-            first.setdefault(tensor, index)
-            last.setdefault(tensor, index)
-        for tensor in operator.inputs:
+    for op in graph.ops:
+        for tensor in op.outputs:
+            first.setdefault(tensor, op.index)
+            last.setdefault(tensor, op.index)
+        for tensor in op.inputs:
             if tensor in first and tensor not in graph.outputs:
-                last[tensor] = index
-    change = [0] * (len(graph.operators) + 1)
+                last[tensor] = op.index
+    change = [0] * (len(graph.ops) + 1)
     for tensor, start in first.items():
         if tensor in last:
             change[start] += _size(graph, tensor)
@@ -35,7 +35,7 @@ def live_bytes(model: Model) -> tuple[int, ...]:
     return tuple(steps)
 
 
-def _size(graph: Subgraph, tensor: int) -> int:
+def _size(graph: GraphView, tensor: int) -> int:
     if not 0 <= tensor < len(graph.tensors):
         return 0
     spec = graph.tensors[tensor]

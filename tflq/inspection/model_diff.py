@@ -15,8 +15,7 @@ from tflq.errors import TflqError
 from tflq.inspection.constants import constants_of
 from tflq.inspection.difference import difference
 from tflq.inspection.operators import prepare_alone
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, Operator, TensorSpec
+from tflq.ir import GraphView, Model, Operator, TensorSpec, view
 from tflq.ir.schema import in_words
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
@@ -66,21 +65,22 @@ def diff(first: Source | Model, second: Source | Model, profile: str | Profile =
         same operators, options, tensors and constants
         Next: .first, .second
     """
-    a, b, chosen = subject(first), subject(second), profile_by_name(profile)
+    one, two, chosen = subject(first), subject(second), profile_by_name(profile)
+    a, b = view(one.model), view(two.model)
+    ops = [op.name for op in a.ops], [op.name for op in b.ops]
     changes: list[Change] = []
     pairs: dict[int, int] = {}
-    for tag, i0, i1, j0, j1 in SequenceMatcher(None, _types(a.model), _types(b.model), autojunk=False).get_opcodes():
+    for tag, i0, i1, j0, j1 in SequenceMatcher(None, *ops, autojunk=False).get_opcodes():
         if tag == "equal":
             pairs |= dict(zip(range(i0, i1), range(j0, j1), strict=True))
             continue
-        changes += [Change(i, None, _types(a.model)[i], "operator", _types(a.model)[i], "none") for i in range(i0, i1)]
-        changes += [Change(None, j, _types(b.model)[j], "operator", "none", _types(b.model)[j]) for j in range(j0, j1)]
+        changes += [Change(i, None, ops[0][i], "operator", ops[0][i], "none") for i in range(i0, i1)]
+        changes += [Change(None, j, ops[1][j], "operator", "none", ops[1][j]) for j in range(j0, j1)]
     for i, j in pairs.items():
-        op = _types(a.model)[i]
-        details = (*_operators(a.model, b.model, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
-        changes += [Change(i, j, op, *change) for change in details]
-    edges = (Change(None, None, "", *change) for change in _edges(a.model, b.model, pairs))
-    return ModelDiff(a.facts, b.facts, (*edges, *sorted(changes, key=_place)))
+        details = (*_operators(a, b, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
+        changes += [Change(i, j, ops[0][i], *change) for change in details]
+    edges = (Change(None, None, "", *change) for change in _edges(a, b, pairs))
+    return ModelDiff(one.facts, two.facts, (*edges, *sorted(changes, key=_place)))
 
 
 _Found = tuple[str, str, str]
@@ -90,12 +90,12 @@ def _place(change: Change) -> tuple[int, int]:
     return (change.first if change.first is not None else change.second or 0, change.second or 0)
 
 
-def _edges(a: Model, b: Model, pairs: dict[int, int]) -> Iterator[_Found]:
+def _edges(a: GraphView, b: GraphView, pairs: dict[int, int]) -> Iterator[_Found]:
     """What the graphs take and give."""
-    if len(a.subgraphs) != len(b.subgraphs):
-        yield "subgraphs", str(len(a.subgraphs)), str(len(b.subgraphs))
-    one, two = a.subgraphs[0], b.subgraphs[0]
-    for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
+    counts = len(a.model.subgraphs), len(b.model.subgraphs)
+    if counts[0] != counts[1]:
+        yield "subgraphs", str(counts[0]), str(counts[1])
+    for kind, first, second in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
         if len(first) != len(second):
             yield f"model {kind}s", str(len(first)), str(len(second))
         for position, (x, y) in enumerate(zip(first, second, strict=False)):
@@ -105,17 +105,11 @@ def _edges(a: Model, b: Model, pairs: dict[int, int]) -> Iterator[_Found]:
                 yield f"model {kind} {position} maker", str(makers[0]), str(makers[1])
 
 
-def _types(model: Model) -> list[str]:
-    codes = (model.operator_codes[o.opcode_index] for o in model.subgraphs[0].operators)
-    return [code.custom_code or code.name if code.name == "CUSTOM" else code.name for code in codes]
-
-
-def _operators(a: Model, b: Model, i: int, j: int, pairs: dict[int, int]) -> Iterator[_Found]:
-    one, two = a.subgraphs[0].operators[i], b.subgraphs[0].operators[j]
-    versions = a.operator_codes[one.opcode_index].version, b.operator_codes[two.opcode_index].version
-    if versions[0] != versions[1]:
-        yield "version", str(versions[0]), str(versions[1])
-    yield from _options(one, two)
+def _operators(a: GraphView, b: GraphView, i: int, j: int, pairs: dict[int, int]) -> Iterator[_Found]:
+    one, two = a.op(i), b.op(j)
+    if one.version != two.version:
+        yield "version", str(one.version), str(two.version)
+    yield from _options(one.record, two.record)
     for kind, first, second in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
         if len(first) != len(second):
             yield f"{kind}s", str(len(first)), str(len(second))
@@ -126,10 +120,10 @@ def _operators(a: Model, b: Model, i: int, j: int, pairs: dict[int, int]) -> Ite
                 yield f"input {position} maker", str(makers[0]), str(makers[1])
 
 
-def _maker(model: Model, tensor: int) -> int:
+def _maker(graph: GraphView, tensor: int) -> int:
     """The operator that makes the tensor, -1 where none does."""
-    operators = model.subgraphs[0].operators
-    return next((i for i, o in enumerate(operators) if tensor >= 0 and tensor in o.outputs), -1)
+    maker = graph.maker(tensor)
+    return -1 if maker is None else maker.index
 
 
 def _options(one: Operator, two: Operator) -> Iterator[_Found]:
@@ -144,18 +138,18 @@ def _in_words(operator: Operator, name: str, value: object) -> str:
     return "none" if operator.options is None else str(in_words(operator.options.table, name, value))
 
 
-def _tensors(a: Model, b: Model, x: int, y: int) -> Iterator[_Found]:
+def _tensors(a: GraphView, b: GraphView, x: int, y: int) -> Iterator[_Found]:
     if x < 0 or y < 0:
         if x != y:
             yield "present", str(x >= 0), str(y >= 0)
         return
-    one, two = a.subgraphs[0].tensors[x], b.subgraphs[0].tensors[y]
+    one, two = a.tensors[x], b.tensors[y]
     if one.type != two.type:
         yield "type", getattr(one.type, "label", str(one.type)), getattr(two.type, "label", str(two.type))
     if one.shape != two.shape:
         yield "shape", str(list(one.shape)), str(list(two.shape))
     yield from _quantization(one, two)
-    before, after = constant_of(a, one), constant_of(b, two)
+    before, after = a.constant(x), b.constant(y)
     if before is None or after is None:
         if (before is None) != (after is None):
             yield "stored", str(before is not None), str(after is not None)

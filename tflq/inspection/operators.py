@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +10,7 @@ from tflq.api.subject import ModelFacts, subject
 from tflq.errors import TflqError
 from tflq.inspection.constants import Constants, constants_of
 from tflq.interpreter import Step, make_plan
-from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
+from tflq.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, view, with_graph
 from tflq.ir.schema import in_words
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.facts.counts import Sizes
@@ -102,7 +101,7 @@ def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Ins
     """
     chosen = profile_by_name(profile)
     target = subject(model)
-    graph = target.model.subgraphs[0] if target.model.subgraphs else Subgraph((), (), (), ())
+    graph = view(target.model)
     return Inspection(
         model=target.facts,
         profile=chosen.name,
@@ -110,14 +109,15 @@ def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Ins
         subgraphs=len(target.model.subgraphs),
         inputs=graph.inputs,
         outputs=graph.outputs,
-        tensors=tuple(_tensor(target.model, graph, i, spec) for i, spec in enumerate(graph.tensors)),
-        operators=tuple(_operator(target.model, graph, i, chosen) for i in range(len(graph.operators))),
+        tensors=tuple(_tensor(graph, i, spec) for i, spec in enumerate(graph.tensors)),
+        operators=tuple(_operator(op, chosen) for op in graph.ops),
     )
 
 
-def _tensor(model: Model, graph: Subgraph, index: int, spec: TensorSpec) -> TensorFacts:
+def _tensor(graph: GraphView, index: int, spec: TensorSpec) -> TensorFacts:
     q = spec.quantization
-    size = _constant_bytes(model, spec)
+    data = graph.data(index)
+    size = 0 if data is None else data.nbytes
     kinds = (
         (spec.is_variable, "variable"),
         (index in graph.inputs, "input"),
@@ -138,26 +138,16 @@ def _tensor(model: Model, graph: Subgraph, index: int, spec: TensorSpec) -> Tens
     )
 
 
-def _constant_bytes(model: Model, spec: TensorSpec) -> int:
-    data = model.buffers[spec.buffer].data if 0 <= spec.buffer < len(model.buffers) else None
-    return 0 if data is None else data.nbytes
-
-
-def _operator(model: Model, graph: Subgraph, index: int, profile: Profile) -> OperatorFacts:
-    operator = graph.operators[index]
-    code = (
-        model.operator_codes[operator.opcode_index] if 0 <= operator.opcode_index < len(model.operator_codes) else None
-    )
-    op = "?" if code is None else code.custom_code or code.name if code.name == "CUSTOM" else code.name
-    constants, promise, reason = _prepared(model, index, profile, op)
+def _operator(op: OperatorView, profile: Profile) -> OperatorFacts:
+    constants, promise, reason = _prepared(op.graph.model, op.index, profile)
     return OperatorFacts(
-        index=index,
-        op=op,
-        version=code.version if code else 0,
-        inputs=operator.inputs,
-        outputs=operator.outputs,
-        options=_options(operator),
-        macs=macs_of(op, graph.tensors, operator),
+        index=op.index,
+        op=op.name,
+        version=op.version,
+        inputs=op.inputs,
+        outputs=op.outputs,
+        options=_options(op),
+        macs=macs_of(op),
         constants=constants,
         promise=promise,
         reason=reason,
@@ -173,14 +163,12 @@ def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
         return make_plan(alone, profile).steps[0]
 
 
-def _prepared(model: Model, index: int, profile: Profile, op: str) -> tuple[Constants | None, Exactness | None, str]:
+def _prepared(model: Model, index: int, profile: Profile) -> tuple[Constants | None, Exactness | None, str]:
     """Constants, promise, and why there are none."""
     try:
         step = prepare_alone(model, index, profile)
     except TflqError as error:
         return None, None, error.statement
-    except IndexError:
-        return None, None, "a tensor or operator code index is out of range"
     return None if step.prepared is None else constants_of(step.prepared), step.promise, ""
 
 
@@ -190,35 +178,33 @@ _SHAPE_TYPES = frozenset({TensorType.INT32, TensorType.INT64, TensorType.BOOL})
 
 def _without_weights(alone: Model) -> Model:
     """Return the operator with its constants of other types as graph inputs, so that nothing is packed for speed."""
-    graph = alone.subgraphs[0]
+    graph = view(alone)
     withheld = {
         index
         for index, spec in enumerate(graph.tensors)
-        if spec.type not in _SHAPE_TYPES and not spec.is_variable and _constant_bytes(alone, spec)
+        if spec.type not in _SHAPE_TYPES
+        and not spec.is_variable
+        and (data := graph.data(index)) is not None
+        and data.nbytes
     }
     tensors = tuple(replace(spec, buffer=0) if i in withheld else spec for i, spec in enumerate(graph.tensors))
     inputs = (*graph.inputs, *sorted(withheld - set(graph.inputs)))
-    return replace(alone, subgraphs=(replace(graph, tensors=tensors, inputs=inputs), *alone.subgraphs[1:]))
+    return with_graph(alone, replace(graph.record, tensors=tensors, inputs=inputs))
 
 
-def _options(operator: Operator) -> tuple[tuple[str, Any], ...]:
-    record = operator.options or operator.options_2
+def _options(op: OperatorView) -> tuple[tuple[str, Any], ...]:
+    record = op.options
     if record is None:
         return ()
     plain = ((name, value) for name, value in record.fields.items() if isinstance(value, (bool, int, float, str)))
     return tuple((name, in_words(record.table, name, value)) for name, value in plain)
 
 
-def macs_of(op: str, tensors: Sequence[TensorSpec], operator: Operator) -> int:
-    """Multiply-accumulates of an operator, from the shapes that the file declares; 0 for those that have none."""
-
-    def shape(tensor: int) -> tuple[int, ...] | None:
-        return tensors[tensor].shape if 0 <= tensor < len(tensors) else None
-
-    record = operator.options or operator.options_2
+def macs_of(op: OperatorView) -> int:
+    """Return the multiply-accumulates of an operator, from the shapes that the file declares; 0 if it has none."""
     sizes = Sizes(
-        inputs=tuple(shape(tensor) for tensor in operator.inputs),
-        outputs=tuple(shape(tensor) or () for tensor in operator.outputs),
-        options={} if record is None else record.fields,
+        inputs=tuple(None if spec is None else spec.shape for spec in op.input_specs),
+        outputs=tuple(() if spec is None else spec.shape for spec in op.output_specs),
+        options={} if op.options is None else op.options.fields,
     )
-    return multiply_accumulates(op, sizes)
+    return multiply_accumulates(op.name, sizes)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.interpreter.plan import Step
-from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.kernels.families.contraction import weights_read_as_int8
 from tflq.kernels.kernel import Operand
 from tflq.numerics.contract import Range, centred_range
@@ -52,7 +52,7 @@ def overflow_bounds(model: Model, profile: Profile) -> tuple[Bound, ...]:
 
 
 def _bounds(model: Model, profile: Profile) -> Iterator[Bound]:
-    for index in range(len(model.subgraphs[0].operators)):
+    for index in range(len(view(model).ops)):
         alone, _ = single_operator(model, index)
         try:
             step = make_plan(alone, profile).steps[0]

@@ -20,7 +20,7 @@ from tflq.inspection.equality import same_operator
 from tflq.inspection.operators import prepare_alone
 from tflq.inspection.profile_pairs import unwrapped
 from tflq.interpreter.plan import Step
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
@@ -87,18 +87,16 @@ def profile_effects(
     base = by_name(base)
     chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]
     target = subject(model)
-    graph = target.model.subgraphs[0]
+    graph = view(target.model)
     operators = []
-    for index, operator in enumerate(graph.operators):
-        reference = _bound(target.model, index, base)
-        effects = tuple(_effects(target.model, index, reference, chosen))
+    for op in graph.ops:
+        reference = _bound(target.model, op.index, base)
+        effects = tuple(_effects(target.model, op.index, reference, chosen))
         names = [
-            " ".join(getattr(graph.tensors[t].type, "label", "?") if t >= 0 else "none" for t in tensors)
-            for tensors in (operator.inputs, operator.outputs)
+            " ".join("none" if spec is None else getattr(spec.type, "label", "?") for spec in specs)
+            for specs in (op.input_specs, op.output_specs)
         ]
-        code = target.model.operator_codes[operator.opcode_index]
-        op = code.custom_code or code.name if code.name == "CUSTOM" else code.name
-        operators.append(OperatorEffects(index, op, " -> ".join(names), effects))
+        operators.append(OperatorEffects(op.index, op.name, " -> ".join(names), effects))
     return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 

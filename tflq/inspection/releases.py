@@ -11,10 +11,9 @@ from tflq.errors import TflqError, UnknownNameError
 from tflq.inspection.equality import same, same_operator
 from tflq.inspection.operators import prepare_alone
 from tflq.interpreter.plan import Step
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.profiles.history import RELEASES, RESOLVERS
-from tflq.surgery.results import operator_name
 
 __all__ = ["Agreement", "Agreements", "agreements"]
 
@@ -53,8 +52,7 @@ def agreements(model: Source | Model, since: str) -> Agreements:
     """
     target = subject(model)
     chosen = RELEASES[RELEASES.index(_release(since)) :]
-    count = len(target.model.subgraphs[0].operators)
-    names = tuple(operator_name(target.model, index) for index in range(count))
+    names = tuple(op.name for op in view(target.model).ops)
     found = (group for resolver in RESOLVERS for group in _groups(target.model, chosen, resolver))
     return Agreements(target.facts, chosen[0], names, tuple(found))
 
@@ -110,7 +108,7 @@ def _profile(release: str, resolver: str) -> Profile | None:
 
 def _of_every_operator(model: Model, profile: Profile) -> tuple[Step | None, ...]:
     """Every operator as the profile prepares it; None where it refuses it."""
-    return tuple(_prepared(model, index, profile) for index in range(len(model.subgraphs[0].operators)))
+    return tuple(_prepared(model, op.index, profile) for op in view(model).ops)
 
 
 def _prepared(model: Model, index: int, profile: Profile) -> Step | None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.errors import ModelError, UnsupportedError
-from tflq.interpreter.constants import block_scales_of, constant_of
-from tflq.ir import CARRIER, Model, Operator, Quantization, Record, Subgraph, TensorType
+from tflq.ir import CARRIER, GraphView, OperatorView, Quantization, Record, TensorType
+from tflq.ir.constants import block_scales_of
 from tflq.kernels.kernel import SCALES_ELSEWHERE, Node, Operand, Shape, Surroundings
 
 
@@ -29,28 +29,23 @@ class _Zeros(Mapping[str, int]):
 NO_OPTIONS = Record("", _Zeros())
 
 
-def node_of(
-    model: Model, operands: Sequence[Operand], index: int, operator: Operator, around: Surroundings, room: int
-) -> Node:
-    """The operator of that index, on the subgraph's operands, to be prepared in `room` bytes."""
-    if not 0 <= operator.opcode_index < len(model.operator_codes):
-        raise ModelError("operator code out of range", index=index, got=operator.opcode_index)
-    code = model.operator_codes[operator.opcode_index]
+def node_of(operands: Sequence[Operand], op: OperatorView, around: Surroundings, room: int) -> Node:
+    """The operator, on the subgraph's operands, to be prepared in `room` bytes."""
     return Node(
-        op=code.custom_code or code.name if code.name == "CUSTOM" else code.name,
-        version=code.version,
-        index=index,
-        inputs=tuple(operands[t] if t >= 0 else None for t in operator.inputs),
-        outputs=tuple(operands[t] for t in operator.outputs if t >= 0),
-        options=operator.options or operator.options_2 or NO_OPTIONS,
-        intermediates=tuple(operands[t] for t in operator.intermediates or () if t >= 0),
-        custom_options=bytes(operator.custom_options or b""),
+        op=op.name,
+        version=op.version,
+        index=op.index,
+        inputs=tuple(operands[t] if t >= 0 else None for t in op.inputs),
+        outputs=tuple(operands[t] for t in op.outputs if t >= 0),
+        options=op.options or NO_OPTIONS,
+        intermediates=tuple(operands[t] for t in op.record.intermediates or () if t >= 0),
+        custom_options=bytes(op.record.custom_options or b""),
         surroundings=around,
         room=room,
     )
 
 
-def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, computed: bool) -> Operand:
+def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool) -> Operand:
     """A tensor of the subgraph, with its value where it is constant.
 
     `shape` replaces the file's where given; `made` says that an operator makes the tensor.
@@ -58,7 +53,7 @@ def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, c
     spec = graph.tensors[index]
     if not isinstance(spec.type, TensorType):
         raise UnsupportedError("tensor", types=f"type {spec.type}", reason=f"tensor {spec.name!r}")
-    value = None if spec.is_variable or index in graph.inputs else constant_of(model, spec)
+    value = None if spec.is_variable or index in graph.inputs else graph.constant(index)
     if value is not None and computed:
         raise ModelError("a constant is written to", tensor=spec.name or f"#{index}")
     if value is None and not computed and index not in graph.inputs and 0 in spec.shape:
@@ -72,7 +67,7 @@ def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, c
         value=value,
         is_variable=spec.is_variable,
         sparsity=None if value is None else spec.sparsity,
-        block_scales=block_scales_of(model, graph, spec),
+        block_scales=block_scales_of(graph.model, graph.record, spec),
     )
 
 

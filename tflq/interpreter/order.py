@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tflq.errors import ModelError
-from tflq.ir import Subgraph
+from tflq.ir import GraphView
 from tflq.kernels.kernel import Operand
 
 
-def check_order(graph: Subgraph, operands: Sequence[Operand]) -> None:
+def check_order(graph: GraphView, operands: Sequence[Operand]) -> None:
     """Refuse a graph in which something is read that nothing before has made."""
     available = {o.index for o in operands if o.is_constant or o.is_variable} | set(graph.inputs)
-    for index, operator in enumerate(graph.operators):
-        for tensor in operator.inputs:
+    for op in graph.ops:
+        for tensor in op.inputs:
             if tensor >= 0 and tensor not in available:
-                raise ModelError("is read before it is made", index=index, tensor=operands[tensor].name or f"#{tensor}")
-        available.update(operator.outputs)
+                raise ModelError(
+                    "is read before it is made", index=op.index, tensor=operands[tensor].name or f"#{tensor}"
+                )
+        available.update(op.outputs)
     for tensor in graph.outputs:
         if tensor not in available:
             raise ModelError("graph output is never made", tensor=operands[tensor].name or f"#{tensor}")
 
 
-def known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
+def known_at_start(graph: GraphView, operands: Sequence[Operand]) -> list[bool]:
     """By tensor, whether its shape is known before any operator has run."""
     known = [o.is_constant or o.is_variable for o in operands]
     for tensor in graph.inputs:
@@ -30,25 +32,23 @@ def known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
     return known
 
 
-def kept_results(graph: Subgraph) -> tuple[int, ...]:
+def kept_results(graph: GraphView) -> tuple[int, ...]:
     """Tensors that a run holds to its end: the graph's outputs, then results that nothing reads.
 
     Source: LiteRT 2.3 arena_planner.cc ArenaPlanner::PlanAllocations, which releases a tensor after its last reader.
     """
-    read = {tensor for operator in graph.operators for tensor in operator.inputs}
-    results = [tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0]
-    return tuple(dict.fromkeys((*graph.outputs, *(tensor for tensor in results if tensor not in read))))
+    return tuple(dict.fromkeys((*graph.outputs, *(t for t in graph.computed if not graph.readers(t)))))
 
 
-def last_uses(graph: Subgraph) -> list[tuple[int, ...]]:
+def last_uses(graph: GraphView) -> list[tuple[int, ...]]:
     """For every operator, the tensors that are read or made there for the last time and are not kept."""
     kept = set(kept_results(graph))
     last: dict[int, int] = {}
-    for index, operator in enumerate(graph.operators):
-        for tensor in (*operator.inputs, *operator.outputs):
+    for op in graph.ops:
+        for tensor in (*op.inputs, *op.outputs):
             if tensor >= 0 and tensor not in kept:
-                last[tensor] = index
-    uses: list[list[int]] = [[] for _ in graph.operators]
+                last[tensor] = op.index
+    uses: list[list[int]] = [[] for _ in graph.ops]
     for tensor, index in last.items():
         uses[index].append(tensor)
     return [tuple(tensors) for tensors in uses]

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from tflq.interpreter.limits import Limits
-from tflq.ir import Model, Subgraph
+from tflq.ir import GraphView, Model
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.profiles import Profile
@@ -57,7 +57,7 @@ class Plan:
     """A subgraph bound to a profile, for given input shapes."""
 
     model: Model
-    subgraph: Subgraph
+    graph: GraphView
     profile: Profile
     operands: tuple[Operand, ...]  # by tensor index; shapes as far as they are known
     expected: Mapping[int, Shape | None]  # by graph input, the shape that it is planned for; None: any
@@ -80,9 +80,9 @@ class Plan:
     @property
     def inputs(self) -> tuple[int, ...]:
         """Tensor indices of the graph's inputs."""
-        return self.subgraph.inputs
+        return self.graph.inputs
 
     @property
     def outputs(self) -> tuple[int, ...]:
         """Tensor indices of the graph's outputs."""
-        return self.subgraph.outputs
+        return self.graph.outputs

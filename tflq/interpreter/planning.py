@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.errors import ModelError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.interpreter.binding import prepare
 from tflq.interpreter.estimate import Estimate
 from tflq.interpreter.limits import Limits, current_limits
@@ -20,7 +20,7 @@ from tflq.interpreter.order import check_order, kept_results, known_at_start, la
 from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.program import Program, Surroundings
 from tflq.interpreter.promises import promises_of
-from tflq.ir import CARRIER, Model, Operator
+from tflq.ir import CARRIER, Model, OperatorView, view
 from tflq.ir.structure import check_graph
 from tflq.kernels.kernel import Kernel, Node, Operand, Shape
 from tflq.kernels.table import find, nearest
@@ -40,15 +40,11 @@ def make_plan(
     `input_shapes` replaces shapes of graph inputs, by tensor index; None stands for a shape that only the run can tell.
     `program` holds what else of the model is bound; a subgraph's plan is part of its caller's program.
     """
-    if not 0 <= subgraph < len(model.subgraphs):
-        raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=subgraph)
-    graph = model.subgraphs[subgraph]
-    check_graph(model, graph)
+    graph = view(model, subgraph)
+    check_graph(model, graph.record)
     shapes = input_shapes or {}
-    makers = {tensor: index for index, o in enumerate(graph.operators) for tensor in o.outputs if tensor >= 0}
-    operands = [
-        operand_of(model, graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))
-    ]
+    makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
+    operands = [operand_of(graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))]
     check_order(graph, operands)
     known = known_at_start(graph, operands)
     for tensor in graph.inputs:
@@ -63,8 +59,8 @@ def make_plan(
             estimate.start(operand)
     uses = last_uses(graph)
     steps = []
-    for index, operator in enumerate(graph.operators):
-        step = _step(program, operands, known, index, operator, uses[index], estimate)
+    for op in graph.ops:
+        step = _step(program, operands, known, op, uses[op.index], estimate)
         steps.append(step)
         for operand in step.node.outputs:
             operands[operand.index] = operand
@@ -79,7 +75,7 @@ def make_plan(
     variables = tuple(o.index for o in operands if o.is_variable)
     return Plan(
         model=model,
-        subgraph=graph,
+        graph=graph,
         profile=profile,
         operands=tuple(operands),
         expected=expected,
@@ -113,18 +109,17 @@ def _step(
     program: Program,
     operands: Sequence[Operand],
     known: Sequence[bool],
-    index: int,
-    operator: Operator,
+    op: OperatorView,
     last_uses: tuple[int, ...],
     estimate: Estimate,
 ) -> Step:
     """The step, whose work and calls are counted in `estimate`."""
     around = Surroundings(program)
-    node = node_of(program.model, operands, index, operator, around, estimate.room)
+    node = node_of(operands, op, around, estimate.room)
     kernel = _kernel(program.profile, node)
     if kernel.makes is not None:
         node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))
-    present = [tensor for tensor in operator.inputs if tensor >= 0]
+    present = [tensor for tensor in op.inputs if tensor >= 0]
     values_known = all(
         position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant
         for position in kernel.shape_operands
@@ -133,21 +128,11 @@ def _step(
     prepared = prepare(kernel, node, program.profile.arithmetic) if ready else None
     if not ready:
         _check_calls(kernel, node, around)
-    outputs = tuple(tensor for tensor in operator.outputs if tensor >= 0)
+    outputs = tuple(tensor for tensor in op.outputs if tensor >= 0)
     promise = kernel.exactness.after(around.promises)
     dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
     step = Step(
-        index,
-        node.op,
-        node,
-        kernel,
-        prepared,
-        operator.inputs,
-        outputs,
-        last_uses,
-        dtypes,
-        promise,
-        estimate.live_bytes,
+        op.index, node.op, node, kernel, prepared, op.inputs, outputs, last_uses, dtypes, promise, estimate.live_bytes
     )
     estimate.call(step, around)
     return step

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tflq.errors import LimitError, ModelError
 from tflq.interpreter.limits import DEFAULT_WORK, PREPARE_STEP_WORK, PREPARE_WORK, Limits, Meter, call_work
 from tflq.interpreter.plan import Bindings, Plan, Shapes
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Callee, Shape
 from tflq.profiles import Profile
@@ -55,22 +55,20 @@ class Program:
         """
         if self._handles is None:
             self._handles = {}
-            codes = {i for i, code in enumerate(self.model.operator_codes) if code.name == "VAR_HANDLE"}
-            for operator in (o for graph in self.model.subgraphs for o in graph.operators if o.opcode_index in codes):
-                fields = operator.options.fields if operator.options else {}
+            graphs = [view(self.model, index) for index in range(len(self.model.subgraphs))]
+            for op in (op for graph in graphs for op in graph.ops if op.builtin == "VAR_HANDLE"):
+                fields = op.options.fields if op.options else {}
                 name = fields.get("container") or "", fields.get("shared_name") or ""
                 self._handles.setdefault(name, len(self._handles))
         return self._handles
 
     def _make(self, subgraph: int, shapes: Shapes) -> Plan:
-        if not 0 <= subgraph < len(self.model.subgraphs):
-            raise ModelError("no such subgraph", expected=f"below {len(self.model.subgraphs)}", got=subgraph)
+        graph = view(self.model, subgraph)
         if subgraph in self._planning:
             raise ModelError("a subgraph calls itself", got=subgraph)
         if len(self._planning) == _DEEPEST:
             raise LimitError(f"subgraphs call each other more than {_DEEPEST} levels deep")
-        graph = self.model.subgraphs[subgraph]
-        self._planned.spend(PREPARE_WORK + len(graph.operators) * PREPARE_STEP_WORK, f"preparing subgraph {subgraph}: ")
+        self._planned.spend(PREPARE_WORK + len(graph.ops) * PREPARE_STEP_WORK, f"preparing subgraph {subgraph}: ")
         inputs = graph.inputs
         if len(inputs) != len(shapes):
             raise ModelError("number of inputs of a called subgraph", expected=len(inputs), got=len(shapes))
@@ -119,10 +117,7 @@ class Surroundings:
 
     def operators(self, index: int) -> tuple[str, ...]:
         """The names of a subgraph's operators, in order."""
-        model = self._program.model
-        if not 0 <= index < len(model.subgraphs):
-            raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=index)
-        return tuple(model.operator_codes[operator.opcode_index].name for operator in model.subgraphs[index].operators)
+        return tuple(op.builtin for op in view(self._program.model, index).ops)
 
     def _plan(self, index: int, shapes: Shapes) -> Plan:
         plan, _ = self._program.plan(index, shapes)

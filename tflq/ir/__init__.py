@@ -1,5 +1,6 @@
-"""The vocabulary of a `.tflite` file: frozen values, no behaviour."""
+"""The vocabulary of a `.tflite` file: frozen values, and views that resolve their indices."""
 
+from tflq.ir.graph import GraphView, OperatorView, view, with_graph
 from tflq.ir.model import (
     Buffer,
     Model,
@@ -18,9 +19,11 @@ __all__ = [
     "CARRIER",
     "STORED_BITS",
     "Buffer",
+    "GraphView",
     "Model",
     "Operator",
     "OperatorCode",
+    "OperatorView",
     "Quantization",
     "Record",
     "SignatureDef",
@@ -28,4 +31,6 @@ __all__ = [
     "TensorSpec",
     "TensorType",
     "UnknownField",
+    "view",
+    "with_graph",
 ]

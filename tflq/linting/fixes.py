@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.ir import Model, OperatorCode, Quantization, Subgraph, TensorSpec
+from tflq.ir import Model, OperatorCode, Quantization, TensorSpec, view, with_graph
 from tflq.linting.findings import Finding
 from tflq.linting.site import Site
 from tflq.linting.versions import needed_version
@@ -49,15 +49,13 @@ def _bias_zero_point(model: Model, finding: Finding) -> Model:
 def _version(model: Model, finding: Finding) -> Model:
     """Operators of the same code but other types keep theirs: the operator gets a code of its own."""
     site = _site(model, finding)
-    code = site.code
-    if code is None:
-        return model
+    code = site.operator.code
     raised = replace(code, version=max(code.version, needed_version(site)))
     codes, number = _with_code(model.operator_codes, raised)
-    graph = site.graph
-    operators = list(graph.operators)
-    operators[site.index] = replace(site.operator, opcode_index=number)
-    return _with_graph(replace(model, operator_codes=codes), site.subgraph, replace(graph, operators=tuple(operators)))
+    operators = list(site.graph.record.operators)
+    operators[site.index] = replace(site.operator.record, opcode_index=number)
+    graph = replace(site.graph.record, operators=tuple(operators))
+    return with_graph(replace(model, operator_codes=codes), graph, site.subgraph)
 
 
 def _with_code(codes: tuple[OperatorCode, ...], code: OperatorCode) -> tuple[tuple[OperatorCode, ...], int]:
@@ -69,20 +67,14 @@ def _site(model: Model, finding: Finding) -> Site:
 
 
 def _spec(model: Model, finding: Finding) -> TensorSpec:
-    return model.subgraphs[finding.subgraph].tensors[finding.tensor or 0]
+    return view(model, finding.subgraph).tensors[finding.tensor or 0]
 
 
 def _with_spec(model: Model, finding: Finding, spec: TensorSpec) -> Model:
-    graph = model.subgraphs[finding.subgraph]
+    graph = view(model, finding.subgraph)
     tensors = list(graph.tensors)
     tensors[finding.tensor or 0] = spec
-    return _with_graph(model, finding.subgraph, replace(graph, tensors=tuple(tensors)))
-
-
-def _with_graph(model: Model, number: int, graph: Subgraph) -> Model:
-    graphs = list(model.subgraphs)
-    graphs[number] = graph
-    return replace(model, subgraphs=tuple(graphs))
+    return with_graph(model, replace(graph.record, tensors=tuple(tensors)), finding.subgraph)
 
 
 _FIXES = {"bias-scale": _bias_scale, "bias-zero-point": _bias_zero_point, "operator-version": _version}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, Model, Operator, OperatorCode, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.ir import CARRIER, GraphView, Model, OperatorView, Quantization, TensorSpec, TensorType, view
 
 #: Element types that a scale gives a real meaning to.
 QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
@@ -24,26 +24,19 @@ class Site:
     index: int
 
     @property
-    def graph(self) -> Subgraph:
-        """The subgraph it stands in."""
-        return self.model.subgraphs[self.subgraph]
+    def graph(self) -> GraphView:
+        """Return the subgraph that it belongs to."""
+        return view(self.model, self.subgraph)
 
     @property
-    def operator(self) -> Operator:
-        """The operator."""
-        return self.graph.operators[self.index]
-
-    @property
-    def code(self) -> OperatorCode | None:
-        """Its operator code, None where the file has none of that number."""
-        codes, index = self.model.operator_codes, self.operator.opcode_index
-        return codes[index] if 0 <= index < len(codes) else None
+    def operator(self) -> OperatorView:
+        """Return the operator."""
+        return self.graph.op(self.index)
 
     @property
     def op(self) -> str:
-        """Its name, "?" without an operator code."""
-        code = self.code
-        return "?" if code is None else code.custom_code or code.name if code.name == "CUSTOM" else code.name
+        """Return the operator's name."""
+        return self.operator.name
 
     def input(self, position: int) -> int:
         """Tensor of that input, -1 where it is absent."""
@@ -64,7 +57,7 @@ class Site:
 
     def spec(self, tensor: int) -> TensorSpec | None:
         """The tensor, None for -1."""
-        return self.graph.tensors[tensor] if tensor >= 0 else None
+        return self.graph.operand(tensor)
 
     def type(self, tensor: int) -> TensorType | int | None:
         """Its element type, None for -1."""
@@ -93,9 +86,9 @@ class Site:
     def constant(self, tensor: int) -> NDArray[Any] | None:
         """Elements that the file holds, flat; None where it holds none, or not as plain array of whole bytes."""
         spec = self.spec(tensor)
-        if spec is None or not isinstance(spec.type, TensorType) or not 0 <= spec.buffer < len(self.model.buffers):
+        if spec is None or not isinstance(spec.type, TensorType):
             return None
-        data = self.model.buffers[spec.buffer].data
+        data = self.graph.data(tensor)
         dtype = CARRIER[spec.type]
         narrow = spec.type in (TensorType.INT4, TensorType.INT2, TensorType.UINT4)
         if data is None or narrow or dtype.hasobject or data.nbytes % dtype.itemsize:

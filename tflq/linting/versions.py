@@ -39,9 +39,9 @@ def needed_version(site: Site) -> int:
 
 def operator_version(site: Site) -> Iterator[Breach]:
     """Runtimes take an operator by its version: one too low is taken by those that lack its types, too."""
-    code, least = site.code, needed_version(site)
-    if code is not None and code.version < least:
-        yield Breach(-1, f"version {least} or later", f"version {code.version}", fixable=True)
+    version, least = site.operator.version, needed_version(site)
+    if version < least:
+        yield Breach(-1, f"version {least} or later", f"version {version}", fixable=True)
 
 
 RULES = (Rule("operator-version", Level.WARNING, "the operator's version is too low for its types", operator_version),)

@@ -16,7 +16,7 @@ from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.errors import OptionError, TflqError
 from tflq.inspection.equality import same_operator
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.profiles import Profile, by_name
 from tflq.proof import codes, products
@@ -77,13 +77,11 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
 def _subgraph(model: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
     part = put_first(model, number)
     around = Surroundings(part, profiles)
-    for index, operator in enumerate(part.subgraphs[0].operators):
-        code, reason = part.operator_codes[operator.opcode_index], around.objection(index)
-        pairs = _Pairs([Refusal(p.name, reason) if reason else bind(part, index, p) for p in profiles])
+    for op in view(part).ops:
+        reason = around.objection(op.index)
+        pairs = _Pairs([Refusal(p.name, reason) if reason else bind(part, op.index, p) for p in profiles])
         verdicts = tuple(pairs.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))
-        yield OperatorProof(
-            index, code.custom_code or code.name if code.name == "CUSTOM" else code.name, verdicts, number
-        )
+        yield OperatorProof(op.index, op.name, verdicts, number)
 
 
 def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:

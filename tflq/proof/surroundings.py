@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.proof.operator import UNKNOWN_SHAPES
 
@@ -27,22 +27,16 @@ class Surroundings:
     """The first subgraph of a model as a whole, bound under the first of the profiles that takes it."""
 
     def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
-        self._model = model
-        self._graph = model.subgraphs[0]
-        self._made = {t for operator in self._graph.operators for t in operator.outputs}
+        self._graph = view(model)
         bound = (_declared(model, profile) for profile in profiles)
         self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
 
     def objection(self, index: int) -> str:
         """Return why what an operator does alone proves nothing of the model; empty where it does."""
-        read = {t for t in self._graph.operators[index].inputs if t >= 0}
-        if any(self._has_data(t) for t in read & self._made):
+        read = {t for t in self._graph.op(index).inputs if t >= 0}
+        if any(self._graph.data(t) is not None for t in read if self._graph.maker(t) is not None):
             return "an operator writes to its constants"
         return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
-
-    def _has_data(self, tensor: int) -> bool:
-        number = self._graph.tensors[tensor].buffer
-        return 0 <= number < len(self._model.buffers) and self._model.buffers[number].data is not None
 
     def _without_signature(self) -> set[int]:
         """Return the tensors of which the file does not say that their shape changes."""
@@ -56,5 +50,5 @@ def _declared(model: Model, profile: Profile) -> set[int] | None:
         plan = make_plan(model, profile)
     except TflqError:
         return None
-    specs = model.subgraphs[0].tensors
+    specs = view(model).tensors
     return {i for i, spec in enumerate(specs) if plan.known[i] and plan.operands[i].shape == tuple(spec.shape)}

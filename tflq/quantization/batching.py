@@ -12,38 +12,39 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, Subgraph, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorView, TensorType, view, with_graph
 
 
 def batchable(model: Model) -> Model:
     """Return the model, constants of shapes and options changed; tensors and operators keep their numbers."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     tensors, buffers, operators = list(graph.tensors), list(model.buffers), list[Operator]()
-    for operator in graph.operators:
-        name = model.operator_codes[operator.opcode_index].name
-        made = graph.tensors[operator.outputs[0]].shape if operator.outputs else ()
-        if name == "RESHAPE" and _is_fixed(model, graph, operator):
+    for operator in graph.ops:
+        name = operator.builtin
+        made = operator.output().shape if operator.outputs else ()
+        if name == "RESHAPE" and _is_fixed(operator):
             shape = (-1, *(made[1:] if made[:1] == (1,) else made))
             buffers.append(Buffer(np.array(shape, np.int32).view(np.uint8)))
             tensors.append(replace(graph.tensors[operator.inputs[1]], shape=(len(shape),), buffer=len(buffers) - 1))
-            operators.append(replace(operator, inputs=(operator.inputs[0], len(tensors) - 1)))
-        elif name == "FULLY_CONNECTED" and made[:1] != (1,) and operator.options is not None:
-            options = replace(operator.options, fields={**operator.options.fields, "keep_num_dims": True})
-            operators.append(replace(operator, options=options))
+            operators.append(replace(operator.record, inputs=(operator.inputs[0], len(tensors) - 1)))
+        elif name == "FULLY_CONNECTED" and made[:1] != (1,) and operator.record.options is not None:
+            options = operator.record.options
+            options = replace(options, fields={**options.fields, "keep_num_dims": True})
+            operators.append(replace(operator.record, options=options))
         else:
-            operators.append(operator)
-    changed = replace(graph, tensors=tuple(tensors), operators=tuple(operators))
-    return replace(model, subgraphs=(changed, *model.subgraphs[1:]), buffers=tuple(buffers))
+            operators.append(operator.record)
+    changed = replace(graph.record, tensors=tuple(tensors), operators=tuple(operators))
+    return replace(with_graph(model, changed), buffers=tuple(buffers))
 
 
-def _is_fixed(model: Model, graph: Subgraph, operator: Operator) -> bool:
+def _is_fixed(operator: OperatorView) -> bool:
     """Whether a RESHAPE is of values that are computed, to a shape that the file holds."""
-    if len(operator.inputs) != 2:
+    if len(operator.inputs) != 2 or -1 in operator.inputs:
         return False
-    data, shape = (graph.tensors[t] for t in operator.inputs)
-    constant = [model.buffers[spec.buffer].data is not None for spec in (data, shape)]
+    graph, (data, shape) = operator.graph, operator.inputs
     return (
-        constant == [False, True]
-        and shape.type == TensorType.INT32
-        and 0 not in graph.tensors[operator.outputs[0]].shape
+        graph.data(data) is None
+        and graph.data(shape) is not None
+        and graph.tensors[shape].type == TensorType.INT32
+        and 0 not in operator.output().shape
     )

@@ -15,7 +15,7 @@ from tflq.interpreter import Plan, State, Step, make_plan
 from tflq.interpreter.execution import run_step
 from tflq.interpreter.plan import Bindings
 from tflq.interpreter.state import variable
-from tflq.ir import Model, Quantization
+from tflq.ir import Model, Quantization, view, with_graph
 from tflq.profiles import by_name
 from tflq.quantization.batching import batchable
 from tflq.quantization.runner import Array, Runner, Sample, joined, needed_operators
@@ -52,16 +52,12 @@ class Frontier:
     def __init__(
         self, model: Model, samples: Sequence[Sample], stops: Collection[int], profile: str, size: int, store: Store
     ) -> None:
-        graph = model.subgraphs[0]
+        graph = view(model)
         read = _inputs(model, stops)
-        needed = {*map(id, needed_operators(model, read)), *(id(graph.operators[index]) for index in stops)}
-        kept = [index for index, operator in enumerate(graph.operators) if id(operator) in needed]
-        operators = tuple(graph.operators[index] for index in kept)
-        model = replace(
-            model,
-            subgraphs=(replace(graph, outputs=(), operators=operators), *model.subgraphs[1:]),
-            signature_defs=None,
-        )
+        kept = sorted({*(op.index for op in needed_operators(model, read)), *stops})
+        operators = tuple(graph.op(index).record for index in kept)
+        model = with_graph(model, replace(graph.record, outputs=(), operators=operators))
+        model = replace(model, signature_defs=None)
         model = batchable(model) if size > 1 else model
         self._place = {index: place for place, index in enumerate(kept)}
         self._read = {t for operator in operators for t in operator.inputs}
@@ -145,6 +141,6 @@ def together(model: Model, samples: Sequence[Sample], stops: Collection[int], pr
 
 def _inputs(model: Model, operators: Collection[int]) -> set[int]:
     """Return the tensors that operators read and the graph computes or is given."""
-    graph = model.subgraphs[0]
-    computed = {*graph.inputs, *(t for operator in graph.operators for t in operator.outputs)}
-    return {t for index in operators for t in graph.operators[index].inputs if t in computed}
+    graph = view(model)
+    computed = {*graph.inputs, *graph.computed}
+    return {t for index in operators for t in graph.op(index).inputs if t in computed}

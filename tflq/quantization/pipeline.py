@@ -9,7 +9,7 @@ from typing import Any
 
 from tflq.api.files import Source, save
 from tflq.interpreter import make_plan
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
 from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
@@ -274,11 +274,11 @@ def _for_four_bits(refining: Refining) -> Refining:
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
     """Return the samples whose inputs go far beyond the others'; bad samples are refused on the way."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
     observations = observe(model, samples, Observations.begin(inputs))
     return tuple(sorted({k for peaks in observations.peaks.values() for k in outlying(peaks)}))
 
 
 def _remarks(floats: FloatModel, texts: Mapping[int, str]) -> tuple[Remark, ...]:
-    return tuple(Remark(floats.origins[i], floats.op(i), text) for i, text in sorted(texts.items()))
+    return tuple(Remark(floats.origins[i], floats.graph.op(i).name, text) for i, text in sorted(texts.items()))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import ModelError, TflqError
 from tflq.interpreter import Plan, State, make_plan, run
-from tflq.ir import Model, Operator
+from tflq.ir import Model, OperatorView, view, with_graph
 from tflq.profiles import by_name
 from tflq.quantization.batching import batchable
 
@@ -40,13 +40,12 @@ class Runner:
         profile: str = "litert-ref",
         together: int | None = None,
     ) -> None:
-        graph = model.subgraphs[0]
+        graph = view(model)
         self.kept = tuple(dict.fromkeys(graph.outputs if keep is None else keep))
-        computed = {t for operator in graph.operators for t in operator.outputs}
-        tapped = replace(
-            graph, outputs=tuple(t for t in self.kept if t in computed), operators=needed_operators(model, self.kept)
-        )
-        self._model = replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None)
+        outputs = tuple(t for t in self.kept if graph.maker(t) is not None)
+        operators = tuple(op.record for op in needed_operators(model, self.kept))
+        tapped = replace(graph.record, outputs=outputs, operators=operators)
+        self._model = replace(with_graph(model, tapped), signature_defs=None)
         self._batchable = batchable(self._model)
         self._profile, self._known = by_name(profile), together
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
@@ -70,14 +69,14 @@ class Runner:
 
     def _row(self, tensor: int, values: Array, row: int) -> Array:
         """Return one of the samples that ran together, in the shape that it has alone."""
-        rank = len(self._model.subgraphs[0].tensors[tensor].shape)
+        rank = len(view(self._model).tensors[tensor].shape)
         return values[row] if 0 < rank < values.ndim else values[row : row + 1]
 
     def _kept(self, model: Model, sample: Sample) -> dict[int, Array]:
         """Return the kept tensors of a sample, or of several that are joined, by the model or what was made of it."""
-        shapes = tuple(sample[t].shape for t in self._model.subgraphs[0].inputs)
+        shapes = tuple(sample[t].shape for t in view(self._model).inputs)
         if shapes not in self._plans:
-            by_tensor = dict(zip(self._model.subgraphs[0].inputs, shapes, strict=True))
+            by_tensor = dict(zip(view(self._model).inputs, shapes, strict=True))
             self._plans[shapes] = make_plan(model, self._profile, input_shapes=by_tensor), State()
         plan, state = self._plans[shapes]
         if plan.variables:
@@ -140,7 +139,7 @@ def executor(model: Model, profile: str) -> str:
 
     Weights with scales of blocks are read as such by `litert-xnnpack` alone.
     """
-    details = [t.quantization.details for t in model.subgraphs[0].tensors if t.quantization is not None]
+    details = [t.quantization.details for t in view(model).tensors if t.quantization is not None]
     if any(d is not None and d.table == "BlockwiseQuantization" for d in details):
         profile = "litert-xnnpack"
     try:
@@ -150,13 +149,13 @@ def executor(model: Model, profile: str) -> str:
     return profile
 
 
-def needed_operators(model: Model, kept: Collection[int]) -> tuple[Operator, ...]:
+def needed_operators(model: Model, kept: Collection[int]) -> tuple[OperatorView, ...]:
     """Return the operators that tensors depend on; all of them where some have effects beyond their outputs."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     if len(model.subgraphs) > 1 or any(t.is_variable for t in graph.tensors):
-        return graph.operators
-    needed, chosen = set(kept), list[Operator]()
-    for operator in reversed(graph.operators):
+        return graph.ops
+    needed, chosen = set(kept), list[OperatorView]()
+    for operator in reversed(graph.ops):
         if needed.intersection(operator.outputs):
             chosen.append(operator)
             needed.update(operator.inputs)

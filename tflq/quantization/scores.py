@@ -32,14 +32,10 @@ def scores_of(floats: FloatModel) -> Scores:
     if not floats.graph.outputs:
         raise ModelError("the model has no output, by which configurations are judged")
     output = floats.graph.outputs[0]
-    for index, operator in enumerate(floats.graph.operators):
-        if (
-            output in operator.outputs
-            and floats.op(index) == "SOFTMAX"
-            and len(floats.graph.tensors[output].shape) == 2
-        ):
-            return Scores(operator.inputs[0], float(operator.options["beta"]) if operator.options else 1.0)
-    return Scores(output, None)
+    maker = floats.graph.maker(output)
+    if maker is None or maker.name != "SOFTMAX" or len(floats.graph.tensors[output].shape) != 2:
+        return Scores(output, None)
+    return Scores(maker.inputs[0], float(maker.options["beta"]) if maker.options else 1.0)
 
 
 def divergences(reference: Array, scores: Array) -> Reals:

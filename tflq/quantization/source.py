@@ -7,7 +7,7 @@ from typing import Any
 
 from tflq.api.files import Source, load
 from tflq.errors import ModelError
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
 from tflq.ir.structure import check_structure
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
@@ -32,27 +32,26 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
 
 def refuse_integers(source: Model) -> None:
     """Refuse a model in which no operator computes with floats, and say what helps instead."""
-    graph = source.subgraphs[0]
+    graph = view(source)
     quantized = any(t.quantization is not None and len(t.quantization.scale) for t in graph.tensors)
-    names = [source.operator_codes[operator.opcode_index].name for operator in graph.operators]
-    floats = [
-        name
-        for name, operator in zip(names, graph.operators, strict=True)
-        if name not in ("QUANTIZE", "DEQUANTIZE")
-        and any(t >= 0 and graph.tensors[t].type == TensorType.FLOAT32 for t in (*operator.inputs, *operator.outputs))
-    ]
-    if quantized and not floats:
+    computes = any(
+        spec is not None and spec.type == TensorType.FLOAT32
+        for op in graph.ops
+        if op.builtin not in ("QUANTIZE", "DEQUANTIZE")
+        for spec in (*op.input_specs, *op.output_specs)
+    )
+    if quantized and not computes:
         raise ModelError(
-            f"the model is integer already: none of its {len(names)} operators computes with floats, and the values "
-            "that its codes were rounded from are not in it; quantize the float model that it was made from, or let "
-            "--requantize bias improve its biases"
+            f"the model is integer already: none of its {len(graph.ops)} operators computes with floats, and the "
+            "values that its codes were rounded from are not in it; quantize the float model that it was made from, "
+            "or let --requantize bias improve its biases"
         )
 
 
 def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
     """Return an integer model's float function, and a recipe for its biases: as they are, or corrected."""
     floats, mode = widened(source)
-    graph = source.subgraphs[0]
+    graph = view(source)
     given, taken = (
         TensorType.FLOAT32 if any(graph.tensors[t].type == TensorType.FLOAT32 for t in edge) else None
         for edge in (graph.inputs, graph.outputs)

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, Operator
+from tflq.ir import Model, OperatorView, view
 from tflq.ir.schema import enum
 from tflq.surgery.edit import with_constant, with_option, with_tensor
 
@@ -41,16 +40,16 @@ PLACES = {
 
 def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) -> Iterator[Narrowed]:
     """To the box where its window lies inside the image; to its channel, of a dense layer to one row of it."""
-    graph = model.subgraphs[0]
-    operator, places = graph.operators[0], PLACES[name]
-    weights = constant_of(model, graph.tensors[operator.inputs[places.weights]])
+    graph = view(model)
+    operator, places = graph.op(0), PLACES[name]
+    weights = graph.constant(operator.inputs[places.weights])
     if weights is None or len(sample) != 1:
         return
     if name in ("CONV_2D", "DEPTHWISE_CONV_2D"):
-        window = window_of(model, operator, sample[0], box, weights.shape[1:3])
+        window = window_of(operator, sample[0], box, weights.shape[1:3])
         if window is not None:
             yield from _one_channel(without_padding(model), sample[0], places, (box[0], *window), box)
-        for read, written in edge_of(model, operator, sample[0], box, weights.shape[1:3]):
+        for read, written in edge_of(operator, sample[0], box, weights.shape[1:3]):
             yield from _one_channel(model, sample[0], places, (box[0], *read), (box[0], *written, box[-1]))
     one_row = name != "FULLY_CONNECTED" or sample[0].ndim == len(box) == 2
     first = box[0] if one_row else slice(None)
@@ -58,12 +57,12 @@ def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) 
     yield from _one_channel(model, sample[0], places, (first,), (first, *whole, box[-1]))
 
 
-def window_of(model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]) -> Selection | None:
+def window_of(operator: OperatorView, x: Array, box: Selection, kernel: tuple[int, ...]) -> Selection | None:
     """The rows and columns of the input that the box reads, None where some lie outside."""
-    graph, options = model.subgraphs[0], operator.options
+    options = operator.options
     if options is None or len(box) != 4:
         return None
-    output = graph.tensors[operator.outputs[0]].shape
+    output = operator.output().shape
     ranges = []
     for axis, side in ((1, "h"), (2, "w")):
         dilation = int(options.get(f"dilation_{side}_factor", 1))
@@ -80,16 +79,16 @@ def window_of(model: Model, operator: Operator, x: Array, box: Selection, kernel
 
 
 def edge_of(
-    model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]
+    operator: OperatorView, x: Array, box: Selection, kernel: tuple[int, ...]
 ) -> Iterator[tuple[Selection, Selection]]:
     """Input and output ranges around the box for which padding SAME pads what it padded before.
 
     On the other side of the range it pads, too, where there was data: elements that read it come out otherwise.
     """
-    graph, options = model.subgraphs[0], operator.options
+    options = operator.options
     if options is None or len(box) != 4 or int(options["padding"]) != enum("Padding")["SAME"]:
         return
-    output = graph.tensors[operator.outputs[0]].shape
+    output = operator.output().shape
     ranges = []
     for axis, side in ((1, "h"), (2, "w")):
         reach = (kernel[axis - 1] - 1) * int(options.get(f"dilation_{side}_factor", 1)) + 1
@@ -120,14 +119,14 @@ def without_padding(model: Model) -> Model:
 
 def with_shape(model: Model, tensor: int, shape: tuple[int, ...]) -> Model:
     """With another shape of a tensor of the first subgraph."""
-    spec = replace(model.subgraphs[0].tensors[tensor], shape=tuple(map(int, shape)), shape_signature=None)
+    spec = replace(view(model).tensors[tensor], shape=tuple(map(int, shape)), shape_signature=None)
     return with_tensor(model, tensor, spec)
 
 
 def _one_channel(model: Model, x: Array, places: Places, read: Selection, written: Selection) -> Iterator[Narrowed]:
     """Yield the model that reads the elements `read` (leading dimensions) and writes `written`, one channel."""
-    graph, channel = model.subgraphs[0], written[-1].start
-    operator = graph.operators[0]
+    graph, channel = view(model), written[-1].start
+    operator = graph.op(0)
     output = operator.outputs[0]
     narrow = x[read]
     if places is PLACES["DEPTHWISE_CONV_2D"]:
@@ -146,8 +145,8 @@ def _one_channel(model: Model, x: Array, places: Places, read: Selection, writte
 
 def _of_channel(model: Model, tensor: int, dimension: int, channel: int) -> Model:
     """With one channel of a constant; of several scales its own."""
-    spec = model.subgraphs[0].tensors[tensor]
-    value = constant_of(model, spec)
+    spec = view(model).tensors[tensor]
+    value = view(model).constant(tensor)
     if value is None:
         return model
     edited = with_constant(model, tensor, np.take(value, [channel], dimension))
@@ -156,4 +155,4 @@ def _of_channel(model: Model, tensor: int, dimension: int, channel: int) -> Mode
         return edited
     points = q.zero_point[channel : channel + 1] if q.zero_point.size == q.scale.size else q.zero_point[:1]
     q = replace(q, scale=q.scale[channel : channel + 1], zero_point=points, min=None, max=None)
-    return with_tensor(edited, tensor, replace(edited.subgraphs[0].tensors[tensor], quantization=q))
+    return with_tensor(edited, tensor, replace(view(edited).tensors[tensor], quantization=q))

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, Operator
+from tflq.ir import Model, OperatorView, view
 from tflq.surgery.channel_crop import (
     PLACES,
     Narrowed,
@@ -36,8 +35,8 @@ _REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
 
 def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """Ways to narrow a model of one operator to a box of one channel, strongest first. They have to be checked."""
-    operator = model.subgraphs[0].operators[0]
-    name = model.operator_codes[operator.opcode_index].name
+    operator = view(model).op(0)
+    name = operator.builtin
     if name in PLACES:
         yield from channel_narrowings(model, sample, box, name)
     elif name in _POOLS:
@@ -52,27 +51,27 @@ def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowe
         yield from _elementwise(model, operator, sample, box)
 
 
-def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+def _pool(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """The box's window, without padding; else one channel."""
     options = operator.options
     if options is None or len(box) != 4:
         return
     kernel = int(options["filter_height"]), int(options["filter_width"])
-    window = window_of(model, operator, sample[0], box, kernel)
+    window = window_of(operator, sample[0], box, kernel)
     if window is not None:
         yield from _part(without_padding(model), operator, sample, (box[0], *window, box[3]), box)
-    for read, written in edge_of(model, operator, sample[0], box, kernel):
+    for read, written in edge_of(operator, sample[0], box, kernel):
         yield from _part(model, operator, sample, (box[0], *read, box[3]), (box[0], *written, box[3]))
     whole = (box[0], slice(None), slice(None), box[3])
     yield from _part(model, operator, sample, whole, whole)
 
 
-def _resized(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+def _resized(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """One channel; of it, where the sizes are constant, the part around the box at which the ratio is the same."""
     if len(box) != 4 or len(sample) != 1 or operator.options is None:
         return
     whole = (box[0], slice(None), slice(None), box[3])
-    sizes = model.subgraphs[0].tensors[operator.outputs[0]].shape
+    sizes = operator.output().shape
     ends = 1 if operator.options.get("align_corners") else 0
     parts = [_same_ratio(sample[0].shape[axis], sizes[axis], box[axis], ends) for axis in (1, 2)]
     read, written = (tuple(p[side] for p in parts) for side in (0, 1))
@@ -91,9 +90,9 @@ def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, s
     return slice(first * read, last * read + ends), slice(first * written, last * written + ends)
 
 
-def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+def _reduction(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """The elements that are reduced to the box."""
-    axes = constant_of(model, model.subgraphs[0].tensors[operator.inputs[1]])
+    axes = view(model).constant(operator.inputs[1])
     if axes is None or not sample:
         return
     rank = sample[0].ndim
@@ -108,25 +107,27 @@ def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection)
     yield from _part(model, operator, sample, read, box)
 
 
-def _part(model: Model, operator: Operator, sample: Sample, read: Selection, written: Selection) -> Iterator[Narrowed]:
+def _part(
+    model: Model, operator: OperatorView, sample: Sample, read: Selection, written: Selection
+) -> Iterator[Narrowed]:
     """Yield the one-input operator on the elements `read` of its input, which writes the elements `written`."""
     if len(sample) != 1:
         return
     narrow = np.asarray(sample[0][read], order="C")
-    shape = np.empty(model.subgraphs[0].tensors[operator.outputs[0]].shape, np.bool_)[written].shape
+    shape = np.empty(operator.output().shape, np.bool_)[written].shape
     edited = with_shape(with_shape(model, operator.inputs[0], narrow.shape), operator.outputs[0], shape)
     yield edited, (narrow,), written
 
 
-def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+def _elementwise(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """The box of every operand; along axes where an operand has one element for all, that one."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     narrow = tuple(np.asarray(value[_broadcast(value.shape, box)], order="C") for value in sample)
     edited = with_shape(model, operator.outputs[0], tuple(s.stop - s.start for s in box))
     for tensor, value in zip(graph.inputs, narrow, strict=True):
         edited = with_shape(edited, tensor, value.shape)
     for tensor in operator.inputs:
-        stored = constant_of(model, graph.tensors[tensor]) if tensor >= 0 and tensor not in graph.inputs else None
+        stored = graph.constant(tensor) if tensor >= 0 and tensor not in graph.inputs else None
         if stored is not None and stored.size > 1:
             edited = with_constant(edited, tensor, stored[_broadcast(stored.shape, box)])
     yield edited, narrow, box

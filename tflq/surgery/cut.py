@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
-from tflq.ir import Model, Operator, Subgraph, TensorSpec, TensorType
+from tflq.ir import GraphView, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
 
 #: Types whose values cannot be handed over a model's edge.
 OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -21,19 +21,19 @@ def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]
     Inputs are what they read and neither they, the file nor a variable hold. Outputs are what they make that others
     read, that the graph gives out or that none of them reads.
     """
-    graph = model.subgraphs[0]
-    chosen = [graph.operators[index] for index in sorted(set(operators))]
+    graph = view(model)
+    chosen = [graph.op(index).record for index in sorted(set(operators))]
     used = dict.fromkeys(t for o in chosen for t in _used(o))
     tensors = (*used, *dict.fromkeys(s for t in used for s in _scales(graph.tensors[t]) if s not in used))
     number = {tensor: position for position, tensor in enumerate(tensors)}
     part = Subgraph(
         tensors=tuple(_rescaled(graph.tensors[t], number) for t in tensors),
-        inputs=tuple(number[t] for t in dict.fromkeys(_read_from_outside(model, graph, chosen))),
+        inputs=tuple(number[t] for t in dict.fromkeys(_read_from_outside(graph, chosen))),
         outputs=tuple(number[t] for t in dict.fromkeys(_given_out(graph, set(operators)))),
         operators=tuple(_renumbered(operator, number) for operator in chosen),
-        name=graph.name,
+        name=graph.record.name,
     )
-    return replace(model, subgraphs=(part, *model.subgraphs[1:]), signature_defs=None), tensors
+    return replace(with_graph(model, part), signature_defs=None), tensors
 
 
 def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]:
@@ -49,7 +49,7 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
     """
     chosen = sorted(operators_named(model, words))
     part, tensors = cut(model, chosen)
-    graph = part.subgraphs[0]
+    graph = view(part)
     for position in (*graph.inputs, *graph.outputs):
         if graph.tensors[position].type in OPAQUE:
             name = graph.tensors[position].name
@@ -116,18 +116,18 @@ def _rescaled(spec: TensorSpec, number: dict[int, int]) -> TensorSpec:
     return replace(spec, quantization=replace(spec.quantization, details=details))
 
 
-def _read_from_outside(model: Model, graph: Subgraph, chosen: Sequence[Operator]) -> Iterator[int]:
+def _read_from_outside(graph: GraphView, chosen: Sequence[Operator]) -> Iterator[int]:
     computed: set[int] = set()
     for operator in chosen:
-        yield from (t for t in operator.inputs if t >= 0 and t not in computed and _is_computed(model, graph, t))
+        yield from (t for t in operator.inputs if t >= 0 and t not in computed and _is_computed(graph, t))
         computed.update(operator.outputs)
 
 
-def _given_out(graph: Subgraph, chosen: set[int]) -> Iterator[int]:
-    inside = {t for i in chosen for t in graph.operators[i].inputs}
-    outside = {t for i, o in enumerate(graph.operators) if i not in chosen for t in o.inputs} | set(graph.outputs)
+def _given_out(graph: GraphView, chosen: set[int]) -> Iterator[int]:
+    inside = {t for i in chosen for t in graph.op(i).inputs}
+    outside = {t for o in graph.ops if o.index not in chosen for t in o.inputs} | set(graph.outputs)
     for index in sorted(chosen):
-        yield from (t for t in graph.operators[index].outputs if t >= 0 and (t in outside or t not in inside))
+        yield from (t for t in graph.op(index).outputs if t >= 0 and (t in outside or t not in inside))
 
 
 def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
@@ -144,14 +144,10 @@ def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
     )
 
 
-def _is_computed(model: Model, graph: Subgraph, tensor: int) -> bool:
-    spec = graph.tensors[tensor]
-    if spec.is_variable:
+def _is_computed(graph: GraphView, tensor: int) -> bool:
+    if graph.tensors[tensor].is_variable:
         return False
-    if tensor in graph.inputs:
-        return True
-    buffer = model.buffers[spec.buffer] if 0 <= spec.buffer < len(model.buffers) else None
-    return buffer is None or buffer.data is None
+    return tensor in graph.inputs or graph.data(tensor) is None
 
 
 def _named(model: Model, word: str) -> Sequence[int]:
@@ -161,16 +157,16 @@ def _named(model: Model, word: str) -> Sequence[int]:
         if end < start:
             raise OptionError(f"range {word!r}: its last operator, {end}, comes before its first, {start}")
         return range(start, end + 1)
-    alike = [i for i, o in enumerate(model.subgraphs[0].operators) if model.operator_codes[o.opcode_index].name == word]
+    alike = [o.index for o in view(model).ops if o.builtin == word]
     return alike or [_one(model, word)]
 
 
 def _one(model: Model, word: str) -> int:
     """The operator of that index, or that makes the tensor of that name."""
-    graph = model.subgraphs[0]
-    if word.isdecimal() and int(word) < len(graph.operators):
+    graph = view(model)
+    if word.isdecimal() and int(word) < len(graph.ops):
         return int(word)
-    for index, operator in enumerate(graph.operators):
-        if any(t >= 0 and graph.tensors[t].name == word for t in operator.outputs):
-            return index
-    raise UnknownNameError("operator", word, (f"0 to {len(graph.operators) - 1}", "names of tensors", "types"))
+    for operator in graph.ops:
+        if any(spec is not None and spec.name == word for spec in operator.output_specs):
+            return operator.index
+    raise UnknownNameError("operator", word, (f"0 to {len(graph.ops) - 1}", "names of tensors", "types"))

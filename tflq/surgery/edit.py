@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Buffer, Model, Operator, TensorSpec
+from tflq.ir import Buffer, Model, Operator, TensorSpec, view, with_graph
 
 Array = NDArray[Any]
 
 
 def with_tensor(model: Model, tensor: int, spec: TensorSpec) -> Model:
     """With another description of a tensor of the first subgraph."""
-    graph = model.subgraphs[0]
-    tensors = (*graph.tensors[:tensor], spec, *graph.tensors[tensor + 1 :])
-    return replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]))
+    return with_tensors(model, {tensor: spec})
+
+
+def with_tensors(model: Model, specs: Mapping[int, TensorSpec]) -> Model:
+    """Return the model with other descriptions of some tensors of the first subgraph."""
+    graph = view(model)
+    tensors = tuple(specs.get(index, spec) for index, spec in enumerate(graph.tensors))
+    return with_graph(model, replace(graph.record, tensors=tensors))
 
 
 def with_constant(model: Model, tensor: int, value: Array) -> Model:
     """With another value of a constant, of the type that it has, in a buffer of its own."""
     data = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
     spec = replace(
-        model.subgraphs[0].tensors[tensor],
-        shape=value.shape,
-        buffer=len(model.buffers),
-        shape_signature=None,
-        sparsity=None,
+        view(model).tensors[tensor], shape=value.shape, buffer=len(model.buffers), shape_signature=None, sparsity=None
     )
     return with_tensor(replace(model, buffers=(*model.buffers, Buffer(data))), tensor, spec)
 
 
 def with_operator(model: Model, operator: Operator) -> Model:
     """With another operator in place of the only one."""
-    graph = replace(model.subgraphs[0], operators=(operator,))
-    return replace(model, subgraphs=(graph, *model.subgraphs[1:]))
+    return with_graph(model, replace(view(model).record, operators=(operator,)))
 
 
 def with_option(model: Model, name: str, value: Any) -> Model:
     """With another value of one of its options."""
-    operator = model.subgraphs[0].operators[0]
+    operator = view(model).op(0).record
     assert operator.options is not None
     options = replace(operator.options, fields={**operator.options.fields, name: value})
     return with_operator(model, replace(operator, options=options))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
-from tflq.ir import Model
+from tflq.ir import GraphView, Model, OperatorView, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import cut
 
@@ -40,6 +40,16 @@ class Part:
         """The original index of its first operator."""
         return self.operators[0]
 
+    @property
+    def graph(self) -> GraphView:
+        """Return the view of its model."""
+        return view(self.model)
+
+    @property
+    def op(self) -> OperatorView:
+        """Return its first operator."""
+        return self.graph.op(0)
+
     def plan(self, profile: Profile, model: Model | None = None) -> Plan:
         """Bind its model, or a changed form of it, under a profile for the shapes of its inputs."""
         shapes = {tensor: value.shape for tensor, value in self.inputs.items()}
@@ -67,7 +77,7 @@ class Part:
 def reads(model: Model, operators: Sequence[int]) -> tuple[int, ...]:
     """Original indices of the tensors that some operators need from outside."""
     part, tensors = cut(model, operators)
-    return tuple(tensors[i] for i in part.subgraphs[0].inputs)
+    return tuple(tensors[i] for i in view(part).inputs)
 
 
 def part_of(model: Model, operators: Sequence[int], values: Mapping[int, Array]) -> Part:
@@ -77,7 +87,7 @@ def part_of(model: Model, operators: Sequence[int], values: Mapping[int, Array])
         InputError: A value that they need is not there.
     """
     part, tensors = cut(model, operators)
-    needed = part.subgraphs[0].inputs
+    needed = view(part).inputs
     missing = sorted(tensors[i] for i in needed if tensors[i] not in values)
     if missing:
         raise InputError(f"tensors that are neither in the dump nor can be computed are needed: {missing}")

@@ -8,14 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.ir import Model, Subgraph
+from tflq.ir import Model, view, with_graph
 from tflq.surgery.cut import OPAQUE, cut
-
-
-def made_tensors(graph: Subgraph) -> tuple[int, ...]:
-    """Indices of the tensors that the graph's operators make, in order of execution, each once."""
-    outputs = (tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0)
-    return tuple(dict.fromkeys(outputs))
 
 
 def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
@@ -23,13 +17,13 @@ def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
 
     Also returns the tensor index of each output. Signatures, which name the outputs there were, are left out.
     """
-    graph = model.subgraphs[0]
+    graph = view(model)
     inputs = set(graph.inputs)
     variables = [i for i, t in enumerate(graph.tensors) if t.is_variable]
-    visible = (t for t in (*made_tensors(graph), *variables) if t not in inputs and graph.tensors[t].type not in OPAQUE)
+    visible = (t for t in (*graph.computed, *variables) if t not in inputs and graph.tensors[t].type not in OPAQUE)
     tensors = tuple(dict.fromkeys(visible))
-    tapped = replace(graph, outputs=tensors)
-    return replace(model, subgraphs=(tapped, *model.subgraphs[1:]), signature_defs=None), tensors
+    tapped = replace(graph.record, outputs=tensors)
+    return replace(with_graph(model, tapped), signature_defs=None), tensors
 
 
 def single_operator(model: Model, index: int) -> tuple[Model, tuple[int, ...]]:

@@ -69,12 +69,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if mark is None or "tflq_operator" not in metafunc.fixturenames:
         return
     from tflq.api.files import load
+    from tflq.ir import view
 
     model, golden, *rest = (*mark.args, *(mark.kwargs[name] for name in ("model", "golden") if name in mark.kwargs))
     profile = rest[0] if rest else mark.kwargs.get("profile", "litert-ref")
     base = Path(str(metafunc.module.__file__)).parent
     loaded = load(base / model)
-    names = [loaded.operator_codes[o.opcode_index].name for o in loaded.subgraphs[0].operators]
+    names = [o.builtin for o in view(loaded).ops]
     cases: list[tuple[str, str, str, int | None]]
     cases = [(str(base / model), str(base / golden), profile, index) for index in range(len(names))]
     ids = [f"{index:04d}-{name}" for index, name in enumerate(names)]

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from tflq.inspection.difference import difference
 from tflq.interpreter import Plan, State, Trace
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
-from tflq.surgery.results import last_makers, operator_name, results_of
 from tflq.verification.dump import dumps_of
 from tflq.verification.golden import Golden, Stored
 from tflq.verification.localization import REWRITTEN, UNKNOWN, Localizer, constants_after, require_shape
@@ -44,7 +43,8 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
     An operator that the profile cannot run, or whose inputs are not known, is not compared, with the reason. Variable
     tensors are not observed between operators: they carry on from this package's own operators.
     """
-    count = len(model.subgraphs[0].operators)
+    names = [op.name for op in view(model).ops]
+    count = len(names)
     localizer = Localizer(model, profile, assumes=False, is_expected=True)
     step = _AT_ONCE if isinstance(golden.observations, Stored) else max(1, len(golden.observations))
     located: list[list[Located]] = [[] for _ in range(count)]
@@ -54,7 +54,7 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
         dumps = dumps_of(model, observations)
         rows = localizer.operators(dumps, first)
         for index in range(count):
-            progress(operator_name(model, index), index, count)
+            progress(names[index], index, count)
             located[index] += next(rows)
         for k, (observation, dump) in enumerate(zip(observations, dumps, strict=True), first):
             outputs.add(observation, dump.tensors, [row[k] for row in located])
@@ -67,15 +67,15 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
 
 def cumulative(model: Model, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
     """Run the model end to end; compare every operator's results (where they are known) and the graph's outputs."""
-    graph = model.subgraphs[0]
-    makers = last_makers(model)
-    rows: list[list[Located]] = [[] for _ in graph.operators]
+    graph = view(model)
+    makers = graph.last_writers
+    rows: list[list[Located]] = [[] for _ in graph.ops]
     whole, outputs = WholeModel(model, profile), Outputs(model, profile)
     for k, observation in enumerate(golden.observations):
         progress("running", k, len(golden.observations))
         plan, state, trace = whole.run(observation.inputs, keep_all=golden.tensors)
         known = dumps_of(model, [observation])[0].tensors
-        for index in range(len(graph.operators)) if golden.tensors else ():
+        for index in range(len(graph.ops)) if golden.tensors else ():
             rows[index].append(_of_run(plan, state, trace, known, k, index, makers))
         outputs.add(observation, known, [row[k] for row in rows if row], (plan, trace))
     operators = tuple(_operator(model, i, row) for i, row in enumerate(rows)) if golden.tensors else ()
@@ -92,13 +92,9 @@ def _of_run(
     makers: Mapping[int, int],
 ) -> Located:
     """One operator of one run beside what was observed."""
-    graph = plan.subgraph
+    graph, op = plan.graph, plan.graph.op(index)
     step = next((s for s in plan.steps if s.index == index), None)
-    results = {
-        t: trace.values[t]
-        for t in results_of(plan.model, graph.operators[index])
-        if t in trace.values and t not in graph.inputs
-    }
+    results = {t: trace.values[t] for t in op.writes if t in trace.values and t not in graph.inputs}
     differences, notes = {}, {}
     for tensor, value in results.items():
         expected = known.get(tensor)
@@ -111,7 +107,7 @@ def _of_run(
             differences[tensor] = difference(expected, value, sample)
     return Located(
         index,
-        operator_name(plan.model, index),
+        op.name,
         differences,
         promises={t: trace.promise(t) for t in results},
         shapes={t: v.shape for t, v in results.items()},
@@ -125,14 +121,13 @@ def _of_run(
 
 def _operator(model: Model, index: int, row: Sequence[Located]) -> OperatorResult:
     """Merge one operator's samples, of which there may be none."""
-    graph, name = model.subgraphs[0], operator_name(model, index)
-    operator = graph.operators[index]
-    located = merged_samples(row) if row else Located(index, name, {}, failure="there are no samples")
+    op = view(model).op(index)
+    located = merged_samples(row) if row else Located(index, op.name, {}, failure="there are no samples")
     notes = {t: note for one in row for t, note in one.notes.items()}
-    tensors = [t for t in results_of(model, operator) if t in located.differences or t in notes]
+    tensors = [t for t in op.writes if t in located.differences or t in notes]
     results = tuple(
         tensor_result(
-            graph.tensors[t],
+            op.graph.tensors[t],
             t,
             [one.differences[t] for one in row if t in one.differences],
             len(row),
@@ -145,7 +140,7 @@ def _operator(model: Model, index: int, row: Sequence[Located]) -> OperatorResul
     return OperatorResult(
         index=index,
         op=located.op,
-        version=model.operator_codes[operator.opcode_index].version,
+        version=op.version,
         tensors=results,
         reason=located.failure or ("" if results else "it has no results that can be compared"),
         constants=located.constants,

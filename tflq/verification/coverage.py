@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tflq.ir import Model, Operator, Record
-from tflq.surgery.results import operator_name
+from tflq.ir import Model, Operator, Record, view
 
 _CALL = "subgraph_index"
 
@@ -52,9 +51,9 @@ class Coverage:
 def apart(model: Model) -> tuple[Apart, ...]:
     """Return the subgraphs after the first that have operators."""
     callers: dict[int, dict[int, str]] = {}
-    for index, operator in enumerate(model.subgraphs[0].operators):
-        for called in _reached(model, operator):
-            callers.setdefault(called, {})[index] = operator_name(model, index)
+    for op in view(model).ops:
+        for called in _reached(model, op.record):
+            callers.setdefault(called, {})[op.index] = op.name
     return tuple(
         Apart(k, graph.name or "", len(graph.operators), callers.get(k, {}))
         for k, graph in enumerate(model.subgraphs)

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflq.errors import InputError, ShapeError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.verification.golden import Golden, Observation
 
 Array = NDArray[Any]
@@ -50,7 +50,7 @@ def dumps_of(model: Model, observations: Iterable[Observation], source: str = ""
 
 
 def _known(model: Model, observation: Observation, source: str) -> dict[int, Array]:
-    graph = model.subgraphs[0]
+    graph = view(model)
     if len(observation.inputs) not in (0, len(graph.inputs)) or len(observation.outputs) > len(graph.outputs):
         raise InputError("is for a model with other inputs or outputs", name=source)
     unknown = [tensor for tensor in observation.tensors if not 0 <= tensor < len(graph.tensors)]

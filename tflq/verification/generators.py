@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import LimitError, UnsupportedError
 from tflq.interpreter.limits import current_limits
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
 
 Array = NDArray[Any]
 
@@ -89,7 +89,7 @@ GENERATORS: Mapping[str, Generator] = MappingProxyType({"random": random, "smoot
 
 def generate(model: Model, generator: Generator, samples: int, seed: int) -> tuple[tuple[Array, ...], ...]:
     """`samples` times one value for each input of the first subgraph."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     _check_size([graph.tensors[tensor] for tensor in graph.inputs], samples)
     stream = np.random.default_rng(seed)
     return tuple(
@@ -144,8 +144,9 @@ def _range(model: Model, tensor: int, spec: TensorSpec) -> Range:
 
 
 def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
-    graph = model.subgraphs[0]
-    for op, operator in _consumers(model, tensor):
+    graph = view(model)
+    for operator in view(model).readers(tensor):
+        op = operator.builtin
         indices, indexed = _INDEXED.get(op, (-1, -1))
         if 0 <= indices < len(operator.inputs) and operator.inputs[indices] == tensor:
             shape = graph.tensors[operator.inputs[indexed]].shape
@@ -160,10 +161,11 @@ def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
     """The harmless value of an input that says where or how much: an axis, paddings, a shape, a permutation."""
     if spec.type not in (TensorType.INT32, TensorType.INT64):
         return None
-    for op, operator in _consumers(model, tensor):
+    for operator in view(model).readers(tensor):
+        op = operator.builtin
         for position, kind in _STRUCTURE.get(op, {}).items():
             if position < len(operator.inputs) and operator.inputs[position] == tensor:
-                value = _STRUCTURES[kind](spec.shape, model.subgraphs[0].tensors[operator.outputs[0]].shape)
+                value = _STRUCTURES[kind](spec.shape, operator.output().shape)
                 return value.astype(CARRIER[TensorType(spec.type)])
     return None
 
@@ -214,10 +216,10 @@ def _float_range(model: Model, tensor: int, spec: TensorSpec) -> Range:
     if quantization is not None and quantization.min is not None and quantization.max is not None:
         low, high = quantization.min, quantization.max
         return _finite(float(low.min(initial=np.inf)), float(high.max(initial=-np.inf)))
-    for op, operator in _consumers(model, tensor):
-        if op != "QUANTIZE" or not operator.outputs:
+    for operator in view(model).readers(tensor):
+        if operator.builtin != "QUANTIZE" or not operator.outputs:
             continue
-        output = model.subgraphs[0].tensors[operator.outputs[0]]
+        output = operator.output()
         q = output.quantization
         if output.type in _CODES and q is not None and len(q.scale) == 1 == len(q.zero_point):
             first, last = _CODES[TensorType(output.type)]
@@ -229,11 +231,3 @@ def _float_range(model: Model, tensor: int, spec: TensorSpec) -> Range:
 def _finite(low: float, high: float) -> Range:
     ok = math.isfinite(low) and math.isfinite(high) and low < high
     return Range(low, high, False) if ok else Range(-1.0, 1.0, False)
-
-
-def _consumers(model: Model, tensor: int) -> list[tuple[str, Any]]:
-    return [
-        (model.operator_codes[operator.opcode_index].name, operator)
-        for operator in model.subgraphs[0].operators
-        if tensor in operator.inputs and 0 <= operator.opcode_index < len(model.operator_codes)
-    ]

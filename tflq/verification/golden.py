@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GoldenError, InputError, LimitError
 from tflq.interpreter.arrays import admit, open_shape
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.runtimes import Description
 from tflq.runtimes.transport import pack, unpack
 from tflq.storage.archive import Archive, opened, write_arrays
@@ -230,7 +230,7 @@ def fitted(golden: Golden, model: Model) -> Golden:
 
 
 def _fitted(observation: Observation, model: Model, k: int) -> Observation:
-    graph = model.subgraphs[0]
+    graph = view(model)
     inputs, outputs = observation.inputs, observation.outputs
     if len(inputs) != len(graph.inputs):
         raise GoldenError(f"sample {k}: expected {len(graph.inputs)} inputs, got {len(inputs)}")

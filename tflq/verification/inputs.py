@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import FileAccessError, InputError, UnknownNameError, UnsupportedError, memory_named
 from tflq.interpreter.arrays import fits, open_shape
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.runtimes import Sample
 from tflq.runtimes.transport import unpack
 from tflq.storage.archive import opened
@@ -96,7 +96,7 @@ def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: P
 
 def input_specs(model: Model) -> tuple[TensorSpec, ...]:
     """The graph inputs of the first subgraph, in order."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     return tuple(graph.tensors[tensor] for tensor in graph.inputs)
 
 

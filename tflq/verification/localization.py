@@ -13,11 +13,10 @@ from tflq.errors import ShapeError, TflqError
 from tflq.inspection.constants import Constants, constants_of
 from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
-from tflq.ir import Model, TensorSpec
+from tflq.ir import Model, TensorSpec, view
 from tflq.kernels.kernel import Prepared
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
-from tflq.surgery.results import last_makers, operator_name, results_of
 from tflq.surgery.tap import single_operator
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode
@@ -77,7 +76,7 @@ class _Sample:
 
     def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
         """What it leaves in the part's variables that are not `known`: as dumped, else as computed."""
-        specs = zip(part.tensors, part.model.subgraphs[0].tensors, strict=True)
+        specs = zip(part.tensors, part.graph.tensors, strict=True)
         values = {**self.variables, **self.dump.tensors}
         return {t: values[t] for t, spec in specs if spec.is_variable and t in values and t not in known}
 
@@ -113,9 +112,10 @@ class Localizer:
         Raises:
             ShapeError: A dumped tensor has neither the shape that the file gives it nor the one that is planned.
         """
-        makers = last_makers(self.model)
+        graph = view(self.model)
+        makers = graph.last_writers
         samples = [self._begun(dump) for dump in dumps]
-        for index in range(len(self.model.subgraphs[0].operators)):
+        for index in range(len(graph.ops)):
             one = self.parts[index] if self.parts else alone(self.model, index)
             plans: dict[object, Plan] = {}
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
@@ -123,7 +123,7 @@ class Localizer:
             yield tuple(self._located(one, sample, last, k, makers, plans) for k, (sample, last) in walked)
 
     def _begun(self, dump: Dump) -> _Sample:
-        inputs = {t: dump.tensors[t] for t in self.model.subgraphs[0].inputs if t in dump.tensors}
+        inputs = {t: dump.tensors[t] for t in view(self.model).inputs if t in dump.tensors}
         lost: dict[int, int] = {}
         for tensor in inputs if self.overwritten is not None else ():
             other = self._other(dump, tensor, {t: v for t, v in inputs.items() if t != tensor})
@@ -142,7 +142,7 @@ class Localizer:
         makers: Mapping[int, int],
         plans: dict[object, Plan],
     ) -> Located:
-        operator = self.model.subgraphs[0].operators[one.index]
+        operator = view(self.model).op(one.index)
         fed, assumed, missing = self._inputs(one, sample, makers)
         if missing:
             compared = Compared(self._not_run(one, missing))
@@ -156,7 +156,7 @@ class Localizer:
                 if again.apart < compared.apart:
                     compared = replace(again, located=replace(again.located, began=left))
         if not compared.results:
-            results = results_of(self.model, operator)
+            results = operator.writes
             sample.computed.update({t: sample.dump.tensors[t] for t in results if t in sample.dump.tensors})
         sample.computed.update(compared.results)
         sample.variables.update(compared.variables)
@@ -190,7 +190,7 @@ class Localizer:
         makers: Mapping[int, int],
         plans: dict[object, Plan],
     ) -> Compared:
-        graph = self.model.subgraphs[0]
+        graph = view(self.model)
         try:
             plan = _plan(plans, part, self.profile)
             state = part.state(variables)
@@ -198,7 +198,7 @@ class Localizer:
         except TflqError as error:
             return Compared(self._not_run(part, error.statement))
         values = part.values(trace)
-        results = {t: values[t] for t in results_of(self.model, graph.operators[part.index]) if t in values}
+        results = {t: values[t] for t in graph.op(part.index).writes if t in values}
         differences: dict[int, Difference] = {}
         notes = {}
         for tensor in (t for t in results if t not in graph.inputs):
@@ -212,7 +212,7 @@ class Localizer:
                 differences[tensor] = self._difference(results[tensor], dumped, k)
         located = Located(
             part.index,
-            operator_name(self.model, part.index),
+            graph.op(part.index).name,
             differences,
             promises=dict.fromkeys(results, plan.steps[0].promise),
             shapes={t: v.shape for t, v in results.items()},
@@ -222,7 +222,7 @@ class Localizer:
         return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
 
     def _not_run(self, part: Part, reason: str) -> Located:
-        return Located(part.index, operator_name(self.model, part.index), {}, failure=reason)
+        return Located(part.index, view(self.model).op(part.index).name, {}, failure=reason)
 
     def _difference(self, computed: Array, dumped: Array, sample: int) -> Difference:
         return difference(dumped, computed, sample) if self.is_expected else difference(computed, dumped, sample)
@@ -236,7 +236,7 @@ class Localizer:
         if self.mode == Mode.CUMULATIVE:
             sources.reverse()
         fed, assumed = {}, []
-        for position in one.model.subgraphs[0].inputs:
+        for position in one.graph.inputs:
             tensor = one.tensors[position]
             source = next((values for values in sources if tensor in values), None)
             if source is None:

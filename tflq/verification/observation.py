@@ -8,6 +8,7 @@ from types import MappingProxyType
 from tflq.api.files import save
 from tflq.api.subject import Subject
 from tflq.inspection.difference import difference
+from tflq.ir import view
 from tflq.runtimes import Runtime
 from tflq.surgery.tap import all_outputs
 from tflq.verification.golden import Golden, Observation
@@ -40,7 +41,7 @@ def _with_notes(subject: Subject, golden: Golden) -> Golden:
     """Say where an output of the model differs between the run as it is and the observed one."""
     changed = 0
     for observation in golden.observations:
-        for tensor, plain in zip(subject.model.subgraphs[0].outputs, observation.outputs, strict=True):
+        for tensor, plain in zip(view(subject.model).outputs, observation.outputs, strict=True):
             tapped = observation.tensors.get(tensor)
             if plain is not None and tapped is not None and not difference(plain, tapped).same:
                 changed += 1

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from tflq.errors import GoldenError, TflqError
 from tflq.inspection.difference import Difference, difference, merged
 from tflq.interpreter import Plan, State, Trace, make_plan, run
-from tflq.ir import Model, TensorSpec, TensorType
+from tflq.ir import Model, TensorSpec, TensorType, view
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.profiles import Profile
-from tflq.surgery.results import last_makers
 from tflq.verification.golden import Observation
 from tflq.verification.localization import UNKNOWN, require_shape
 from tflq.verification.results import Located, TensorResult
@@ -36,7 +35,7 @@ class WholeModel:
 
     def plan(self, sample: Sequence[Array]) -> Plan:
         """Return the plan for a sample's shapes."""
-        graph = self._model.subgraphs[0]
+        graph = view(self._model)
         if len(sample) != len(graph.inputs):
             raise GoldenError(f"expected {len(graph.inputs)} inputs a sample, got {len(sample)}")
         shapes = tuple(value.shape for value in sample)
@@ -48,7 +47,7 @@ class WholeModel:
     def run(self, sample: Sequence[Array], *, keep_all: bool = False) -> tuple[Plan, State, Trace]:
         """Run one sample."""
         plan, state = self.plan(sample), State()
-        fed = dict(zip(self._model.subgraphs[0].inputs, sample, strict=True))
+        fed = dict(zip(view(self._model).inputs, sample, strict=True))
         return plan, state, run(plan, fed, state, keep_all=keep_all)
 
 
@@ -68,8 +67,8 @@ class Outputs:
     """Comparisons of the graph's outputs, collected sample by sample."""
 
     def __init__(self, model: Model, profile: Profile) -> None:
-        self._graph = model.subgraphs[0]
-        self._makers = last_makers(model)
+        self._graph = view(model)
+        self._makers = self._graph.last_writers
         self._whole = WholeModel(model, profile)
         self._rows = [_Output() for _ in self._graph.outputs]
         self._samples = 0

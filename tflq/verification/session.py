@@ -13,13 +13,12 @@ from typing import TypeAlias
 from tflq.api.files import Source
 from tflq.api.subject import Subject, subject
 from tflq.errors import GoldenError, OptionError, UnknownNameError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.storage.remote import is_url
-from tflq.surgery.results import operator_name
 from tflq.verification.bundle import is_bundle_name
 from tflq.verification.comparison import Progress, cumulative, isolated
 from tflq.verification.counterpart import counterpart
@@ -132,7 +131,7 @@ def verify(
             *map(_expired, late),
             *guards(target.model, golden),
         ),
-        operator_count=len(target.model.subgraphs[0].operators),
+        operator_count=len(view(target.model).ops),
         apart=apart(target.model),
     )
 
@@ -179,7 +178,7 @@ def record(
 
 def _observed(target: Subject, runtime: Runtime, fed: Inputs, *, all_tensors: bool) -> Iterator[Golden]:
     """What the runtime makes of the samples, so many at a time as keep within bounds."""
-    kept = target.model.subgraphs[0].tensors if all_tensors else ()
+    kept = view(target.model).tensors if all_tensors else ()
     size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
     step = max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
     for first in range(0, len(fed.samples), step):
@@ -212,7 +211,7 @@ def _expectation(
 
 def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, how: Preparation) -> Golden:
     """The golden with the inputs that it lacks; what it has cannot be replaced."""
-    if any(observation.inputs for observation in golden.observations) or not model.subgraphs[0].inputs:
+    if any(observation.inputs for observation in golden.observations) or not view(model).inputs:
         if inputs is not None:
             raise OptionError("a golden file brings its own inputs: do not give inputs")
         return golden
@@ -251,10 +250,9 @@ def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> Oper
 
 def _tolerating_output(model: Model, output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
     """The output of the graph with the tolerance of the operator that makes it."""
-    operators = model.subgraphs[0].operators
-    maker = next((i for i, operator in enumerate(operators) if output.index in operator.outputs), None)
-    name = "" if maker is None else operator_name(model, maker)
-    return replace(output, tolerance=_limit(tolerances, maker, name))
+    maker = view(model).maker(output.index)
+    limit = _limit(tolerances, None, "") if maker is None else _limit(tolerances, maker.index, maker.name)
+    return replace(output, tolerance=limit)
 
 
 def _limit(tolerances: Mapping[str, int], index: int | None, op: str) -> int | None:

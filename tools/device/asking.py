@@ -16,6 +16,7 @@ from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.outcomes import results
 from tflq.interpreter import make_plan, run
+from tflq.ir import view
 from tflq.surgery.tap import single_operator
 from tflq.verification.dump import Dump
 
@@ -73,7 +74,7 @@ def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explan
 def _values(case: Case, chosen: Subject, told: Discrimination, trial: Trial) -> Mapping[int, Array]:
     """Tensors before the operator, by index, for inputs of the whole model or of the operator alone."""
     if told.of_model:
-        given = dict(zip(chosen.model.subgraphs[0].inputs, trial.inputs, strict=True))
+        given = dict(zip(view(chosen.model).inputs, trial.inputs, strict=True))
         return run(make_plan(chosen.model, profile_of(case.profile)), given, keep_all=True).values
     alone, tensors = single_operator(chosen.model, case.site.index)
-    return {tensors[p]: value for p, value in zip(alone.subgraphs[0].inputs, trial.inputs, strict=True)}
+    return {tensors[p]: value for p, value in zip(view(alone).inputs, trial.inputs, strict=True)}

@@ -20,7 +20,7 @@ from device.site import Site, site_of
 from tflq.api.files import load
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, Model
+from tflq.ir import CARRIER, Model, view, with_graph
 from tflq.profiles import Profile, by_name
 
 Array = NDArray[Any]
@@ -80,9 +80,9 @@ class Subject:
 def subject(path: Path) -> Subject | None:
     """The model, or None where the device has none of its operators."""
     model = load(path)
-    operators = range(len(model.subgraphs[0].operators))
+    operators = range(len(view(model).ops))
     sites = tuple(s for i in operators if (s := site_of(model, i)) is not None and has(s))
-    elements = sum(int(np.prod(spec.shape)) for spec in model.subgraphs[0].tensors)
+    elements = sum(int(np.prod(spec.shape)) for spec in view(model).tensors)
     return Subject(path, model, sites, elements) if sites else None
 
 
@@ -180,7 +180,7 @@ def _weight(subject: Subject, operators: int) -> float:
     """How often a model is drawn: networks by their operators, up to a point; models of one operator and those that
     take long seldom.
     """
-    often = 0.1 if len(subject.model.subgraphs[0].operators) == 1 else min(operators, 8)
+    often = 0.1 if len(view(subject.model).ops) == 1 else min(operators, 8)
     return often * min(1.0, _QUICK / subject.elements)
 
 
@@ -224,7 +224,7 @@ def _both_show(mistake: Mistake, right: Device, site: Site, values: Mapping[int,
 
 def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
     """Random codes over the whole range of the type, or near its middle; normal floats."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     found: dict[int, Array] = {}
     for tensor in graph.inputs:
         dtype, shape = CARRIER[graph.tensors[tensor].type], graph.tensors[tensor].shape  # type: ignore[index]
@@ -242,25 +242,22 @@ def _went_on(
     model: Model, site: Site, profile: Profile, values: Mapping[int, Array], result: Array
 ) -> dict[int, Array]:
     """Every tensor of a run whose operator at `site` gave `result`; the operators behind it are right."""
-    graph = model.subgraphs[0]
-    behind = replace(graph, operators=graph.operators[site.index + 1 :])
+    graph = view(model)
+    behind = replace(graph.record, operators=graph.record.operators[site.index + 1 :])
     read = {t for o in behind.operators for t in o.inputs if t >= 0}
     made = {t for o in behind.operators for t in o.outputs if t >= 0}
     known = {**values, site.output.tensor: result}
     inputs = tuple(t for t in sorted(read - made) if t in known and not graph.tensors[t].is_variable)
     if not behind.operators:
         return known
-    rest = replace(
-        model,
-        subgraphs=(replace(behind, inputs=inputs, outputs=tuple(sorted(made))), *model.subgraphs[1:]),
-        signature_defs=None,
-    )
+    rest = with_graph(model, replace(behind, inputs=inputs, outputs=tuple(sorted(made))))
+    rest = replace(rest, signature_defs=None)
     later = run(make_plan(rest, profile), {t: known[t] for t in inputs}, keep_all=True).values
     return {**known, **{t: later[t] for t in made if t in later}}
 
 
 def _kept(model: Model, site: Site, rng: np.random.Generator) -> set[int]:
     """What a partial dump holds: the model's inputs, the operator's result, and half of everything else."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     rest = (t for t in range(len(graph.tensors)) if rng.random() < 0.5)
     return {*graph.inputs, site.output.tensor, *rest}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir import CARRIER, Model, TensorType, view
 
 Array = NDArray[Any]
 
@@ -67,20 +67,19 @@ class Site:
 
 def site_of(model: Model, index: int) -> Site | None:
     """Operator `index` of the first subgraph; None where it has several outputs or a tensor of an unknown type."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[index]
+    graph = view(model)
+    operator = graph.op(index)
     if len(operator.outputs) != 1 or any(
         not isinstance(graph.tensors[t].type, TensorType) for t in (*operator.inputs, *operator.outputs) if t >= 0
     ):
         return None
     inputs = tuple(_operand(model, t) if t >= 0 else None for t in operator.inputs)
     options = operator.options.fields if operator.options is not None else {}
-    name = model.operator_codes[operator.opcode_index].name
-    return Site(index, name, inputs, _operand(model, operator.outputs[0]), options)
+    return Site(index, operator.builtin, inputs, _operand(model, operator.outputs[0]), options)
 
 
 def _operand(model: Model, tensor: int) -> Operand:
-    spec = model.subgraphs[0].tensors[tensor]
+    spec = view(model).tensors[tensor]
     assert isinstance(spec.type, TensorType)
     dtype, quantization = CARRIER[spec.type], spec.quantization
     data = model.buffers[spec.buffer].data if spec.buffer else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tflq.flatbuf import read
-from tflq.ir import TensorSpec
+from tflq.ir import TensorSpec, view
 
 #: What the elements were compared with.
 SOURCE = {
@@ -68,15 +68,14 @@ class Evidence:
 def add_model(evidence: Evidence, content: bytes, sizes: Sequence[int]) -> None:
     """Note outputs of a model that were equal, `sizes` elements each: of the operators that make them, of no others."""
     model = read(content)
-    graph = model.subgraphs[0]
+    graph = view(model)
     elements = dict(zip(graph.outputs, sizes, strict=True))
-    for operator in graph.operators:
-        code = model.operator_codes[operator.opcode_index]
+    for operator in graph.ops:
         inputs = ("-" if i < 0 else _type(graph.tensors[i]) for i in operator.inputs)
         outputs = (graph.tensors[i].type.label for i in operator.outputs)
         types = f"{' '.join(inputs)} -> {' '.join(outputs)}".strip()
         made = sum(elements.get(i, 0) for i in operator.outputs)
-        evidence.add(code.custom_code or code.name, types, code.version, made)
+        evidence.add(operator.name, types, operator.version, made)
 
 
 def _type(tensor: TensorSpec) -> str:

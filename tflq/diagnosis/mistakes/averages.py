@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.division import DIVISIONS, Divide
 from tflq.diagnosis.mistakes.stages import FixedRounding
-from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows, zero_point
+from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.errors import UnsupportedError
-from tflq.interpreter.constants import constant_of
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.mean_sum import mean
@@ -40,7 +39,7 @@ _QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
 
 def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Every mistake in the quotients of one operator."""
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    name = alone.op.builtin
     prepared = alone.plan(profile).steps[0].prepared
     if name not in _REDUCTIONS or prepared is None or _input(alone).dtype.kind not in "iu" or len(alone.got) != 1:
         return
@@ -48,7 +47,7 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     if _input(alone).dtype.itemsize == 1 and isinstance(prepared.data, sums):
         yield "input codes taken for the other signedness", _misread(profile)
     if isinstance(prepared.data, pooling.OpData):
-        own = zero_point(alone.model, alone.model.subgraphs[0].operators[0].inputs[0])
+        own = alone.graph.zero_point(alone.op.inputs[0])
         for rounding in _QUOTIENTS:
             for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
                 for counts_all, count in ((False, ""), (True, ", over the whole window's count")):
@@ -101,7 +100,7 @@ def _overflows(alone: Part, taps: int) -> bool:
 
 
 def _input(alone: Part) -> Array:
-    tensor = alone.model.subgraphs[0].operators[0].inputs[0]
+    tensor = alone.op.inputs[0]
     return alone.inputs.get(tensor, np.zeros(0))
 
 
@@ -109,11 +108,9 @@ def _misread(profile: Profile) -> Device:
     """Sums know no type: the kernel is given the misread codes in a wider one, or told to read them so."""
 
     def device(alone: Part) -> Mapping[int, Array]:
-        operator, ((tensor, dumped),) = alone.model.subgraphs[0].operators[0], alone.got.items()
+        operator, ((tensor, dumped),) = alone.op, alone.got.items()
         prepared = alone.plan(profile).steps[0].prepared
-        codes, *rest = (
-            alone.inputs.get(t, constant_of(alone.model, alone.model.subgraphs[0].tensors[t])) for t in operator.inputs
-        )
+        codes, *rest = (alone.inputs.get(t, alone.graph.constant(t)) for t in operator.inputs)
         if prepared is None or codes is None:
             raise UnsupportedError("taken for the other signedness", reason="bound when it runs")
         other, data = other_sign(np.ascontiguousarray(codes)), prepared.data

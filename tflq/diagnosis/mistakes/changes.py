@@ -43,7 +43,7 @@ def changes(alone: Part, profile: Profile) -> Iterator[Change]:
 
 def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
     """Codes that go in or come out one off, which is what a table off by one makes of any way to compute it."""
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    name = alone.op.builtin
     codes = [*alone.inputs.values(), *alone.got.values()]
     if name not in _TABLED or any(x.dtype.kind not in "iu" or x.dtype.itemsize > 1 for x in codes):
         return

@@ -18,8 +18,7 @@ from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
 from tflq.interpreter import Plan
-from tflq.interpreter.constants import constant_of
-from tflq.ir import STORED_BITS, Model, TensorType
+from tflq.ir import STORED_BITS, Model, TensorType, view
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputPipeline, type_range
 from tflq.profiles import Profile
@@ -137,8 +136,8 @@ def differing_channels(computed: Array, dumped: Array) -> Array:
 
 def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Model]]:
     """The operator's model with weights or biases of the differing channels wrong."""
-    operator = alone.model.subgraphs[0].operators[0]
-    name = alone.model.operator_codes[operator.opcode_index].name
+    operator = alone.op
+    name = operator.builtin
     if name not in _CHANNEL_AXIS or len(alone.got) != 1:
         return
     ((tensor, dumped),) = alone.got.items()
@@ -156,7 +155,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
 def _biases(model: Model, positions: Sequence[int], channels: Array, count: int) -> Iterator[tuple[str, Model]]:
     """A bias that is missing in the differing channels, or in the blocks or the half of all that hold them."""
     for position in (t for t in positions if t >= 0):
-        bias = constant_of(model, model.subgraphs[0].tensors[position])
+        bias = view(model).constant(position)
         if bias is None or bias.size != count:
             continue
         first, last = int(channels[0]), int(channels[-1])
@@ -173,10 +172,11 @@ def _biases(model: Model, positions: Sequence[int], channels: Array, count: int)
 
 def _weights(model: Model, tensor: int, axis: int, channels: Array) -> Iterator[tuple[str, Model]]:
     """Weights of the differing channels that lie one place further on, along the memory or an axis, or are others'."""
-    spec = model.subgraphs[0].tensors[tensor] if tensor >= 0 else None
+    graph = view(model)
+    spec = graph.operand(tensor)
     if spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:
         return
-    weights = constant_of(model, spec)
+    weights = graph.constant(tensor)
     if weights is None or weights.ndim <= axis:
         return
     named = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.mistakes.division import ROUNDINGS
-from tflq.interpreter.constants import constant_of
-from tflq.ir import CARRIER, Model, Quantization, TensorSpec, TensorType
+from tflq.ir import CARRIER, Model, Quantization, TensorSpec, TensorType, view
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_constant, with_tensor
@@ -102,7 +101,7 @@ def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     quantized = _quantized(alone)
     if quantized is None:
         return
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    name = alone.op.builtin
     if name in _BETWEEN_CODES:
         in_floats = quantized.in_floats(alone.model, _as_is)
         for rounding in ROUNDINGS:
@@ -124,8 +123,8 @@ class _Quantized:
     def in_floats(self, model: Model, rounded: Callable[[Array], Array]) -> Model:
         """The model of the float operator; constants are dequantized, those of codes `rounded`."""
         for tensor in (*self.codes, *self.biases):
-            spec = model.subgraphs[0].tensors[tensor]
-            value = constant_of(model, spec)
+            graph = view(model)
+            spec, value = graph.tensors[tensor], graph.constant(tensor)
             model = with_tensor(model, tensor, replace(spec, type=TensorType.FLOAT32, quantization=None))
             if value is not None:
                 reals = dequantized(value, spec)
@@ -135,8 +134,7 @@ class _Quantized:
 
 def _quantized(alone: Part) -> _Quantized | None:
     """None where results are no codes, or some tensor's reals are not known."""
-    graph = alone.model.subgraphs[0]
-    operator = graph.operators[0]
+    graph, operator = alone.graph, alone.op
     tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
     codes = frozenset(t for t in tensors if graph.tensors[t].type in _CODES)
     given = codes & set(operator.inputs)
@@ -192,13 +190,12 @@ class _FloatOperator:
         return known
 
     def _computed(self, alone: Part) -> dict[int, Array]:
-        graph = alone.model.subgraphs[0]
-        operator, codes = graph.operators[0], self.quantized.codes
+        graph, operator, codes = alone.graph, alone.op, self.quantized.codes
         inputs = {
             t: self.precision.operands(dequantized(v, graph.tensors[t])) if t in codes else v
             for t, v in alone.inputs.items()
         }
-        if alone.model.operator_codes[operator.opcode_index].name in _SAME_REALS:
+        if operator.builtin in _SAME_REALS:
             return {operator.outputs[0]: self.precision.results(inputs[operator.inputs[0]])}
         values = replace(alone, model=self.in_floats, inputs=inputs).run(alone.plan(self.profile, self.in_floats))
         return {t: self.precision.results(values[alone.tensors[t]]) for t in operator.outputs}
@@ -206,7 +203,7 @@ class _FloatOperator:
 
 def _device(operator: _FloatOperator, quotient: Quotient, rounding: str) -> Device:
     def device(alone: Part) -> Values:
-        specs, codes_of = alone.model.subgraphs[0].tensors, {}
+        specs, codes_of = alone.graph.tensors, {}
         for tensor, reals in operator.reals(alone).items():
             spec = specs[tensor]
             assert isinstance(spec.type, TensorType)  # _quantized saw to both

@@ -13,8 +13,7 @@ import numpy as np
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.rows import computation
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, OperatorCode, Record, TensorType
+from tflq.ir import Model, OperatorCode, Record, TensorType, view
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.surgery.edit import with_constant, with_operator, with_tensor
 from tflq.surgery.part import Part
@@ -25,9 +24,8 @@ _DENSE = OperatorCode(9, "FULLY_CONNECTED")
 
 def mistaken_hybrids(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield the convolution as a FULLY_CONNECTED of its pixels, as each profile computes that."""
-    graph = alone.model.subgraphs[0]
-    operator = graph.operators[0]
-    name, options = alone.model.operator_codes[operator.opcode_index].name, operator.options
+    graph, operator = alone.graph, alone.op
+    name, options = operator.builtin, operator.options
     if name != "CONV_2D" or options is None or operator.inputs[0] not in alone.inputs:
         return
     x, w = alone.inputs[operator.inputs[0]], graph.tensors[operator.inputs[1]]
@@ -48,10 +46,10 @@ def mistaken_hybrids(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 def _as_dense(model: Model) -> Model | None:
     """The single operator's model as a FULLY_CONNECTED of pixels; None where the weights are not in the file."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[0]
+    graph = view(model)
+    operator = graph.op(0)
     tensor = operator.inputs[1]
-    weights = constant_of(model, graph.tensors[tensor])
+    weights = graph.constant(tensor)
     if weights is None or operator.options is None:
         return None
     if graph.tensors[tensor].type == TensorType.INT4:
@@ -61,7 +59,9 @@ def _as_dense(model: Model) -> Model | None:
         model = with_constant(model, tensor, weights.reshape(weights.shape[0], -1))
     activation = operator.options.get("fused_activation_function", 0)
     fields = {"fused_activation_function": activation, "weights_format": 0, "keep_num_dims": True}
-    changed = replace(operator, opcode_index=len(model.operator_codes), options=Record("FullyConnectedOptions", fields))
+    changed = replace(
+        operator.record, opcode_index=len(model.operator_codes), options=Record("FullyConnectedOptions", fields)
+    )
     return with_operator(replace(model, operator_codes=(*model.operator_codes, _DENSE)), changed)
 
 

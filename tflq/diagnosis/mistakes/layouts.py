@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
 from tflq.errors import UnsupportedError
 from tflq.inspection.parts import parts_of
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
 from tflq.kernels.geometry.windows import Padding, Window
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_option, with_tensor
@@ -109,7 +108,7 @@ def _signs(alone: Part, profile: Profile) -> Iterator[Mistaken]:
             _then(_given(profile, dict.fromkeys(positions, _shifted)), _shifted),
         )
         yield "every tensor taken for the other signedness", _all_other(profile)
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    name = alone.op.builtin
     if len(alone.got) == 1 and name not in _CONTRACTIONS:
         operands = _eight_bit_operands(alone.model)
         for operand in operands:
@@ -119,8 +118,8 @@ def _signs(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def _eight_bit_operands(model: Model) -> tuple[int, ...]:
-    graph = model.subgraphs[0]
-    tensors = [t for t in dict.fromkeys(graph.operators[0].inputs) if t >= 0]
+    graph = view(model)
+    tensors = [t for t in dict.fromkeys(graph.op(0).inputs) if t >= 0]
     return tuple(t for t in tensors if graph.tensors[t].type in _OTHER_TYPE and graph.tensors[t].quantization)
 
 
@@ -134,7 +133,7 @@ def _all_other(profile: Profile) -> Device:
 
     def device(alone: Part) -> Values:
         model = alone.model
-        for tensor, spec in enumerate(model.subgraphs[0].tensors):
+        for tensor, spec in enumerate(view(model).tensors):
             if isinstance(spec.type, TensorType) and spec.type in _OTHER_TYPE:
                 model = with_tensor(model, tensor, replace(spec, type=_OTHER_TYPE[spec.type]))
         inputs = {p: v.view(_OTHER_SIGN.get(v.dtype, v.dtype)) for p, v in alone.inputs.items()}
@@ -177,7 +176,7 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 def _operand(alone: Part, tensor: int) -> Array | None:
     """An operand's value, computed or constant."""
-    return alone.inputs.get(tensor, constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor]))
+    return alone.inputs.get(tensor, alone.graph.constant(tensor))
 
 
 def _beyond(x: Array) -> NDArray[np.bool_]:
@@ -187,7 +186,7 @@ def _beyond(x: Array) -> NDArray[np.bool_]:
 
 def _with_moved_zero(model: Model, tensor: int) -> Model:
     """A zero point that is 256 away: code - zero point of the code's other reading."""
-    spec = model.subgraphs[0].tensors[tensor]
+    spec = view(model).tensors[tensor]
     assert spec.quantization is not None
     step = -256 if spec.type == TensorType.INT8 else 256
     moved = replace(spec.quantization, zero_point=spec.quantization.zero_point + step)
@@ -196,7 +195,7 @@ def _with_moved_zero(model: Model, tensor: int) -> Model:
 
 def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Windows over an image that holds its padding, as codes that count like all others."""
-    operator = alone.model.subgraphs[0].operators[0]
+    operator = alone.op
     options = operator.options
     if options is None or options.get("padding") != Padding.SAME:
         return
@@ -205,7 +204,7 @@ def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     image = next((p for p in operator.inputs if p in alone.inputs and alone.inputs[p].ndim == 4), None)
     if window is None or image is None or alone.inputs[image].shape[1:3] != (window.height, window.width):
         return
-    spec = alone.model.subgraphs[0].tensors[image]
+    spec = alone.graph.tensors[image]
     points = spec.quantization.zero_point if spec.quantization is not None else np.zeros(1, np.int64)
     zero = int(points[0]) if points.size else 0
     dtype = alone.inputs[image].dtype

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Model, TensorType
+from tflq.ir import Model, TensorType, view
 from tflq.numerics.stages import Reals
 
 Scales = NDArray[np.float32]
@@ -33,15 +33,15 @@ def reals_of(model: Model) -> tuple[Mapping[str, Reals], ...]:
 
 def _scales(model: Model) -> list[Scales]:
     """Scales of the operator's codes, float32, inputs first."""
-    graph = model.subgraphs[0]
-    operator = graph.operators[0]
+    graph = view(model)
+    operator = graph.op(0)
     specs = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs[:1]) if t >= 0]
     return [q.scale for spec in specs if spec.type in _CODES and (q := spec.quantization) is not None and q.scale.size]
 
 
 def _alpha(model: Model) -> np.float32 | None:
     """The slope of LEAKY_RELU."""
-    options = model.subgraphs[0].operators[0].options
+    options = view(model).op(0).options
     alpha = None if options is None else options.get("alpha")
     return None if alpha is None else np.float32(alpha)
 

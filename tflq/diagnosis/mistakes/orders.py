@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.inspection.parts import parts_of
-from tflq.interpreter.constants import constant_of
 from tflq.kernels.geometry.windows import Window
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.multiply_add import fused
@@ -117,7 +116,7 @@ def _device(profile: Profile, order: Order) -> Device:
         if terms is None:
             return {}
         sums = order(*terms).astype(np.float32)
-        operator = alone.model.subgraphs[0].operators[0]
+        operator = alone.op
         bias = _constant(alone, operator.inputs[2]) if len(operator.inputs) > 2 else None
         results = sums if bias is None else sums + bias
         prepared = alone.plan(profile).steps[0].prepared
@@ -129,13 +128,13 @@ def _device(profile: Profile, order: Order) -> Device:
 
 
 def _constant(alone: Part, tensor: int) -> Array | None:
-    return None if tensor < 0 else constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor])
+    return alone.graph.constant(tensor)
 
 
 def _terms(alone: Part, profile: Profile) -> Terms | None:
     """Factors of every result, (rows, 1) by (units,), or of depthwise filters (rows, C) by (C,)."""
-    model, operator = alone.model, alone.model.subgraphs[0].operators[0]
-    name = model.operator_codes[operator.opcode_index].name
+    operator = alone.op
+    name = operator.builtin
     if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED") or operator.inputs[0] not in alone.inputs:
         return None
     x, w = alone.inputs[operator.inputs[0]], _constant(alone, operator.inputs[1])

@@ -68,9 +68,9 @@ _ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
 
 def mistaken_positions(alone: Part) -> Iterator[Mistaken]:
     """Yield every rule of positions with every rounding, named by how it differs from the model's options."""
-    operator = alone.model.subgraphs[0].operators[0]
+    operator = alone.op
     options = operator.options
-    name = alone.model.operator_codes[operator.opcode_index].name
+    name = operator.builtin
     if name != "RESIZE_NEAREST_NEIGHBOR" or options is None or operator.inputs[0] not in alone.inputs:
         return
     align, half = bool(options.get("align_corners", False)), bool(options.get("half_pixel_centers", False))

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.tensors import wrong_zero_points
 from tflq.inspection.parts import parts_of
-from tflq.interpreter.constants import constant_of
-from tflq.ir import CARRIER, Model, TensorType
+from tflq.ir import CARRIER, TensorType
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.contraction import Output
@@ -169,7 +168,7 @@ def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Ite
 def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
     """The operator in that form, where that computes what the profile does."""
     prepared = alone.plan(profile).steps[0].prepared
-    name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
+    name = alone.op.builtin
     if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
         return None
     contraction = _contraction(alone, prepared, name)
@@ -191,15 +190,15 @@ def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Read
 
 def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:
     """Zero points that no code of their type stands for, which a model cannot have."""
-    graph = alone.model.subgraphs[0]
+    graph = alone.graph
     readings: tuple[Callable[[int], Reading], ...] = (
         lambda zero: Reading(input_zero=lambda _: zero),
         lambda zero: Reading(weight_zero=lambda _: zero),
     )
     for place, reading in enumerate(readings):
-        tensor = graph.operators[0].inputs[place]
+        tensor = graph.op(0).inputs[place]
         low, high = type_range(CARRIER[TensorType(graph.tensors[tensor].type)])
-        points = np.array([zero_point(alone.model, tensor)])
+        points = np.array([alone.graph.zero_point(tensor)])
         for name, (changed,) in wrong_zero_points(graph.tensors[tensor], points).items():
             if not low <= changed <= high:
                 yield f"zero point of input {place} {name}", reading(int(changed))
@@ -243,7 +242,7 @@ def _is_right(contraction: Contraction, alone: Part, profile: Profile) -> bool:
 
 
 def _input(alone: Part) -> Array:
-    return alone.inputs[alone.model.subgraphs[0].operators[0].inputs[0]]
+    return alone.inputs[alone.op.inputs[0]]
 
 
 #: By operator: weights in the file -> (O, KH, KW, C / groups).
@@ -255,9 +254,9 @@ _LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 
 def _contraction(alone: Part, prepared: Prepared, name: str) -> Contraction | None:
-    operator = alone.model.subgraphs[0].operators[0]
+    operator = alone.op
     output = next((part.value for part in parts_of(prepared.data, Output)), None)
-    weights = constant_of(alone.model, alone.model.subgraphs[0].tensors[operator.inputs[1]])
+    weights = alone.graph.constant(operator.inputs[1])
     shape = prepared.shapes[0]
     if (
         output is None
@@ -272,16 +271,10 @@ def _contraction(alone: Part, prepared: Prepared, name: str) -> Contraction | No
     image = (lambda x: x.reshape(-1, 1, 1, depth)) if name == "FULLY_CONNECTED" else np.ascontiguousarray
     return Contraction(
         window=window,
-        input_zero_point=zero_point(alone.model, operator.inputs[0]),
-        weight_zero_point=zero_point(alone.model, operator.inputs[1]),
+        input_zero_point=alone.graph.zero_point(operator.inputs[0]),
+        weight_zero_point=alone.graph.zero_point(operator.inputs[1]),
         weights=_LAYOUTS[name](weights),
         output=output,
         shape=shape,
         image=image,
     )
-
-
-def zero_point(model: Model, tensor: int) -> int:
-    """A tensor's first zero point, 0 where it has none."""
-    quantization = model.subgraphs[0].tensors[tensor].quantization
-    return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0

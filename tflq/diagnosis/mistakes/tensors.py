@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.constants import constant_of
-from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType
+from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType, view
 from tflq.kernels.families.activation import LIMITS
 from tflq.numerics.stages import type_range
 from tflq.surgery.edit import with_constant, with_option, with_tensor
@@ -50,12 +49,12 @@ def mistaken_models(alone: Model) -> Iterator[Mistaken]:
 
 
 def _zero_points(alone: Model) -> Iterator[Mistaken]:
-    graph = alone.subgraphs[0]
-    operator = graph.operators[0]
+    graph = view(alone)
+    operator = graph.op(0)
     places = [(f"input {i}", t) for i, t in enumerate(operator.inputs)]
     places += [(f"output {i}", t) for i, t in enumerate(operator.outputs)]
     for place, tensor in places:
-        spec = graph.tensors[tensor] if tensor >= 0 else None
+        spec = graph.operand(tensor)
         quantization = None if spec is None else spec.quantization
         if spec is None or quantization is None or not quantization.zero_point.size:
             continue
@@ -78,14 +77,14 @@ def _to_other_sign(spec: TensorSpec) -> int:
 
 
 def _biases(alone: Model) -> Iterator[Mistaken]:
-    graph = alone.subgraphs[0]
-    for tensor in graph.operators[0].inputs:
-        spec = graph.tensors[tensor] if tensor >= 0 else None
+    graph = view(alone)
+    for tensor in graph.op(0).inputs:
+        spec = graph.operand(tensor)
         if spec is None or spec.type not in (TensorType.INT32, TensorType.INT64) or len(spec.shape) != 1:
             continue
         if spec.quantization is None or not spec.quantization.scale.size:
             continue  # a shape or axes, not a bias
-        value = constant_of(alone, spec)
+        value = graph.constant(tensor)
         if value is None or not value.size:
             continue
         tried = {value.tobytes()}
@@ -123,7 +122,7 @@ def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, 
 def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str, Array]:
     """By what biases are multiplied where their scale is taken to be another one."""
     assert bias.quantization is not None
-    graph = alone.subgraphs[0]
+    graph = view(alone)
     own = np.broadcast_to(bias.quantization.scale.astype(np.float64), channels)
     factors = {
         "the first channel's scale for all": own[0] / own,
@@ -134,8 +133,8 @@ def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str,
         "to the first channel's scale": own / own[0],
         "to the largest scale": own / own.max(),
     }
-    others = [(f"input {i}", t) for i, t in enumerate(graph.operators[0].inputs)]
-    others += [(f"output {i}", t) for i, t in enumerate(graph.operators[0].outputs)]
+    others = [(f"input {i}", t) for i, t in enumerate(graph.op(0).inputs)]
+    others += [(f"output {i}", t) for i, t in enumerate(graph.op(0).outputs)]
     for place, tensor in others:
         q = graph.tensors[tensor].quantization if tensor >= 0 else None
         if q is not None and q.scale.size in (1, channels) and graph.tensors[tensor] is not bias:
@@ -149,9 +148,9 @@ def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str,
 
 def _scales(alone: Model) -> Iterator[Mistaken]:
     """Scales of channels taken for others'."""
-    graph = alone.subgraphs[0]
-    for tensor in dict.fromkeys(graph.operators[0].inputs):
-        spec = graph.tensors[tensor] if tensor >= 0 else None
+    graph = view(alone)
+    for tensor in dict.fromkeys(graph.op(0).inputs):
+        spec = graph.operand(tensor)
         q = None if spec is None else spec.quantization
         if spec is None or q is None or q.scale.size < 2 or spec.type in (TensorType.INT32, TensorType.INT64):
             continue
@@ -174,14 +173,14 @@ def _wrong_scales(scale: Array) -> dict[str, Array]:
 
 def _filters(alone: Model) -> Iterator[Mistaken]:
     """The filter's constant in the order of other axes: read so, stored so, or mirrored."""
-    graph = alone.subgraphs[0]
-    operator = graph.operators[0]
-    axes = _AXES.get(alone.operator_codes[operator.opcode_index].name)
+    graph = view(alone)
+    operator = graph.op(0)
+    axes = _AXES.get(operator.builtin)
     tensor = operator.inputs[1] if axes and len(operator.inputs) > 1 else -1
-    spec = graph.tensors[tensor] if tensor >= 0 else None
+    spec = graph.operand(tensor)
     if axes is None or spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:
         return
-    value = constant_of(alone, spec)
+    value = graph.constant(tensor)
     if value is None or value.ndim != len(axes):
         return
     for name, changed in wrong_orders(value, axes):
@@ -221,7 +220,7 @@ def _orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
 
 def _depthwise_multiples(alone: Model, tensor: int, value: Array) -> Iterator[Mistaken]:
     """Order a depthwise filter's multiples channel-last where the model has them first, and the reverse."""
-    options = alone.subgraphs[0].operators[0].options
+    options = view(alone).op(0).options
     times = int(options.get("depth_multiplier", 1)) if options is not None else 1
     if times == 1 or value.shape[-1] % times:
         return
@@ -232,7 +231,7 @@ def _depthwise_multiples(alone: Model, tensor: int, value: Array) -> Iterator[Mi
 
 
 def _activations(alone: Model) -> Iterator[Mistaken]:
-    operator = alone.subgraphs[0].operators[0]
+    operator = view(alone).op(0)
     own = None if operator.options is None else operator.options.get("fused_activation_function")
     for number, name in _ACTIVATIONS.items():
         if own is not None and own != number:
@@ -244,7 +243,7 @@ def _activations(alone: Model) -> Iterator[Mistaken]:
 
 def _switches(alone: Model) -> Iterator[Mistaken]:
     """Yield options of resized images that are ignored, or taken where the model has them off."""
-    options = alone.subgraphs[0].operators[0].options
+    options = view(alone).op(0).options
     if options is None:
         return
     for name in _SWITCHES:

@@ -62,7 +62,7 @@ def activation_params(
         group: _group_params(scheme, group, ranges, rule) for group in scheme.members if group not in scheme.states
     }
     for group, index in scheme.states.items():
-        features = scheme.model.constants[scheme.model.graph.operators[index].inputs[svdf.FEATURES]]
+        features = scheme.model.constants[scheme.model.graph.op(index).inputs[svdf.FEATURES]]
         activations[group] = svdf.state_params(activations[scheme.read[index, svdf.X]], features)
     return activations
 
@@ -138,13 +138,13 @@ def assign(
         if t in graph.inputs and recipe.input_type is not None:
             results[t] = retyped(activations[group], recipe.input_type)
     for group, index in scheme.states.items():
-        bias, time = graph.operators[index].inputs[svdf.BIAS], constants[index, svdf.TIME].params
+        bias, time = graph.op(index).inputs[svdf.BIAS], constants[index, svdf.TIME].params
         if bias in scheme.model.constants and time is not None:
             unit = bias_params(time, activations[group], TensorType.INT32)
             constants[index, svdf.BIAS] = Constant(unit.encode(scheme.model.constants[bias]), unit)
     inside: dict[int, tuple[Params, ...]] = {}
     for index in scheme.cells:
-        operator = scheme.model.graph.operators[index]
+        operator = scheme.model.graph.op(index)
         hidden = cells.hidden_params(operator.inputs, activations[scheme.results[operator.outputs[0]]])
         inside[index] = cells.intermediates(hidden)
         constants.update(_cell_biases(scheme, index, constants, activations[scheme.read[index, 0]], hidden))
@@ -162,7 +162,7 @@ def _cell_biases(
     scheme: Scheme, index: int, constants: Mapping[Slot, Constant], data: Params, hidden: Params
 ) -> dict[Slot, Constant]:
     """The biases of an LSTM, each in the unit of the sums it is added to."""
-    inputs, biases = scheme.model.graph.operators[index].inputs, {}
+    inputs, biases = scheme.model.graph.op(index).inputs, {}
     for position, weights in cells.BIASES.items():
         if inputs[position] in scheme.model.constants:
             scaled = constants[index, weights].params
@@ -189,7 +189,7 @@ def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
 def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
     """A constant that is read as activation."""
     operator, position = slot
-    tensor = scheme.model.graph.operators[operator].inputs[position]
+    tensor = scheme.model.graph.op(operator).inputs[position]
     values = scheme.model.constants[tensor]
     return Constant((params := shared or _own_params(scheme, operator, position, tensor)).encode(values), params)
 
@@ -197,7 +197,7 @@ def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
 def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Params:
     """Parameters of a constant whose own values decide, unless the file prescribes them."""
     mode, model = scheme.modes[operator], scheme.model
-    op = model.op(operator)
+    op = model.graph.op(operator).name
     kind = None if mode is None else own_type(op, position, mode)
     assert kind is not None  # only integer operators read constants as activations
     stored = model.params.get(tensor)
@@ -212,7 +212,7 @@ def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Pa
 def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Constant:
     """Weights that span their values, or in float16."""
     operator, position = slot
-    values = scheme.model.constants[scheme.model.graph.operators[operator].inputs[position]]
+    values = scheme.model.constants[scheme.model.graph.op(operator).inputs[position]]
     widened = scheme.modes[operator] == Mode.WEIGHTS
     if widened and recipe.weights_type == TensorType.FLOAT16:
         return Constant(values.astype(np.float16), None, widened)

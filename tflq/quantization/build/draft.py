@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, view
 from tflq.ir.schema import enum
 from tflq.quantization.params import Array
 
@@ -23,7 +23,7 @@ class Draft:
         self._codes: list[OperatorCode] = []
         self._buffers: list[Buffer] = [Buffer()]
         self._stored: dict[bytes, int] = {}  # digest of a buffer's bytes -> its number
-        self._names = {t.name for t in model.subgraphs[0].tensors}
+        self._names = {t.name for t in view(model).tensors}
 
     def tensor(self, spec: TensorSpec) -> int:
         """Add a tensor; its number."""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.ir import Operator, OperatorCode, Quantization, Record, TensorSpec, TensorType
+from tflq.ir import Operator, OperatorCode, OperatorView, Quantization, Record, TensorSpec, TensorType
 from tflq.ir.schema import enum
 from tflq.quantization.build.assignment import Assignment, Constant
 from tflq.quantization.build.draft import Draft, four_bits
@@ -65,21 +65,21 @@ class _Writing:
 
     def operator(self, index: int) -> None:
         """Write one operator of the float model, after the conversions that it needs."""
-        old = self._source.graph.operators[index]
-        if old.inputs and self._dissolved(index, old):
+        old = self._source.graph.op(index)
+        if old.inputs and self._dissolved(old):
             return
         inputs = tuple(-1 if t < 0 else self._operand((index, p), t) for p, t in enumerate(old.inputs))
         outputs = tuple(map(self._original, old.outputs))
-        code = self._model.operator_codes[old.opcode_index]
+        code = old.code
         mode = self._assignment.scheme.modes[index]
-        options = old.options if mode is None else _options(old.options, mode)
+        options = old.record.options if mode is None else _options(old.record.options, mode)
         data = None if mode is None else TYPES[mode].data
         if code.name == "NEG" and data is not None:
             code, options, inputs = *NEG_AS_MUL, (*inputs, self._minus_one(data))
         if mode is not None:
             code = replace(code, version=max(code.version, self._version(code.name, options, inputs, outputs)))
-        intermediates = self._intermediates(index, old)
-        new = replace(old, inputs=inputs, outputs=outputs, options=options, intermediates=intermediates)
+        intermediates = self._intermediates(index, old.record)
+        new = replace(old.record, inputs=inputs, outputs=outputs, options=options, intermediates=intermediates)
         self._draft.append(new, code, index)
 
     def result(self) -> IntegerModel:
@@ -97,7 +97,7 @@ class _Writing:
         return IntegerModel(model, tuple(self._draft.origins), MappingProxyType(self._made))
 
     def _operand(self, slot: Slot, tensor: int) -> int:
-        if self._source.op(slot[0]) in READS_SHAPES:
+        if self._source.graph.op(slot[0]).name in READS_SHAPES:
             return self._home(tensor)[1]
         constant = self._assignment.constants.get(slot)
         if constant is not None:
@@ -144,9 +144,9 @@ class _Writing:
             self._draft.convert("QUANTIZE", home, result, quantize_version(kind, form.type))
         return result
 
-    def _dissolved(self, index: int, operator: Operator) -> bool:
+    def _dissolved(self, operator: OperatorView) -> bool:
         """Whether the float model's own conversion is none any more, or one that is written where it is needed."""
-        op, source, output = self._source.op(index), operator.inputs[0], operator.outputs[0]
+        op, source, output = operator.name, operator.inputs[0], operator.outputs[0]
         if op == "DEQUANTIZE":
             return output in self._source.codes
         form, home = self._home(source) if op == "QUANTIZE" else (None, -1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import CalibrationError
-from tflq.ir import Model, TensorSpec
+from tflq.ir import Model, TensorSpec, view
 
 Array = NDArray[Any]
 Name = TypeVar("Name", str, Any)
@@ -29,7 +29,7 @@ class InputNames:
     @staticmethod
     def of(model: Model) -> InputNames:
         """From the model's first subgraph; where names clash, tensor names go before."""
-        graph = model.subgraphs[0]
+        graph = view(model)
         positions: dict[str | int, int] = {tensor: i for i, tensor in enumerate(graph.inputs)}
         for signature in model.signature_defs or ():
             if signature.subgraph_index == 0:

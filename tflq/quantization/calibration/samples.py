@@ -42,9 +42,10 @@ class Calibration:
     values, no samples at all.
 
     Example:
+        >>> from tflq.ir import view
         >>> model = tflq.load("golden/models/digits_autoencoder_float.tflite")
         >>> samples = tflq.Calibration(model, np.load("golden/models/digits_test.npz")["images"][:3].astype(np.float32))
-        >>> [sample[model.subgraphs[0].inputs[0]].shape for sample in samples]
+        >>> [sample[view(model).inputs[0]].shape for sample in samples]
         [(1, 8, 8, 1), (1, 8, 8, 1), (1, 8, 8, 1)]
     """
 

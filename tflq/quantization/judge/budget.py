@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from tflq.api.files import save
 from tflq.errors import OptionError
 from tflq.inspection.operators import macs_of
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models
@@ -146,6 +146,5 @@ def _turn(most: int, holds: Callable[[int], bool]) -> int:
 
 def _shares(floats: FloatModel) -> list[float]:
     """Each operator's share of the model's multiply-accumulates."""
-    graph = floats.graph
-    counts = [macs_of(floats.op(i), graph.tensors, operator) for i, operator in enumerate(graph.operators)]
+    counts = [macs_of(op) for op in view(floats.model).ops]
     return [count / max(1, sum(counts)) for count in counts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.quantization.params import codes_of
 from tflq.quantization.runner import Sample, executor
 from tflq.verification import Report, verify
@@ -31,7 +31,7 @@ class Check:
 
 def check(model: Model, source: Model, samples: Iterable[Sample]) -> Check:
     """Verify `model` on some of the samples, which are float arrays by the inputs of `source`, operator by operator."""
-    graph, floats = model.subgraphs[0], source.subgraphs[0]
+    graph, floats = view(model), view(source)
     pairs = list(zip(floats.inputs, graph.inputs, strict=True))
     inputs = [[codes_of(graph.tensors[new], s[old]) for old, new in pairs] for s in islice(samples, SAMPLES)]
     failure: TflqError | None = None

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.api.files import Source, load
 from tflq.errors import InputError
-from tflq.ir import Model, Subgraph, TensorSpec, TensorType
+from tflq.ir import GraphView, Model, TensorSpec, TensorType, view
 from tflq.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
@@ -97,7 +97,7 @@ def compare_models(
     Raises:
         InputError: The models' inputs or outputs do not correspond, or labels are not as many as samples.
     """
-    ours, theirs = reference.subgraphs[0], other.subgraphs[0]
+    ours, theirs = view(reference), view(other)
     _check_edges(ours, theirs)
     pairs = _matching(reference, other)
     profile = executor(other, "litert-ref")
@@ -141,7 +141,7 @@ def _steps(spec: TensorSpec, codes: Array) -> tuple[Array, float, float]:
     return _floats(spec, codes), 1.0, 0.0
 
 
-def _check_edges(ours: Subgraph, theirs: Subgraph) -> None:
+def _check_edges(ours: GraphView, theirs: GraphView) -> None:
     for what, a, b in (("inputs", ours.inputs, theirs.inputs), ("outputs", ours.outputs, theirs.outputs)):
         shapes = [[g.tensors[t].shape for t in edge] for g, edge in ((ours, a), (theirs, b))]
         if shapes[0] != shapes[1]:
@@ -156,9 +156,8 @@ def _label(labels: Sequence[int], sample: int) -> int:
 
 def _results(model: Model) -> list[int]:
     """Tensors that operators make and that stand for real numbers."""
-    graph = model.subgraphs[0]
-    outputs = dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0)
-    return [t for t in outputs if graph.tensors[t].type == TensorType.FLOAT32 or _is_quantized(graph.tensors[t])]
+    graph = view(model)
+    return [t for t in graph.computed if graph.tensors[t].type == TensorType.FLOAT32 or _is_quantized(graph.tensors[t])]
 
 
 def _is_quantized(spec: TensorSpec) -> bool:
@@ -167,15 +166,13 @@ def _is_quantized(spec: TensorSpec) -> bool:
 
 def _matching(reference: Model, other: Model) -> dict[int, int]:
     """Tensors that the reference's operators make -> the other's of the same name and shape."""
-    graph = other.subgraphs[0]
+    graph = view(other)
     by_name: dict[str, int] = {}
-    for operator in graph.operators:
-        for t in operator.outputs:
-            if t >= 0:
-                by_name.setdefault(_plain(graph.tensors[t].name or ""), t)
+    for t in graph.computed:
+        by_name.setdefault(_plain(graph.tensors[t].name or ""), t)
     pairs = {}
     for t in _results(reference):
-        spec = reference.subgraphs[0].tensors[t]
+        spec = view(reference).tensors[t]
         twin = by_name.get(_plain(spec.name or ""))
         if spec.name and twin is not None and graph.tensors[twin].shape == spec.shape:
             pairs[t] = twin
@@ -189,14 +186,12 @@ def _plain(name: str) -> str:
 
 
 def _fidelity(model: Model, tensor: int) -> Fidelity:
-    graph = model.subgraphs[0]
-    for index, operator in enumerate(graph.operators):
-        if tensor in operator.outputs:
-            return Fidelity(graph.tensors[tensor].name or "", model.operator_codes[operator.opcode_index].name, index)
-    return Fidelity(graph.tensors[tensor].name or "", "", -1)
+    graph = view(model)
+    maker, name = graph.maker(tensor), graph.tensors[tensor].name or ""
+    return Fidelity(name, "", -1) if maker is None else Fidelity(name, maker.builtin, maker.index)
 
 
-def _translated(samples: Iterable[Sample], ours: Subgraph, theirs: Subgraph) -> Iterator[Mapping[int, Array]]:
+def _translated(samples: Iterable[Sample], ours: GraphView, theirs: GraphView) -> Iterator[Mapping[int, Array]]:
     """Samples for the reference as samples for the other: by its tensor indices, in its types."""
     pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for sample in samples:

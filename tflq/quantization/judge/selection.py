@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import Part, parts_of
@@ -106,7 +106,7 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
     scores = scores_of(task.floats)
     tensor, beta = scores.tensor, scores.beta
     model, twin = built.integer.model, _twin(built, task.floats, tensor)
-    graph, inputs = model.subgraphs[0], task.floats.graph.inputs
+    graph, inputs = view(model), task.floats.graph.inputs
     pairs = list(zip(inputs, graph.inputs, strict=True))
     codes = [{n: codes_of(graph.tensors[n], s[o]) for o, n in pairs} for s in judging[which]]
     runs = [_run(task, built, twin, profile, codes) for profile in _judges(task, model)]
@@ -127,9 +127,9 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
 def _twin(built: Built, floats: FloatModel, tensor: int) -> int:
     """Return the integer model's tensor that stands for one of the float model, whose own conversions may be gone."""
     twins = built.integer.tensors
-    makers = {t: index for index, operator in enumerate(floats.graph.operators) for t in operator.outputs}
-    while tensor not in twins and floats.op(makers[tensor]) in ("QUANTIZE", "DEQUANTIZE"):
-        tensor = floats.graph.operators[makers[tensor]].inputs[0]
+    graph = floats.graph
+    while tensor not in twins and (maker := graph.maker(tensor)) and maker.name in ("QUANTIZE", "DEQUANTIZE"):
+        tensor = maker.inputs[0]
     return twins[tensor]
 
 

@@ -70,4 +70,4 @@ def _alone(
         return None
     comparison = compare_models(source, built.integer.model, judging)
     agreement = None if comparison.agreement is None else comparison.agreement.rate
-    return Sensitivity(operator, plain.floats.op(operator), comparison.sqnr, agreement)
+    return Sensitivity(operator, plain.floats.graph.op(operator).name, comparison.sqnr, agreement)

@@ -9,13 +9,12 @@ at most REACH where that takes surely more disagreements away than chance does.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.ir import Model, Operator, TensorSpec
+from tflq.ir import Model, OperatorView, TensorSpec, view
 from tflq.profiles import Profile, by_name
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params
@@ -24,6 +23,7 @@ from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Sample
 from tflq.quantization.scheme import svdf
 from tflq.quantization.scheme.scheme import Form, Scheme
+from tflq.surgery.edit import with_tensors
 
 #: The farthest that a scale moves, and steps tried on either side.
 REACH, STEPS = 0.005, 8
@@ -70,30 +70,27 @@ def nudged(
     batches, _ = batched(integer.model, plan.model.graph.inputs, samples, profiles)
     values = [dict(batch) for batch in batches]
     movable, computed = _movable(plan, integer), _computed(integer.model)
-    left = Counter(t for operator in integer.model.subgraphs[0].operators for t in operator.inputs)
+    graph = view(integer.model)
+    ops, left = graph.ops, graph.uses()
     tried: set[Form] = set()
-    for index, operator in enumerate(integer.model.subgraphs[0].operators):
+    for operator in ops:
+        index = operator.index
         group = movable.get(index)
         if group is not None and group not in tried:
             tried.add(group)
-            writers = [
-                i
-                for i, own in movable.items()
-                if own == group and _is_known(integer.model.subgraphs[0].operators[i], computed, values[0])
-            ]
+            writers = [i for i, own in movable.items() if own == group and _is_known(ops[i], computed, values[0])]
             factor, before, after = _best_factor(integer.model, writers, values, profiles)
             trial = {**chosen, group: _scaled(chosen[group], factor)}
             again = remake(trial) if factor != 1 else integer
             if factor != 1 and _is_alike(integer.model, again.model):
                 integer, chosen = again, trial
-                name = integer.model.operator_codes[operator.opcode_index].name
-                nudges.append(Nudge(group, index, name, factor, before, after))
+                nudges.append(Nudge(group, index, operator.builtin, factor, before, after))
         alone = Alone(integer.model, index, profiles[:1])
         for batch in values:
             batch.update(alone.results(batch)[0])
         forget(values, left, operator.inputs)
         if progress is not None:
-            progress("nudging scales of operator", index + 1, len(integer.model.subgraphs[0].operators))
+            progress("nudging scales of operator", index + 1, len(ops))
     return tuple(nudges)
 
 
@@ -104,7 +101,7 @@ def moved(activations: Mapping[Form, Params], nudges: Sequence[Nudge]) -> dict[F
 
 def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
     """Return the groups whose scale each tensor of the integer model has; several where groups happen to be alike."""
-    graph = integer.model.subgraphs[0]
+    graph = view(integer.model)
     groups: dict[int, set[Form]] = {}
     for tensor, group in plan.results.items():
         if tensor in integer.tensors:
@@ -112,24 +109,21 @@ def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
     places = {origin: index for index, origin in enumerate(integer.operators) if origin >= 0}
     for (origin, position), group in plan.read.items():
         if origin in places:
-            groups.setdefault(graph.operators[places[origin]].inputs[position], set()).add(group)
+            groups.setdefault(graph.op(places[origin]).inputs[position], set()).add(group)
     return {tensor: frozenset(found) for tensor, found in groups.items()}
 
 
 def _movable(plan: Scheme, integer: IntegerModel) -> dict[int, Form]:
     """Return the group whose scale each operator rounds its results to, of those where that may move."""
     groups = _groups(plan, integer)
-    found = (
-        (index, _movable_group(plan, integer, groups, index))
-        for index in range(len(integer.model.subgraphs[0].operators))
-    )
+    found = ((op.index, _movable_group(plan, integer, groups, op)) for op in view(integer.model).ops)
     return {index: group for index, group in found if group is not None}
 
 
 def _movable_group(
-    plan: Scheme, integer: IntegerModel, groups: Mapping[int, frozenset[Form]], index: int
+    plan: Scheme, integer: IntegerModel, groups: Mapping[int, frozenset[Form]], operator: OperatorView
 ) -> Form | None:
-    operator, origin = integer.model.subgraphs[0].operators[index], integer.operators[index]
+    origin = integer.operators[operator.index]
     made = {groups.get(t, frozenset()) for t in operator.outputs}
     if len(made) != 1 or len(only := next(iter(made))) != 1 or origin in plan.cells:
         return None
@@ -144,10 +138,10 @@ def _movable_group(
 
 def _computed(model: Model) -> frozenset[int]:
     """Return the tensors that operators make."""
-    return frozenset(t for operator in model.subgraphs[0].operators for t in operator.outputs)
+    return frozenset(view(model).computed)
 
 
-def _is_known(operator: Operator, computed: Collection[int], values: Mapping[int, Array]) -> bool:
+def _is_known(operator: OperatorView, computed: Collection[int], values: Mapping[int, Array]) -> bool:
     """Whether all that an operator reads is at hand: values, or constants of the file."""
     return all(t in values for t in operator.inputs if t in computed)
 
@@ -180,11 +174,8 @@ def _with_outputs_scaled(model: Model, index: int, factor: float) -> Model:
     """Return the model with other scales of what one operator makes."""
     if factor == 1:
         return model
-    graph = model.subgraphs[0]
-    tensors = list(graph.tensors)
-    for tensor in graph.operators[index].outputs:
-        tensors[tensor] = _rescaled(tensors[tensor], factor)
-    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+    graph = view(model)
+    return with_tensors(model, {t: _rescaled(graph.tensors[t], factor) for t in graph.op(index).outputs})
 
 
 def _rescaled(spec: TensorSpec, factor: float) -> TensorSpec:
@@ -203,7 +194,7 @@ def _times(scale: Array, factor: float) -> Array:
 
 def _is_alike(one: Model, other: Model) -> bool:
     """Whether two models have the same operators on the same tensors, whatever their scales."""
-    first, second = one.subgraphs[0], other.subgraphs[0]
-    return len(first.tensors) == len(second.tensors) and [(o.inputs, o.outputs) for o in first.operators] == [
-        (o.inputs, o.outputs) for o in second.operators
+    first, second = view(one), view(other)
+    return len(first.tensors) == len(second.tensors) and [(o.inputs, o.outputs) for o in first.ops] == [
+        (o.inputs, o.outputs) for o in second.ops
     ]

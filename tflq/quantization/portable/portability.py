@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, State, make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.quantization.params import codes_of
 from tflq.quantization.runner import Array, Runner, Sample, joined
@@ -67,7 +67,7 @@ class Alone:
 
     def __init__(self, model: Model, index: int, profiles: Sequence[Profile]) -> None:
         self._model, self._tensors = cut(model, [index])
-        self._graph, self._profiles = self._model.subgraphs[0], profiles
+        self._graph, self._profiles = view(self._model), profiles
         self._plans: dict[tuple[int, tuple[tuple[int, ...], ...]], Plan] = {}
 
     def results(self, values: Values) -> list[dict[int, Array]]:
@@ -96,21 +96,21 @@ def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], 
     Raises:
         TflqError: A runtime does not take the model.
     """
-    profiles, graph = [by_name(name) for name in runtimes], model.subgraphs[0]
+    profiles, graph = [by_name(name) for name in runtimes], view(model)
     batches, count = batched(model, inputs, samples, profiles)
     values = [dict(batch) for batch in batches]
-    left = Counter(t for operator in graph.operators for t in operator.inputs)
+    left = graph.uses()
     operators = []
-    for index, operator in enumerate(graph.operators):
-        alone, counts, elements = Alone(model, index, profiles), np.zeros(len(profiles) - 1, np.int64), 0
+    for operator in graph.ops:
+        alone, counts, elements = Alone(model, operator.index, profiles), np.zeros(len(profiles) - 1, np.int64), 0
         for batch in values:
             results = alone.results(batch)
             counts += differing(results)
             elements += sum(array.size for array in results[0].values())
             batch.update(results[0])
         forget(values, left, operator.inputs)  # all samples of a large model at once are too much
-        name = model.operator_codes[operator.opcode_index].name
-        operators.append(OperatorDifferences(index, name, elements, tuple(map(int, counts))))
+        found = tuple(map(int, counts))
+        operators.append(OperatorDifferences(operator.index, operator.builtin, elements, found))
     outputs = [list(Runner(model, graph.outputs, name).run(batches, 1)) for name in runtimes]
     ends = sum((np.array(differing(results)) for results in zip(*outputs, strict=True)), np.zeros(len(profiles) - 1))
     size = sum(array.size for row in outputs[0] for array in row.values())
@@ -121,9 +121,9 @@ def batched(
     model: Model, inputs: Sequence[int], samples: Sequence[Sample], profiles: Sequence[Profile]
 ) -> tuple[list[Sample], int]:
     """Return the first samples as the model takes them, and their number; joined where no runtime's bits hang on it."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     pairs = list(zip(inputs, graph.inputs, strict=True))
-    size = sum(prod(graph.tensors[t].shape) for operator in graph.operators for t in operator.outputs)
+    size = sum(prod(graph.tensors[t].shape) for operator in graph.ops for t in operator.outputs)
     first = islice(samples, max(LEAST, LOOKED_AT // max(1, size)))
     codes = [{n: codes_of(graph.tensors[n], sample[o]) for o, n in pairs} for sample in first]
     together = min(Runner(model, None, profile.name).together(codes) for profile in profiles)

@@ -35,7 +35,7 @@ def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:
 
 def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params]) -> Params:
     """Parameters of the activations that an operator multiplies its weights with."""
-    position = scheme.model.graph.operators[m.operator].inputs.index(m.data)
+    position = scheme.model.graph.op(m.operator).inputs.index(m.data)
     return activations[scheme.read[m.operator, position]]
 
 

@@ -132,7 +132,7 @@ class Chooser:
         if search is None or search.target is not Target.SCORES or not graph.outputs:
             return None
         scores = scores_of(self.scheme.model)
-        readers = sum(scores.tensor in operator.inputs for operator in graph.operators)
+        readers = len(graph.readers(scores.tensor))
         return scores if scores.beta is not None and readers == 1 and scores.tensor not in graph.outputs else None
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import CalibrationError, InputError
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observers import Observer
 from tflq.quantization.ranges.observers.state import restored, state_of
@@ -85,7 +85,7 @@ def observe(
         CalibrationError: A tensor holds NaN or infinite values, named with its sample; an input is 0 in all samples;
             there are no samples.
     """
-    graph = model.subgraphs[0]
+    graph = view(model)
     name = {t: graph.tensors[t].name or f"#{t}" for t in begun.of}
     peaks = {t: list(begun.peaks.get(t, ())) for t in graph.inputs if t in begun.of}
     of, count = dict(begun.of), begun.count
@@ -115,7 +115,7 @@ def batches(
     first = next(stream, None)
     if first is None:
         return
-    inputs = model.subgraphs[0].inputs
+    inputs = view(model).inputs
     joinable = bool(inputs) and all(first[t].shape[:1] == (1,) for t in inputs)
     runner = Runner(model, (*tensors, *(t for t in inputs if t not in tensors)), together=together)
     for values in runner.run(chain([first], stream)):

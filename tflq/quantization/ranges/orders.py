@@ -86,5 +86,9 @@ def _quantizing(chooser: Chooser, group: Form, chosen: Range) -> Callable[[Array
 def _in_order(chooser: Chooser) -> Iterator[Form]:
     """Groups in the order in which their last tensor is made."""
     graph = chooser.scheme.model.graph
-    makers = {t: index for index, operator in enumerate(graph.operators) for t in operator.outputs}
-    yield from sorted(chooser.groups, key=lambda group: max(makers.get(t, -1) for t in chooser.groups[group]))
+
+    def made_at(tensor: int) -> int:
+        maker = graph.maker(tensor)
+        return -1 if maker is None else maker.index
+
+    yield from sorted(chooser.groups, key=lambda group: max(made_at(t) for t in chooser.groups[group]))

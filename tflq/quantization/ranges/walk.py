@@ -12,7 +12,7 @@ from tflq.errors import UnsupportedError
 from tflq.interpreter import Plan, State, make_plan
 from tflq.interpreter.evaluation import bound, evaluate
 from tflq.interpreter.state import variable
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.profiles import by_name
 
 Array = NDArray[Any]
@@ -29,7 +29,7 @@ class Walker:
 
     def walk(self, sample: Mapping[int, Array], tap: Tap, until: Collection[int]) -> None:
         """Run a sample until the tensors of `until` are made; the tap sees all tensors that are made on the way."""
-        inputs = self._model.subgraphs[0].inputs
+        inputs = view(self._model).inputs
         plan, state = self._bound(tuple(sample[t].shape for t in inputs))
         values: list[Array | None] = list(plan.constants)
         for tensor in plan.variables:
@@ -54,7 +54,7 @@ class Walker:
 
     def _bound(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Plan, State]:
         if shapes not in self._plans:
-            inputs = dict(zip(self._model.subgraphs[0].inputs, shapes, strict=True))
+            inputs = dict(zip(view(self._model).inputs, shapes, strict=True))
             plan = make_plan(self._model, self._profile, input_shapes=inputs)
             for step in plan.steps:
                 if step.kernel.session:

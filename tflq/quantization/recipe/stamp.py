@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from tflq.ir import Buffer, Model
+from tflq.ir import Buffer, Model, view, with_graph
 from tflq.quantization.recipe.files import digest
 from tflq.quantization.recipe.recipe import Recipe
 
@@ -19,9 +19,9 @@ ENTRY = "tflq_quantization"
 def finished(model: Model, recipe: Recipe) -> Model:
     """Return the model with the recipe's hash in its metadata, and without constants' names where none are wanted."""
     if not recipe.constant_names:
-        graph = model.subgraphs[0]
-        tensors = tuple(t if model.buffers[t.buffer].data is None else replace(t, name=None) for t in graph.tensors)
-        model = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]))
+        graph = view(model)
+        tensors = tuple(t if graph.data(i) is None else replace(t, name=None) for i, t in enumerate(graph.tensors))
+        model = with_graph(model, replace(graph.record, tensors=tensors))
     text = json.dumps({"tflq": version("tflq"), "recipe": digest(recipe)}, sort_keys=True)
     data = np.frombuffer(text.encode(), np.uint8)
     entries = tuple(entry for entry in model.metadata or () if entry[0] != ENTRY)

@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.ir import with_graph
 from tflq.quantization.params import Array
 from tflq.quantization.refine.groups import Group, channel_groups
 from tflq.quantization.scheme.float_graph import FloatModel, with_constants
@@ -90,5 +91,5 @@ def _named(model: FloatModel, tensors: Collection[int]) -> FloatModel:
         replace(spec, name=spec.name + EQUALIZED) if t in tensors and spec.name else spec
         for t, spec in enumerate(model.graph.tensors)
     )
-    graph = replace(model.graph, tensors=specs)
-    return replace(model, model=replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:])))
+    graph = replace(model.graph.record, tensors=specs)
+    return replace(model, model=with_graph(model.model, graph))

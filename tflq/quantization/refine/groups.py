@@ -7,14 +7,13 @@ that have to be scaled alike form a group; a group with a member that nothing ca
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Operator
+from tflq.ir import OperatorView
 from tflq.quantization.scheme.float_graph import FloatModel
 
 #: FusedActivation values that commute with positive factors: NONE, RELU.
@@ -49,8 +48,8 @@ class Group:
 def channel_groups(model: FloatModel) -> tuple[Group, ...]:
     """All groups that can be scaled, in order of their first tensor; none whose ranges or codes the file prescribes."""
     finding = _Finding(model)
-    for index, operator in enumerate(model.graph.operators):
-        _HANDLERS.get(model.op(index), _Finding.freeze)(finding, operator)
+    for operator in model.graph.ops:
+        _HANDLERS.get(operator.name, _Finding.freeze)(finding, operator)
     prescribed = {*model.ranges, *model.params}
     finding.freeze_tensors((*model.graph.inputs, *model.graph.outputs, *prescribed))
     return tuple(group for group in finding.groups() if prescribed.isdisjoint(f.constant for f in group.factors))
@@ -65,7 +64,7 @@ class _Finding:
         self._frozen: set[int] = set()
         self._factors: list[Factor] = []
         self._products: list[tuple[int, int, int]] = []  # both factors and the product of MULs
-        self._uses = Counter(t for o in model.graph.operators for t in o.inputs if t >= 0)
+        self._uses = model.graph.uses()
 
     def root(self, tensor: int) -> int:
         """The tensor that stands for its group."""
@@ -97,7 +96,7 @@ class _Finding:
         """Nothing can absorb a scale of these."""
         self._frozen.update(self.root(t) for t in tensors if t >= 0)
 
-    def freeze(self, operator: Operator) -> None:
+    def freeze(self, operator: OperatorView) -> None:
         """Any operator of which nothing is known."""
         self.freeze_tensors((*operator.inputs, *operator.outputs))
 
@@ -117,7 +116,7 @@ class _Finding:
         """The groups that are left free."""
         self._settle_products()
         members: dict[int, list[int]] = {}
-        output = [t for o in self.model.graph.operators for t in o.outputs if self.model.is_float(t)]
+        output = [t for o in self.model.graph.ops for t in o.outputs if self.model.is_float(t)]
         for tensor in dict.fromkeys(output):
             members.setdefault(self.root(tensor), []).append(tensor)
         return tuple(
@@ -145,12 +144,12 @@ class _Finding:
                 self.freeze_tensors(self._products[0][:1])
 
 
-def _option(operator: Operator, name: str, default: int = 0) -> int:
+def _option(operator: OperatorView, name: str, default: int = 0) -> int:
     value = None if operator.options is None else operator.options.get(name, default)
     return default if value is None else int(value)
 
 
-def _scaled_output(finding: _Finding, operator: Operator, weights: int, bias: int, axis: int) -> None:
+def _scaled_output(finding: _Finding, operator: OperatorView, weights: int, bias: int, axis: int) -> None:
     """Let the rows of `weights` and the bias absorb the output's scale, or freeze the output."""
     (output,) = operator.outputs
     owned = [t for t in (weights, bias) if t >= 0]
@@ -164,12 +163,12 @@ def _scaled_output(finding: _Finding, operator: Operator, weights: int, bias: in
         finding.absorb(Factor(bias, output, 0, every, -1))
 
 
-def _operands(operator: Operator) -> tuple[int, int, int]:
+def _operands(operator: OperatorView) -> tuple[int, int, int]:
     data, weights, *bias = operator.inputs
     return data, weights, (*bias, -1)[0]
 
 
-def _conv(finding: _Finding, operator: Operator) -> None:
+def _conv(finding: _Finding, operator: OperatorView) -> None:
     data, weights, bias = _operands(operator)
     _scaled_output(finding, operator, weights, bias, 0)
     if finding.own_constant(weights) and finding.shape(weights)[3] == finding.channels(data):
@@ -178,7 +177,7 @@ def _conv(finding: _Finding, operator: Operator) -> None:
         finding.freeze_tensors((data,))
 
 
-def _depthwise(finding: _Finding, operator: Operator) -> None:
+def _depthwise(finding: _Finding, operator: OperatorView) -> None:
     data, weights, bias = _operands(operator)
     _scaled_output(finding, operator, weights, bias, 3)
     output, channels = finding.shape(weights)[-1], finding.channels(data)
@@ -188,7 +187,7 @@ def _depthwise(finding: _Finding, operator: Operator) -> None:
         finding.freeze_tensors((data,))
 
 
-def _fully_connected(finding: _Finding, operator: Operator) -> None:
+def _fully_connected(finding: _Finding, operator: OperatorView) -> None:
     data, weights, bias = _operands(operator)
     _scaled_output(finding, operator, weights, bias, 0)
     if finding.own_constant(weights) and finding.shape(weights)[1] == finding.channels(data):
@@ -197,7 +196,7 @@ def _fully_connected(finding: _Finding, operator: Operator) -> None:
         finding.freeze_tensors((data,))
 
 
-def _transpose_conv(finding: _Finding, operator: Operator) -> None:
+def _transpose_conv(finding: _Finding, operator: OperatorView) -> None:
     _, weights, data, *bias = operator.inputs
     _scaled_output(finding, operator, weights, (*bias, -1)[0], 0)
     if finding.own_constant(weights):
@@ -206,19 +205,19 @@ def _transpose_conv(finding: _Finding, operator: Operator) -> None:
         finding.freeze_tensors((data,))
 
 
-def _pass(finding: _Finding, operator: Operator) -> None:
+def _pass(finding: _Finding, operator: OperatorView) -> None:
     """One input whose channels the output keeps: RESHAPE does where the last dimension keeps its length."""
     finding.tie(operator.inputs[0], operator.outputs[0])
 
 
-def _pool(finding: _Finding, operator: Operator) -> None:
+def _pool(finding: _Finding, operator: OperatorView) -> None:
     if _option(operator, "fused_activation_function") in HOMOGENEOUS:
         _pass(finding, operator)
     else:
         finding.freeze(operator)
 
 
-def _mean(finding: _Finding, operator: Operator) -> None:
+def _mean(finding: _Finding, operator: OperatorView) -> None:
     data, axes = operator.inputs
     rank = len(finding.shape(data))
     known = finding.model.constants.get(axes)
@@ -228,7 +227,7 @@ def _mean(finding: _Finding, operator: Operator) -> None:
         _pass(finding, operator)
 
 
-def _pad(finding: _Finding, operator: Operator) -> None:
+def _pad(finding: _Finding, operator: OperatorView) -> None:
     amounts = finding.model.constants.get(operator.inputs[1])
     if amounts is None or np.any(amounts[-1]) or len(operator.inputs) > 2:
         finding.freeze(operator)
@@ -236,7 +235,7 @@ def _pad(finding: _Finding, operator: Operator) -> None:
         _pass(finding, operator)
 
 
-def _constant_row(finding: _Finding, operator: Operator) -> tuple[int, int] | None:
+def _constant_row(finding: _Finding, operator: OperatorView) -> tuple[int, int] | None:
     """The activation and the constant with one value a channel, where an operator has one of each."""
     left, right = operator.inputs
     for data, constant in ((left, right), (right, left)):
@@ -247,7 +246,7 @@ def _constant_row(finding: _Finding, operator: Operator) -> tuple[int, int] | No
     return None
 
 
-def _add(finding: _Finding, operator: Operator) -> None:
+def _add(finding: _Finding, operator: OperatorView) -> None:
     if _option(operator, "fused_activation_function") not in HOMOGENEOUS:
         finding.freeze(operator)
     elif (operands := _constant_row(finding, operator)) is not None:
@@ -262,7 +261,7 @@ def _add(finding: _Finding, operator: Operator) -> None:
         finding.tie(*operator.inputs, *operator.outputs)
 
 
-def _mul(finding: _Finding, operator: Operator) -> None:
+def _mul(finding: _Finding, operator: OperatorView) -> None:
     if _option(operator, "fused_activation_function") not in HOMOGENEOUS:
         finding.freeze(operator)
     elif (operands := _constant_row(finding, operator)) is not None:
@@ -282,7 +281,7 @@ def _mul(finding: _Finding, operator: Operator) -> None:
         finding.product(left, right, operator.outputs[0])
 
 
-_HANDLERS: Mapping[str, Callable[[_Finding, Operator], None]] = {
+_HANDLERS: Mapping[str, Callable[[_Finding, OperatorView], None]] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": _fully_connected,

@@ -130,8 +130,8 @@ def _seen(along: Axis) -> Floats:
 def matrix_product(model: FloatModel, m: Multiplied) -> MatrixProduct | None:
     """Return an operator's weights as matrices; None where it is none of the three kinds."""
     op, options, shape = (
-        model.op(m.operator),
-        model.graph.operators[m.operator].options,
+        model.graph.op(m.operator).name,
+        model.graph.op(m.operator).options,
         model.constants[m.tensor].shape,
     )
     if op == "FULLY_CONNECTED":

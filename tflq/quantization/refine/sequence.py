@@ -7,7 +7,6 @@ on all samples when those before it are done.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
@@ -15,7 +14,7 @@ from itertools import islice, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, TensorType
+from tflq.ir import CARRIER, TensorType, view
 from tflq.kernels.code_limits import code_limits
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.integer_model import IntegerModel
@@ -85,7 +84,7 @@ class Subject:
 
 def refinable(scheme: Scheme) -> list[MatrixProduct]:
     """Return the matrix products whose weights and bias nothing else reads, in the order of execution."""
-    uses = Counter(t for o in scheme.model.graph.operators for t in o.inputs)
+    uses = scheme.model.graph.uses()
     own = (m for m in scheme.multiplied if uses[m.tensor] == 1 and (m.bias is None or uses[m.bias] == 1))
     return [product for m in own if (product := matrix_product(scheme.model, m)) is not None]
 
@@ -127,7 +126,7 @@ class _Walk:
     ) -> None:
         self._subject, scheme, integer = subject, subject.scheme, subject.integer
         self._operators = {o: index for index, o in enumerate(integer.operators) if o >= 0}
-        self._integer_graph = integer.model.subgraphs[0]
+        self._integer_graph = view(integer.model)
         profile = executor(integer.model, subject.profile)
         pairs = list(zip(scheme.model.graph.inputs, self._integer_graph.inputs, strict=True))
         codes = [{n: codes_of(self._integer_graph.tensors[n], s[o]) for o, n in pairs} for s in samples]
@@ -148,8 +147,8 @@ class _Walk:
         m = product.multiplied
         stop = self._operators[m.operator]
         self._integer.advance(stop)
-        position = self._subject.scheme.model.graph.operators[m.operator].inputs.index(m.data)
-        tensor = self._integer_graph.operators[stop].inputs[position]
+        position = self._subject.scheme.model.graph.op(m.operator).inputs.index(m.data)
+        tensor = self._integer_graph.op(stop).inputs[position]
         spec = self._integer_graph.tensors[tensor]
         q = spec.quantization
         unit, zero = (1.0, 0) if spec.type == TensorType.FLOAT32 or q is None else (q.scale[0], q.zero_point[0])
@@ -165,11 +164,11 @@ class _Walk:
         slot = (m.operator, m.position)
         weights = refinements.weights[slot]
         stop = self._operators[m.operator]
-        stored = self._integer_graph.tensors[self._integer_graph.operators[stop].inputs[m.position]].type
+        stored = self._integer_graph.tensors[self._integer_graph.op(stop).inputs[m.position]].type
         codes = refinements.codes[slot]
         quantization = weights.quantization
         if weights.block:
-            tensor = self._integer_graph.operators[stop].inputs[m.position]
+            tensor = self._integer_graph.op(stop).inputs[m.position]
             quantization = self._integer_graph.tensors[tensor].quantization or quantization
         constants = {m.position: Constant(codes, quantization)}
         if stored == TensorType.FLOAT32:  # widened by DEQUANTIZE

@@ -44,7 +44,7 @@ CELL_BITS = 6
 
 def refusal(model: FloatModel, index: int) -> str | None:
     """Why a cell has to stay float; None where it need not."""
-    inputs = model.graph.operators[index].inputs
+    inputs = model.graph.op(index).inputs
     if len(inputs) < 20:
         return "LiteRT has no int8 kernel for its operands"
     if any(t >= 0 for t in inputs[20:]):
@@ -55,11 +55,11 @@ def refusal(model: FloatModel, index: int) -> str | None:
 
 def cell_scale(model: FloatModel, index: int) -> float:
     """The power of two whose int16 codes hold every cell state that a sequence can reach."""
-    operator = model.graph.operators[index]
+    operator = model.graph.op(index)
     options, shape = operator.options, model.graph.tensors[operator.inputs[0]].shape
     clip = 0.0 if options is None else float(options["cell_clip"])
     steps = 2.0**CELL_BITS
-    if model.op(index) == "UNIDIRECTIONAL_SEQUENCE_LSTM" and len(shape) == 3:
+    if operator.name == "UNIDIRECTIONAL_SEQUENCE_LSTM" and len(shape) == 3:
         steps = float(shape[0 if options is not None and options["time_major"] else 1])
     bits = int(np.ceil(np.log2(max(1.0, clip if clip > 0 else steps))))
     return float(2.0 ** (min(bits, CELL_BITS) - 15))

@@ -16,8 +16,18 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.interpreter import make_plan, run
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Buffer, Model, Operator, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.ir import (
+    Buffer,
+    GraphView,
+    Model,
+    Operator,
+    OperatorView,
+    Quantization,
+    TensorSpec,
+    TensorType,
+    view,
+    with_graph,
+)
 from tflq.kernels.code_limits import code_limits
 from tflq.profiles import by_name
 from tflq.quantization.params import Array, Params, Range
@@ -46,14 +56,9 @@ class FloatModel:
     constants: Mapping[int, Array]  # every constant tensor, read-only
 
     @property
-    def graph(self) -> Subgraph:
-        """The first subgraph."""
-        return self.model.subgraphs[0]
-
-    def op(self, index: int) -> str:
-        """An operator's name."""
-        code = self.model.operator_codes[self.graph.operators[index].opcode_index]
-        return code.custom_code or code.name if code.name == "CUSTOM" else code.name
+    def graph(self) -> GraphView:
+        """Return the view of its first subgraph."""
+        return view(self.model)
 
     def is_float(self, tensor: int) -> bool:
         """Whether a tensor holds float32; False for an absent one."""
@@ -63,8 +68,8 @@ class FloatModel:
 def prepared(model: Model) -> FloatModel:
     """The model ready to be observed and rewritten."""
     folding = _Folding(model)
-    for index, operator in enumerate(model.subgraphs[0].operators):
-        folding.take(index, operator)
+    for op in view(model).ops:
+        folding.take(op)
     return folding.result()
 
 
@@ -74,8 +79,8 @@ def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel
     for tensor, array in values.items():
         buffers.append(Buffer(np.ascontiguousarray(array, np.float32).reshape(-1).view(np.uint8)))
         tensors[tensor] = replace(tensors[tensor], buffer=len(buffers) - 1)
-    graph = replace(model.graph, tensors=tuple(tensors))
-    changed = replace(model.model, subgraphs=(graph, *model.model.subgraphs[1:]), buffers=tuple(buffers))
+    graph = replace(model.graph.record, tensors=tuple(tensors))
+    changed = replace(with_graph(model.model, graph), buffers=tuple(buffers))
     return replace(model, model=changed, constants={**model.constants, **values})
 
 
@@ -84,7 +89,7 @@ class _Folding:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._graph = model.subgraphs[0]
+        self._graph = view(model)
         self._tensors = list(self._graph.tensors)
         self._kept: list[tuple[int, Operator]] = []
         self._params: dict[int, Params] = {}
@@ -93,21 +98,17 @@ class _Folding:
         self._instead: dict[int, int] = {}  # a tensor that is read -> the one that is read in its place
         self._dissolved: set[int] = set()  # tensors that DEQUANTIZE made, of pairs that are gone
         self._new: dict[int, Array] = {}  # new constants
-        self._constants = {
-            t: value
-            for t, spec in enumerate(self._graph.tensors)
-            if t not in self._graph.inputs and not spec.is_variable and (value := constant_of(model, spec)) is not None
-        }
+        self._constants = dict(self._graph.constants())
 
-    def take(self, index: int, operator: Operator) -> None:
+    def take(self, operator: OperatorView) -> None:
         """The next operator: kept, or dissolved into constants and ranges."""
-        name = self._model.operator_codes[operator.opcode_index].name
+        name = operator.builtin
         inputs = tuple(self._instead.get(t, t) for t in operator.inputs)
         if name == "DENSIFY" and inputs[0] in self._constants:
             self._new_constant(operator.outputs[0], self._constants[inputs[0]])
             return
         if name == "QUANTIZE" and inputs[0] in self._constants:  # as training tools export weights
-            self._new_constant(operator.outputs[0], self._encoded(index, inputs[0]))
+            self._new_constant(operator.outputs[0], self._encoded(operator.index, inputs[0]))
             return
         if name == "DEQUANTIZE" and self._widen(inputs[0], operator.outputs[0]):
             return
@@ -120,7 +121,7 @@ class _Folding:
                 return
         if name == "DEQUANTIZE" and operator.outputs[0] in self._dissolved:
             return
-        self._kept.append((index, replace(operator, inputs=inputs)))
+        self._kept.append((operator.index, replace(operator.record, inputs=inputs)))
         if name in ("QUANTIZE", "DEQUANTIZE"):
             self._keep_params(name, inputs[0], operator.outputs[0])
         if any(t >= 0 and self._type(t) == TensorType.FLOAT32 for t in operator.outputs):
@@ -135,9 +136,9 @@ class _Folding:
             spec = self._float_spec(tensor) if values.dtype == np.float32 else self._tensors[tensor]
             self._tensors[tensor] = replace(spec, shape=values.shape, buffer=len(buffers) - 1, sparsity=None)
         graph = replace(
-            self._graph, tensors=tuple(self._tensors), operators=tuple(operator for _, operator in self._kept)
+            self._graph.record, tensors=tuple(self._tensors), operators=tuple(operator for _, operator in self._kept)
         )
-        model = replace(self._model, subgraphs=(graph, *self._model.subgraphs[1:]), buffers=tuple(buffers))
+        model = replace(with_graph(self._model, graph), buffers=tuple(buffers))
         return FloatModel(
             model=model,
             origins=tuple(index for index, _ in self._kept),
@@ -184,33 +185,32 @@ class _Folding:
     def _encoded(self, index: int, source: int) -> Array:
         """Return the very codes that the operator QUANTIZE makes of a constant."""
         part, _ = cut(self._model, [index])
-        inputs = dict.fromkeys(part.subgraphs[0].inputs, self._constants[source])
+        inputs = dict.fromkeys(view(part).inputs, self._constants[source])
         shapes = {i: values.shape for i, values in inputs.items()}
         trace = run(make_plan(part, by_name("litert-ref"), input_shapes=shapes), inputs)
-        (result,) = part.subgraphs[0].outputs
+        (result,) = view(part).outputs
         return trace.values[result]
 
     def _new_constant(self, tensor: int, values: Array) -> None:
         self._new[tensor] = self._constants[tensor] = values
 
-    def _take_range(self, operator: Operator, source: int) -> bool:
+    def _take_range(self, operator: OperatorView, source: int) -> bool:
         """Let FAKE_QUANT's range stand for its input, and let one of the two tensors stand for both."""
         options = operator.options
         if options is None or not options["min"] < options["max"]:
             return False
         return self._stands_for(Range.of(float(options["min"]), float(options["max"])), source, operator.outputs[0])
 
-    def _pair(self, quantize: Operator) -> tuple[Range, int] | None:
+    def _pair(self, quantize: OperatorView) -> tuple[Range, int] | None:
         """Return the range of uint8 codes that nothing but one DEQUANTIZE reads, and what that makes of them."""
         codes = quantize.outputs[0]
         spec = self._tensors[codes]
-        readers = [o for o in self._graph.operators if codes in o.inputs]
-        names = [self._model.operator_codes[o.opcode_index].name for o in readers]
+        readers = self._graph.readers(codes)
         params = stored_params(spec.type, spec.quantization)
         if spec.type != TensorType.UINT8 or params is None or params.scale.size != 1:
             return None
         if (
-            names != ["DEQUANTIZE"]
+            [reader.builtin for reader in readers] != ["DEQUANTIZE"]
             or codes in self._graph.outputs
             or self._type(quantize.inputs[0]) != TensorType.FLOAT32
         ):

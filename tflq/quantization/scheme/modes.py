@@ -25,7 +25,7 @@ def modes_of(
     """What each operator computes with, and why those that hold float data do not become integer, by index."""
     modes: list[Mode | None] = []
     reasons = dict(kept_float)
-    for index in range(len(model.graph.operators)):
+    for index in range(len(model.graph.ops)):
         own = _own_mode(model, index, mode)
         reason = reasons.get(index) or _refusal(model, index, own)
         if reason:
@@ -41,7 +41,7 @@ def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
         return mode
     weights = multiplied(model, index, mode)
     narrow = weights is not None and (
-        _has_blocks(model, index, weights) if mode is Mode.DYNAMICX4 else needs_of(model.op(index)).int4 > 1
+        _has_blocks(model, index, weights) if mode is Mode.DYNAMICX4 else needs_of(model.graph.op(index).name).int4 > 1
     )
     return mode if narrow and _refusal(model, index, mode) is None else wider
 
@@ -49,12 +49,15 @@ def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
 def _has_blocks(model: FloatModel, index: int, weights: Multiplied) -> bool:
     """Whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
     shape = model.constants[weights.tensor].shape
-    return model.op(index) == "FULLY_CONNECTED" and len(shape) == 2 and shape[1] > 0 and shape[1] % BLOCK == 0
+    return (
+        model.graph.op(index).name == "FULLY_CONNECTED" and len(shape) == 2 and shape[1] > 0 and shape[1] % BLOCK == 0
+    )
 
 
 def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
     """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
-    operator, op, types = model.graph.operators[index], model.op(index), TYPES[mode]
+    operator, types = model.graph.op(index), TYPES[mode]
+    op = operator.name
     weights = multiplied(model, index, mode)
     if op in READS_SHAPES | CONVERSIONS or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
         return ""

@@ -31,14 +31,13 @@ class Multiplied:
 
 def operand_types(model: FloatModel, index: int, mode: Mode) -> tuple[list[TensorType | None], list[TensorType]]:
     """Element types of an operator's inputs and outputs in that mode."""
-    operator = model.graph.operators[index]
-    specs = model.graph.tensors
-    inputs = [None if t < 0 else TensorType(specs[t].type) for t in operator.inputs]
-    outputs = [TensorType(specs[t].type) for t in operator.outputs if t >= 0]
+    op = model.graph.op(index)
+    inputs = [None if spec is None else TensorType(spec.type) for spec in op.input_specs]
+    outputs = [TensorType(spec.type) for spec in op.output_specs if spec is not None]
     types = TYPES[mode]
     if types.data is not None:
         inputs = [
-            own_type(model.op(index), position, mode) if kind == TensorType.FLOAT32 else kind
+            own_type(op.name, position, mode) if kind == TensorType.FLOAT32 else kind
             for position, kind in enumerate(inputs)
         ]
         outputs = [types.data if kind == TensorType.FLOAT32 else kind for kind in outputs]
@@ -67,7 +66,8 @@ def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int |
 
     Tables have a scale for each row. Matrices of cells have one, and only hybrid kernels take them.
     """
-    op, inputs = model.op(index), model.graph.operators[index].inputs
+    operator = model.graph.op(index)
+    op, inputs = operator.name, operator.inputs
     axes: dict[int, int | None] = {}
     if op in TABLES and (mode == Mode.WEIGHTS or (mode == Mode.DYNAMIC and needs_of(op).hybrid is not None)):
         axes = {TABLES[op]: 0}
@@ -79,7 +79,8 @@ def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int |
 
 def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
     """The constant weights of an operator; None where it has none."""
-    rule, inputs = RULES.get(model.op(index)), model.graph.operators[index].inputs
+    op = model.graph.op(index)
+    rule, inputs = RULES.get(op.name), op.inputs
     weights = None if rule is None else rule.weights
     if weights is None or weights.weights >= len(inputs):
         return None

@@ -64,8 +64,8 @@ def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
 
 def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
     """Positions of inputs that share the output's scale and are no constants."""
-    inputs, op = model.graph.operators[index].inputs, model.op(index)
-    tied = tied_inputs(op, len(inputs))
+    op = model.graph.op(index)
+    inputs, tied = op.inputs, tied_inputs(op.name, len(op.inputs))
     return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
 
 
@@ -73,7 +73,7 @@ def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int
     """Tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
     graph, lost = model.graph, set(model.graph.outputs)
     for index in reversed(range(len(modes))):
-        operator, tied = graph.operators[index], _tied_and_computed(model, index)
+        operator, tied = graph.op(index), _tied_and_computed(model, index)
         joins = len(tied) > 1 or not lost.intersection(operator.outputs)
         kept = tied if modes[index] is not None and joins else ()
         lost.update(t for p, t in enumerate(operator.inputs) if p not in kept)
@@ -132,16 +132,17 @@ class _Grouping:
         data = TYPES[mode].data
         if data is None:
             return
-        if self._model.op(index) in CELLS:
+        operator = self._model.graph.op(index)
+        op = operator.name
+        if op in CELLS:
             self._take_cell(index)
             return
-        if self._model.op(index) == "SVDF":
+        if op == "SVDF":
             self._take_svdf(index)
             return
         special = set() if weights is None else {weights.position}
         if weights is not None and weights.bias is not None:
             special.add(weights.bias_position)
-        operator, op = self._model.graph.operators[index], self._model.op(index)
         outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
         for form in outputs:
             if (op, data) in FIXED:
@@ -169,7 +170,7 @@ class _Grouping:
 
     def _take_cell(self, index: int) -> None:
         """An LSTM: its output state is its output, its cell state has its own scale; other inputs are constants."""
-        operator = self._model.graph.operators[index]
+        operator = self._model.graph.op(index)
         x, state, cell = (operator.inputs[p] for p in (0, cells.OUTPUT_STATE, cells.CELL_STATE))
         output, memory = (operator.outputs[0], TensorType.INT8), (cell, TensorType.INT16)
         self._fixed[memory] = cells.cell_scale(self._model, index), 0
@@ -184,7 +185,7 @@ class _Grouping:
 
     def _take_svdf(self, index: int) -> None:
         """An SVDF: its state has a scale that follows from its input's."""
-        operator = self._model.graph.operators[index]
+        operator = self._model.graph.op(index)
         state = (operator.inputs[svdf.STATE], TensorType.INT16)
         self._made[state[0]] = self._read[index, svdf.STATE] = self._new(state)
         self._made[operator.outputs[0]] = self._new((operator.outputs[0], TensorType.INT8))
@@ -210,7 +211,7 @@ class _Grouping:
 
     def _give_inputs(self) -> None:
         """Let what the graph is given be made in a form of its own, else in the one that the first operator reads."""
-        read = [(self._model.graph.operators[i].inputs[p], form) for (i, p), form in sorted(self._read.items())]
+        read = [(self._model.graph.op(i).inputs[p], form) for (i, p), form in sorted(self._read.items())]
         for tensor, form in [(own[0], own) for own in self._parent] + read:
             if tensor in self._model.graph.inputs:
                 self._made.setdefault(tensor, form)

@@ -14,8 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.errors import ModelError
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Buffer, Model, Operator, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
 from tflq.quantization.params import Array, Params, real
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.scheme.float_graph import FloatModel, stored_params
@@ -33,13 +32,9 @@ def widened(model: Model) -> tuple[FloatModel, Mode]:
     Raises:
         ModelError: It is not integer throughout, in one type; it requantizes; or its weights have other types.
     """
-    graph = model.subgraphs[0]
+    graph = view(model)
     params = {t: p for t, spec in enumerate(graph.tensors) if (p := stored_params(spec.type, spec.quantization))}
-    constants = {
-        t: value
-        for t, spec in enumerate(graph.tensors)
-        if t not in graph.inputs and not spec.is_variable and (value := constant_of(model, spec)) is not None
-    }
+    constants = dict(graph.constants())
     mode = _mode(model, {t: p for t, p in params.items() if t not in constants})
     kept, instead = _without_conversions(model, params)
     values = {t: wide for t, codes in constants.items() if (wide := _wide(graph.tensors[t], codes, params)) is not None}
@@ -54,9 +49,9 @@ def widened(model: Model) -> tuple[FloatModel, Mode]:
         tuple(instead.get(t, t) for t in graph.inputs),
         tuple(instead.get(t, t) for t in graph.outputs),
         tuple(operator for _, operator in kept),
-        graph.name,
+        graph.record.name,
     )
-    changed = replace(model, subgraphs=(wide_graph, *model.subgraphs[1:]), buffers=tuple(buffers))
+    changed = replace(with_graph(model, wide_graph), buffers=tuple(buffers))
     prescribed = {instead.get(t, t): p for t, p in params.items()}
     return (
         FloatModel(
@@ -73,18 +68,18 @@ def widened(model: Model) -> tuple[FloatModel, Mode]:
 
 def _mode(model: Model, activations: Mapping[int, Params]) -> Mode:
     """The mode that a model's activations speak of."""
-    graph = model.subgraphs[0]
+    graph = view(model)
     kinds = Counter(p.type for p in activations.values())
     if len(kinds) != 1 or len(model.subgraphs) != 1:
         raise ModelError(
             "its activations are not all of one integer type", expected="int8", got=sorted(map(str, kinds))
         )
-    for index, operator in enumerate(graph.operators):
-        name = model.operator_codes[operator.opcode_index].name
+    for operator in graph.ops:
+        index, name = operator.index, operator.builtin
         present = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
         if name not in ("QUANTIZE", "DEQUANTIZE") and any(graph.tensors[t].type == TensorType.FLOAT32 for t in present):
             raise ModelError("computes with floats: quantize without --requantize completes it", op=name, index=index)
-        if operator.intermediates or any(graph.tensors[t].is_variable for t in present):
+        if operator.record.intermediates or any(graph.tensors[t].is_variable for t in present):
             raise ModelError("has a state whose scales belong to its inside", op=name, index=index)
         if any(graph.tensors[t].type == TensorType.INT4 for t in present):
             raise ModelError("has weights of four bits", op=name, index=index)
@@ -95,10 +90,10 @@ def _without_conversions(
     model: Model, params: Mapping[int, Params]
 ) -> tuple[list[tuple[int, Operator]], dict[int, int]]:
     """Return the operators that compute, with their indices, and which tensor stands for one that is gone."""
-    graph, kept = model.subgraphs[0], list[tuple[int, Operator]]()
+    graph, kept = view(model), list[tuple[int, Operator]]()
     instead: dict[int, int] = {}
-    for index, operator in enumerate(graph.operators):
-        name = model.operator_codes[operator.opcode_index].name
+    for operator in graph.ops:
+        index, name = operator.index, operator.builtin
         if name in ("QUANTIZE", "DEQUANTIZE"):
             source, result = operator.inputs[0], operator.outputs[0]
             if source in params and result in params:
@@ -108,7 +103,7 @@ def _without_conversions(
                 raise ModelError("is no conversion at the model's edge", op=name, index=index)
             instead[edge] = inner
         else:
-            kept.append((index, operator))
+            kept.append((index, operator.record))
     return kept, instead
 
 

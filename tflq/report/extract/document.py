@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.api.subject import ModelFacts
-from tflq.ir import Model, TensorSpec
+from tflq.ir import Model, TensorSpec, view
 from tflq.report.extract.lines import type_text
 
 
 def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path: str) -> dict[str, Any]:
     """Return the part that was cut out as a document."""
-    graph = part.subgraphs[0]
+    graph = view(part)
     return {
         "schema": "tflq/extract/1",
         "model": asdict(facts),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.escaping import shown
-from tflq.ir import Model, TensorSpec
+from tflq.ir import Model, TensorSpec, view
 from tflq.report.layout import Line
 
 
 def extract_lines(part: Model, chosen: Sequence[int], path: str, next_command: str) -> Iterator[Line]:
     """The operators taken, the edges of the cut, and the next command."""
-    graph = part.subgraphs[0]
+    graph = view(part)
     yield Line(f"{path}: {len(chosen)} operator(s), {', '.join(map(str, chosen))} of the original")
     for kind, tensors in (("input", graph.inputs), ("output", graph.outputs)):
         for tensor in tensors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflq.ir import Model, Subgraph, TensorType
+from tflq.ir import Model, TensorType, view
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Network:
 
 def network(model: Model) -> Network:
     """Read the boxes and arrows of a model's first subgraph. Constants are no boxes."""
-    graph = model.subgraphs[0] if model.subgraphs else Subgraph((), (), (), ())
+    graph = view(model)
     names = tuple(spec.name or "" for spec in graph.tensors)
     boxes: list[Box] = []
     arrows: list[Arrow] = []
@@ -45,11 +45,11 @@ def network(model: Model) -> Network:
     for position, tensor in enumerate(graph.inputs):
         maker[tensor] = len(boxes)
         boxes.append(Box("input", f"input {position}", None, (tensor,)))
-    for index, operator in enumerate(graph.operators):
+    for op in graph.ops:
         number = len(boxes)
-        arrows += [Arrow(maker[t], number, t) for t in dict.fromkeys(operator.inputs) if t in maker]
-        boxes.append(Box("operator", operator_type(model, operator.opcode_index), index, operator.outputs))
-        maker.update(dict.fromkeys((t for t in operator.outputs if t >= 0), number))
+        arrows += [Arrow(maker[t], number, t) for t in dict.fromkeys(op.inputs) if t in maker]
+        boxes.append(Box("operator", op.name, op.index, op.outputs))
+        maker.update(dict.fromkeys((t for t in op.outputs if t >= 0), number))
     for position, tensor in enumerate(graph.outputs):
         if tensor in maker:
             arrows.append(Arrow(maker[tensor], len(boxes), tensor))
@@ -57,17 +57,9 @@ def network(model: Model) -> Network:
     return Network(tuple(boxes), tuple(arrows), names)
 
 
-def operator_type(model: Model, opcode: int) -> str:
-    """The operator's name, of a custom one its own; "?" where the code is none of the model's."""
-    if not 0 <= opcode < len(model.operator_codes):
-        return "?"
-    code = model.operator_codes[opcode]
-    return code.custom_code or code.name if code.name == "CUSTOM" else code.name
-
-
 def tensor_type(model: Model, tensor: int) -> str:
     """Element type and shape: "int8 [1, 8, 8, 16]"; "" where there is no such tensor."""
-    tensors = model.subgraphs[0].tensors
+    tensors = view(model).tensors
     if not 0 <= tensor < len(tensors):
         return ""
     spec = tensors[tensor]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.escaping import shown
 from tflq.inspection.operators import Inspection, OperatorFacts, TensorFacts
-from tflq.interpreter.constants import constant_of
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.report.html.charts import distribution, line
 from tflq.report.html.parts import details, facts, figure, listing, paragraph, text, together
 from tflq.report.names import short_name
@@ -52,12 +51,11 @@ def operator_panels(model: Model, inspection: Inspection, extra: Extra = nothing
 
 def _constants(model: Model, operator: OperatorFacts) -> Iterator[tuple[int, Array]]:
     """Numeric constants that are large enough to draw, by tensor."""
-    tensors = model.subgraphs[0].tensors
+    graph = view(model)
     for tensor in dict.fromkeys(operator.inputs):
         value = None
-        if 0 <= tensor < len(tensors):
-            with suppress(TflqError):  # panels tell what can be told
-                value = constant_of(model, tensors[tensor])
+        with suppress(TflqError):  # panels tell what can be told
+            value = graph.constant(tensor)
         if value is not None and value.dtype.kind in "iuf" and value.size >= _DRAWN:
             yield tensor, value
 

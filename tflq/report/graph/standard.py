@@ -11,7 +11,7 @@ from tflq.api.files import Source
 from tflq.api.subject import subject
 from tflq.inspection.live_memory import live_bytes
 from tflq.inspection.operators import Inspection, OperatorFacts, inspect
-from tflq.ir import Model
+from tflq.ir import GraphView, Model, view
 from tflq.profiles import Profile
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.graph.drawing import model_picture
@@ -31,6 +31,11 @@ class ModelView:
 
     model: Model
     inspection: Inspection
+
+    @property
+    def graph(self) -> GraphView:
+        """Return the view of the model's first subgraph."""
+        return view(self.model)
 
 
 def view_of(source: Source | Model, profile: str | Profile = "litert-ref") -> ModelView:

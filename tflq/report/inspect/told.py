@@ -9,7 +9,7 @@ from typing import Any
 from tflq.api.interpreter import Interpreter
 from tflq.escaping import quoted
 from tflq.inspection.operators import Inspection
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.report.card import Card
 from tflq.report.extract.lines import type_text
 from tflq.report.inspect.lines import counts_text, inspection_lines, tensor_text
@@ -38,9 +38,9 @@ def inspection_card(inspection: Inspection) -> Card:
 
 def model_card(model: Model) -> Card:
     """What the model is made of, its inputs and outputs, and what can be done with it."""
-    graph = next(iter(model.subgraphs), None)
-    operators = () if graph is None else graph.operators
-    types = Counter(model.operator_codes[o.opcode_index].name for o in operators).most_common()
+    graph = view(model) if model.subgraphs else None
+    operators = () if graph is None else graph.ops
+    types = Counter(op.builtin for op in operators).most_common()
     named = [f"{count} {op}" for op, count in types[:_NAMED]] + ["..."] * bool(types[_NAMED:])
     size = sum(buffer.data.size for buffer in model.buffers if buffer.data is not None)
     graphs = "" if len(model.subgraphs) == 1 else f", {counted(len(model.subgraphs), 'subgraph')}"
@@ -53,16 +53,16 @@ def model_card(model: Model) -> Card:
 
 def interpreter_card(interpreter: Interpreter) -> Card:
     """Whose arithmetic it computes, its inputs and outputs, and the calls of a run."""
-    graph = interpreter.model.subgraphs[0]
+    graph = view(interpreter.model)
     return Card(
-        f"Interpreter: {counted(len(graph.operators), 'operator')} under profile {interpreter.profile.name}",
+        f"Interpreter: {counted(len(graph.ops), 'operator')} under profile {interpreter.profile.name}",
         f"{_edges(interpreter.model, graph.inputs)} -> {_edges(interpreter.model, graph.outputs)}",
         "Next: allocate_tensors(), set_tensor(index, array), invoke(), get_tensor(index)",
     )
 
 
 def _edges(model: Model, tensors: Sequence[int]) -> str:
-    specs = [model.subgraphs[0].tensors[t] for t in tensors]
+    specs = [view(model).tensors[t] for t in tensors]
     named = [f"{quoted(spec.name or '')} {type_text(spec)} {list(spec.shape)}" for spec in specs[:_NAMED]]
     return ", ".join([*named, *["..."] * bool(specs[_NAMED:])]) or "nothing"
 

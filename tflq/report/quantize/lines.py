@@ -9,7 +9,7 @@ from shlex import quote
 
 from tflq.api.subject import ModelFacts
 from tflq.errors import RuntimeMissing
-from tflq.ir import TensorSpec
+from tflq.ir import TensorSpec, view
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
 from tflq.quantization.judge.agreement import wilson
@@ -97,7 +97,7 @@ def _indented(lines: Iterable[Line]) -> Iterator[Line]:
 
 def headline(making: Making) -> str:
     """Mode, types of inputs and outputs, size before and after."""
-    graph = making.result.model.subgraphs[0]
+    graph = view(making.result.model)
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
     before, after = making.source.size, making.output.size
     mode = making.report.recipe.mode.value

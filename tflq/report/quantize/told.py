@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tflq.ir import view
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.pipeline import Report, Result
 from tflq.quantization.recipe.recipe import Recipe
@@ -29,7 +30,7 @@ def report_card(report: Report) -> Card:
 def result_card(result: Result) -> Card:
     """How good the model is, whether it was verified, and how to keep it."""
     card = report_card(result.report)
-    operators = counted(len(result.model.subgraphs[0].operators), "operator")
+    operators = counted(len(view(result.model).ops), "operator")
     then = "Next: .save(path), .report.ranking, .report.comparison, .model"
     return Card(f"Quantized model of {operators}, {card.what}", card.where, then, card.style, card.report)
 

@@ -50,7 +50,7 @@ def _values(view: ModelView, golden: Golden) -> dict[int, Array]:
     if not golden.observations:
         return {}
     first = golden.observations[0]
-    edges = view.model.subgraphs[0]
+    edges = view.graph
     known = [
         *zip(edges.inputs, first.inputs, strict=False),
         *zip(edges.outputs, first.outputs, strict=False),

@@ -7,13 +7,14 @@ from typing import Any
 
 from tflq.api.subject import ModelFacts
 from tflq.diagnosis.reduction import Reduced
+from tflq.ir import view
 from tflq.report.extract.document import tensor_document
 from tflq.report.reduce.lines import differences_of
 
 
 def reduce_document(facts: ModelFacts, reduced: Reduced, output: str, next_command: str) -> dict[str, Any]:
     """Return the reduced model and its difference as a document."""
-    graph = reduced.model.subgraphs[0]
+    graph = view(reduced.model)
     return {
         "schema": "tflq/reduce/1",
         "model": asdict(facts),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import ModelError, UnsupportedError
-from tflq.interpreter.sparsity import dense
-from tflq.ir import CARRIER, STORED_BITS, Model, Subgraph, TensorSpec, TensorType
-from tflq.kernels.kernel import Array
+from tflq.ir.model import Model, Subgraph, TensorSpec
+from tflq.ir.sparsity import dense
+from tflq.ir.types import CARRIER, STORED_BITS, TensorType
+
+Array = NDArray[Any]
 
 
 def constant_of(model: Model, spec: TensorSpec) -> Array | None:

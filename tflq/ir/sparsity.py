@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import ModelError
-from tflq.ir import Record
-from tflq.kernels.kernel import Array
+from tflq.ir.model import Record
+
+Array = NDArray[Any]
 
 _DENSE = 0
 
