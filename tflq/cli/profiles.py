@@ -43,7 +43,10 @@ def profiles_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """List the profiles, or how two of them differ.
+    """List the profiles, show one as a file, or list how two of them differ.
+
+    With "show" and a PROFILE: the file that states it, in YAML (with --json: in JSON). Change it, and give it to any
+    verb as --profile FILE.yaml.
 
     With two PROFILEs: the operators and types whose arithmetic differs, and the primitive that does.
 
@@ -54,9 +57,11 @@ def profiles_command(
     by resolver, and where others can part from the newest.
 
     PROFILE+single-rounding is that profile with fixed-point multiplications that round once (TFLITE_SINGLE_ROUNDING).
+    tf-1.15-ref+static-alpha: uint8 LEAKY_RELUs of one process share the alpha of the first one that runs.
 
     \b
     tflq profiles
+    tflq profiles show litert-xnnpack > mine.yaml
     tflq profiles litert-ref tflm
     tflq profiles litert-ref tflm --model model.tflite
     tflq profiles --model a.tflite --model b.tflite
@@ -67,6 +72,11 @@ def profiles_command(
     from tflq.report.profiles.document import effects_document, list_document, pair_document
     from tflq.report.profiles.lines import effects_lines, list_lines, pair_lines
 
+    if names[:1] == ("show",):
+        if len(names) != 2 or models or prove or everything or since is not None or html is not None:
+            raise OptionError("show takes one PROFILE, and no option except --json")
+        _show(names[1], as_json)
+        return Exit.SAME
     only_of_one(models, (("--html", html), ("--overlay", overlay), ("--since", since)))
     if overlay is not None and not models:
         raise OptionError("--overlay is of a --model")
@@ -125,6 +135,16 @@ def profiles_command(
     else:
         say(pair_lines(first.name, second.name, differences))
     return Exit.SAME
+
+
+def _show(name: str, as_json: bool) -> None:
+    from tflq.profiles import by_name
+    from tflq.profiles.file import document_of, text_of
+
+    if as_json:
+        say_document(document_of(by_name(name)))
+    else:
+        click.echo(text_of(by_name(name)), nl=False)
 
 
 #: What a summary says of each model.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from tflq.errors import UnknownNameError
@@ -40,28 +40,38 @@ def with_static_alpha(profile: Profile) -> Profile:
     if profile.runtime.release != "tf-1.15":
         raise UnknownNameError("profile", f"{profile.name}+static-alpha", tuple(PROFILES))
     rows = import_whole("tflq.kernels.leaky_relu.tf1").STATIC_ALPHA
-    return profile.derive(f"{profile.name}+static-alpha", kernels=rows)
+    variants = [*profile.stated.get("variants", ()), "static-alpha"]
+    return profile.derive(f"{profile.name}+static-alpha", kernels=rows).stating({"variants": variants})
 
 
 #: How names of variants end, and the functions that make them.
-_VARIANTS = {"+single-rounding": Profile.with_single_rounding, "+static-alpha": with_static_alpha}
+VARIANTS: Mapping[str, Callable[[Profile], Profile]] = {
+    "+single-rounding": Profile.with_single_rounding,
+    "+static-alpha": with_static_alpha,
+}
 
 
 def by_name(profile: str | Profile) -> Profile:
-    """Return the profile of a name, an alias or a variant such as `NAME+single-rounding`; a Profile as it is.
+    """Return the profile of a name, an alias, a variant such as `NAME+single-rounding`, or a file; a Profile as it is.
+
+    Files end in `.yaml`, `.yml` or `.json` (tflq/profiles/file.py).
 
     Raises:
         UnknownNameError: There is no such profile.
+        InputError: A file cannot be read or does not state a profile.
     """
     if isinstance(profile, Profile):
         return profile
+    if isinstance(profile, str) and profile.lower().endswith((".yaml", ".yml", ".json")):
+        loaded: Profile = import_whole(f"{__name__}.file").load_profile(profile)
+        return loaded
     name = ALIASES.get(profile, profile)
     return PROFILES[name] if name in PROFILES else _variant(name)
 
 
 @cache
 def _variant(name: str) -> Profile:
-    for ending, make in _VARIANTS.items():
+    for ending, make in VARIANTS.items():
         base = name.removesuffix(ending) if isinstance(name, str) else ""
         base = ALIASES.get(base, base)
         if base != name and base in PROFILES:

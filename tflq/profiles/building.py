@@ -18,25 +18,32 @@ from tflq.profiles.table import ROWS, Row
 from tflq.profiles.values import changed, value_of
 
 #: In place of a name of figures: none were measured.
-_NOT_MEASURED = "none"
+NOT_MEASURED = "none"
 
 
 @cache
 def profile_of(name: str) -> Profile:
     """Return the profile of a row of the table."""
-    row = ROWS[name]
+    return profile_from(ROWS[name])
+
+
+def profile_from(row: Row) -> Profile:
+    """Return the profile that a row states."""
+    name = row.name
     if not row.base:
         arithmetic = Arithmetic(**{key: value_of(key, value) for key, value in row.arithmetic.items()})  # type: ignore[arg-type]
         return Profile(name, Source(**row.source), arithmetic, _kernels(Runtime(), ""), row.about)
     base = profile_of(row.base)
     runtime = replace(base.runtime, **row.runtime)  # type: ignore[arg-type]
+    figures = _figures(row)
     return Profile(
         name,
         replace(base.source, **row.source),
         changed(base.arithmetic, row.arithmetic),
-        _kernels(runtime, _figures(row)),
-        row.about,
+        _kernels(runtime, figures),
+        row.about or base.about,
         runtime,
+        figures,
     )
 
 
@@ -44,7 +51,7 @@ def _figures(row: Row) -> str:
     """Return the name of the profile whose figures count: the row's or the nearest base's; empty if there are none."""
     while not row.figures and row.base:
         row = ROWS[row.base]
-    return "" if row.figures == _NOT_MEASURED else row.figures
+    return "" if row.figures == NOT_MEASURED else row.figures
 
 
 @cache

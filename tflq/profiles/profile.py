@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tflq.kernels.table import KernelTable, Rows, table
 from tflq.kernels.validity import Runtime
@@ -28,7 +29,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """One runtime's exact semantics. `runtime` are the coordinates by which its kernels were chosen."""
+    """One runtime's exact semantics.
+
+    `runtime` are the coordinates by which its kernels were chosen, `figures` names the profile whose measured figures
+    describe its close results, `stated` holds the keys of a profile's file that change single rows.
+    """
 
     name: str
     source: Source
@@ -36,6 +41,8 @@ class Profile:
     kernels: KernelTable
     about: str = ""
     runtime: Runtime = field(default_factory=Runtime)
+    figures: str = ""
+    stated: Mapping[str, Any] = field(default_factory=dict)
 
     def derive(
         self,
@@ -62,6 +69,10 @@ class Profile:
     def with_first_level_cache(self, size: int) -> Profile:
         """Return the profile on a processor with a first-level data cache of `size` bytes."""
         return replace(self, arithmetic=replace(self.arithmetic, first_level_cache=size))
+
+    def stating(self, keys: Mapping[str, Any]) -> Profile:
+        """Return the profile with the keys of a file that change single rows, beside those that it has."""
+        return replace(self, stated={**self.stated, **keys})
 
     def within(self, limits: Callable[[KernelTable], KernelTable]) -> Profile:
         """Return a profile with what `limits` leaves of its kernels."""

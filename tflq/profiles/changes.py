@@ -1,0 +1,131 @@
+"""Changes of single rows of a profile's table, as files of profiles state them.
+
+A change names an operator and, if it does not mean all its rows, operand types such as "int8 int8 int32? -> int8". It
+says one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
+`table`, the 256 codes that an operator of one 8-bit input gives, for the lowest code first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tflq.errors import OptionError, UnknownNameError
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.exactness import EXACT
+from tflq.kernels.families.unary import eval_table_8bit
+from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.signature import Signature
+from tflq.kernels.table import KernelTable, Rows
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import type_range
+from tflq.profiles.values import changed
+
+_EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+#: The keys of a change that say what it does.
+KINDS = ("refused", "like", "arithmetic", "table")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a profile's table; `kind` is a key of `KINDS`, `value` what the file gives for it."""
+
+    op: str
+    types: str
+    kind: str
+    value: Any
+
+
+def applied(table: KernelTable, changes: Sequence[Change], other: Callable[[str], KernelTable]) -> KernelTable:
+    """Return the table with the changes made in their order; `other` gives the kernels of a profile by name.
+
+    Raises:
+        UnknownNameError: There is no such operator or profile, or an arithmetic has no such field or value.
+        OptionError: No row takes these types, or a lookup table does not suit them.
+    """
+    for change in changes:
+        if change.op not in table and change.kind != "like":
+            raise UnknownNameError("operator", change.op, tuple(table))
+        if change.kind == "refused" and not change.types:
+            table = table.only(lambda op, gone=change.op: op != gone)  # type: ignore[misc]
+            continue
+        table = table.overlaid({change.op: _rows(table, change, other)})
+    return table
+
+
+def _rows(table: KernelTable, change: Change, other: Callable[[str], KernelTable]) -> Rows:
+    if change.kind == "like":
+        return _meant(other(change.value), change)
+    if change.kind == "arithmetic":
+        return tuple(_with_arithmetic(row, change.value) for row in _meant(table, change))
+    if change.kind == "table":
+        return (_looked_up(change),)
+    return tuple(replace(row, prepare=_refuse) for row in _meant(table, change))
+
+
+def _meant(table: KernelTable, change: Change) -> Rows:
+    """Return the rows of the change's operator, or the first that takes its types, narrowed to them."""
+    rows = table.get(change.op, ())
+    if not rows:
+        raise UnknownNameError("operator", change.op, tuple(table))
+    if not change.types:
+        return tuple(rows)
+    signature = signature_of(change.types)
+    inputs = [None if slot.types is None else slot.types[0] for slot in signature.inputs]
+    outputs = [slot.types[0] for slot in signature.outputs if slot.types]
+    row = next((row for row in rows if row.signature.mismatches(inputs, outputs) == 0), None)
+    if row is None:
+        forms = ", ".join(dict.fromkeys(str(row.signature) for row in rows))
+        raise OptionError(f"no row of {change.op} takes {change.types}; there are: {forms:.400}")
+    return (row.taking(signature),)
+
+
+def signature_of(types: str) -> Signature:
+    """Return the signature that a text states.
+
+    Raises:
+        OptionError: It is none, or names a type that does not exist.
+    """
+    try:
+        signature = Signature.parse(types)
+    except KeyError as error:
+        raise OptionError(f"types {types!r:.120}: there is no type {str(error)[:40]}") from error
+    if "->" not in types or not signature.outputs:
+        raise OptionError(f'types {types!r:.120}: expected inputs, "->" and outputs, such as "int8 int8 -> int8"')
+    return signature
+
+
+def _with_arithmetic(row: Kernel, fields: Mapping[str, object]) -> Kernel:
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return row.prepare(node, changed(arithmetic, fields))
+
+    return replace(row, prepare=prepare)
+
+
+def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
+    """Refuse the node, as the profile's file asks for."""
+    node.refuse("is refused by the profile, whose file says so")
+
+
+def _looked_up(change: Change) -> Kernel:
+    """Return a row that looks codes up."""
+    signature = signature_of(change.types or "int8 -> int8")
+    slots = signature.slots
+    if len(slots) != 2 or any(slot.types is None or len(slot.types) != 1 for slot in slots):
+        raise OptionError(f'{change.op}: a table needs types such as "int8 -> int8", not {change.types!r}')
+    source, result = (slot.types[0] for slot in slots if slot.types)
+    if source not in _EIGHT_BITS or result not in _EIGHT_BITS:
+        raise OptionError(f"{change.op}: a table maps int8 or uint8 to int8 or uint8, not {change.types}")
+    codes, limits = change.value, type_range(CARRIER[result])
+    if len(codes) != 256 or not all(type(code) is int and limits[0] <= code <= limits[1] for code in codes):
+        raise OptionError(f"{change.op}: a table has 256 whole numbers from {limits[0]} to {limits[1]}")
+    ordered = np.array(codes, CARRIER[result])
+    table = np.roll(ordered, -128) if source is TensorType.INT8 else ordered
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return Prepared((node.input(0).shape,), table, eval_table_8bit)
+
+    return Kernel(change.op, str(signature), prepare, exactness=EXACT)
