@@ -38,7 +38,7 @@ E = TypeVar("E", bound="TflqError")
 
 
 def _again(kind: type[TflqError], args: tuple[Any, ...], facts: dict[str, Any]) -> TflqError:
-    """An error as it was in another process."""
+    """Return an error as it was in another process."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(facts)

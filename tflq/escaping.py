@@ -20,12 +20,12 @@ def printable(text: str, most: int = TEXT) -> str:
 
 
 def shown(name: str) -> str:
-    """A name out of a file, escaped and short enough for a table."""
+    """Return a name out of a file, escaped and short enough for a table."""
     return printable(name, NAME)
 
 
 def quoted(name: object) -> str:
-    """A name between quotes, as `shown`; a number without."""
+    """Return a name between quotes, as `shown`; a number without."""
     return f"'{shown(name)}'" if isinstance(name, str) else shown(repr(name))
 
 

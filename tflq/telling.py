@@ -26,7 +26,7 @@ def told(verb: str) -> Callable[[type[T]], type[T]]:
 
 
 def _text(verb: str, result: object) -> str:
-    """Three lines; of a value whose fields hold what they must not, its class: errors name such values, too."""
+    """Return three lines; of a value whose fields hold what they must not, its class: errors name such values, too."""
     try:
         return str(_card(verb, result).text)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):

@@ -84,7 +84,7 @@ def _random(np: Any, random: Any, detail: dict[str, Any]) -> Any:
 
 
 def measure(path: str, repeats: int, burst: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
-    """All contestants on one model: seconds, and megabytes of peak resident memory."""
+    """Return all contestants on one model: seconds, and megabytes of peak resident memory."""
     context = multiprocessing.get_context("spawn")
     pipes, children = {}, {}
     for name in names:
@@ -121,7 +121,7 @@ def measure(path: str, repeats: int, burst: int, names: Sequence[str]) -> dict[s
 
 
 def table(path: str, results: dict[str, dict[str, float]]) -> str:
-    """One model's figures as text; the first contestant's median over each one's."""
+    """Return one model's figures as text; the first contestant's median over each one's."""
     width = max(len(name) for name in results) + 2
     first = next(iter(results))
     lines = [

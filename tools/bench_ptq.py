@@ -119,7 +119,7 @@ def judge(model: str, reference: np.ndarray, got: np.ndarray, truth: np.ndarray)
 
 
 def float_operators(path: Path) -> int:
-    """How many operators compute in float: any but QUANTIZE and DEQUANTIZE with a float operand."""
+    """Return how many operators compute in float: any but QUANTIZE and DEQUANTIZE with a float operand."""
     model = tflq.load(path)
     graph = model.subgraphs[0]
     count = 0
@@ -134,7 +134,7 @@ Maker = Callable[[Path, Path, Path], dict]
 
 
 def with_signature(source: Path, out: Path) -> Path:
-    """The model with a signature, which some tools need: its own, or one made of its tensors' names."""
+    """Return the model with a signature, which some tools need: its own, or one made of its tensors' names."""
     model = tflq.load(source)
     if model.signature_defs:
         return source
@@ -145,7 +145,7 @@ def with_signature(source: Path, out: Path) -> Path:
 
 
 def other_tool(python: str, tool: str) -> Maker:
-    """A contestant in another environment."""
+    """Return a contestant in another environment."""
 
     def make(model: Path, samples: Path, out: Path) -> dict:
         signed = with_signature(model, out.with_suffix(".signed.tflite"))
@@ -176,7 +176,7 @@ def make_with_tflq(name: str, model: str, samples: str, out: str) -> None:
 
 
 def run_child(command: list[str]) -> dict:
-    """The last line of JSON that the command prints."""
+    """Return the last line of JSON that the command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
@@ -185,7 +185,7 @@ def run_child(command: list[str]) -> dict:
 
 
 def scores(model: str, makers: dict[str, Maker], subsets: int, rows: int) -> Iterator[tuple[str, Score]]:
-    """Every contestant on every subset of one model."""
+    """Yield every contestant on every subset of one model."""
     source = SHARED / "models" / f"{model}_float.tflite"
     calibration, _ = load_data(model, "calib")
     inputs, truth = load_data(model, "eval")
@@ -213,13 +213,13 @@ def scores(model: str, makers: dict[str, Maker], subsets: int, rows: int) -> Ite
 
 
 def median(found: list[Score]) -> Score:
-    """Each figure's median."""
+    """Return each figure's median."""
     columns = {k: [asdict(s)[k] for s in found] for k in asdict(found[0])}
     return Score(**{k: None if v[0] is None else statistics.median(v) for k, v in columns.items()})
 
 
 def row(model: str, name: str, s: Score) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     metric = f"{s.metric:.2f} dB" if model == "fm_unet" else f"{s.metric:.4f}"
     agreement = "-" if s.agreement is None else f"{s.agreement:.4f}"
     return (

@@ -53,7 +53,7 @@ class Tally:
 
 
 def draw_case(seed: int, op: str, number: int) -> Case:
-    """The case of that number of an operator."""
+    """Return the case of that number of an operator."""
     place = list(DRAWN).index(op)
     case = DRAWN[op](Draw(np.random.default_rng([seed, place, number])), op)
     if number % HONEST_ONE_IN == 0:
@@ -62,7 +62,7 @@ def draw_case(seed: int, op: str, number: int) -> Case:
 
 
 def run(case: Case, profile: str) -> str:
-    """How the case ended; begins with "!" where it may not end like that."""
+    """Return how the case ended; begins with "!" where it may not end like that."""
     try:
         model = case.model()
     except (ValueError, TypeError, OverflowError, IndexError):  # the file format cannot say that
@@ -82,7 +82,7 @@ def run(case: Case, profile: str) -> str:
 
 
 def is_outside(error: BaseException | None) -> bool:
-    """Whether compiled code, or the same source as Python, raised this for an index beyond an array."""
+    """Return whether compiled code, or the same source as Python, raised this for an index beyond an array."""
     return isinstance(error, IndexError) and (str(error) == _OUTSIDE or _is_compiled(_innermost(error)))
 
 
@@ -98,7 +98,7 @@ def _is_compiled(frame: FrameType | None) -> bool:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10, help="models of each operator (default: 10)")
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")

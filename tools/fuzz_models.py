@@ -39,7 +39,7 @@ Ends = list[tuple[Variant, str]]
 
 
 def run(numbers: range, args: argparse.Namespace) -> Ends:
-    """How the variants of those numbers ended."""
+    """Return how the variants of those numbers ended."""
     _import(args.against)
     models = [] if args.models is None else sorted(args.models.rglob("*.tflite"))
     variants = [variant(args.seed, number, models) for number in numbers]
@@ -59,7 +59,7 @@ def _import(subject: str) -> None:
 
 
 def smallest(failing: Variant, end: str, args: argparse.Namespace) -> Variant:
-    """The variant with as few changes as still end in the same way."""
+    """Return the variant with as few changes as still end in the same way."""
     kind, attempts = kind_of(end), _ATTEMPTS
     smaller = True
     while smaller:
@@ -76,12 +76,12 @@ def smallest(failing: Variant, end: str, args: argparse.Namespace) -> Variant:
 
 
 def kind_of(end: str) -> str:
-    """The first word of how a variant ended."""
+    """Return the first word of how a variant ended."""
     return end.partition(":")[0]
 
 
 def all_ends(args: argparse.Namespace) -> Iterator[tuple[Variant, str]]:
-    """How every variant ended, batch by batch."""
+    """Yield how every variant ended, batch by batch."""
     numbers = range(args.only, args.only + 1) if args.only is not None else range(args.start, args.start + args.count)
     batches = [numbers[i : i + BATCH] for i in range(0, len(numbers), BATCH)]
     if args.jobs == 1:
@@ -94,7 +94,7 @@ def all_ends(args: argparse.Namespace) -> Iterator[tuple[Variant, str]]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=5000, help="variants (default: 5000)")
     parser.add_argument("--start", type=int, default=0, help="the number of the first (default: 0)")

@@ -30,7 +30,7 @@ FOUND, USAGE, LITTLE = 1, 2, 3
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500, help="how many models (default: 500)")
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")

@@ -38,7 +38,7 @@ Array = NDArray[Any]
 
 
 def built(sources: Path, folder: Path, *, single: bool) -> ctypes.CDLL:
-    """The library's integer kernels as a shared object."""
+    """Return the library's integer kernels as a shared object."""
     files = [p for p in sorted((sources / "Source").glob("*/*.c")) if not p.stem.endswith(("_f16", "_f32", "_flt"))]
     define = ["-DCMSIS_NN_USE_SINGLE_ROUNDING"] if single else []
     library = folder / "cmsis_nn.so"
@@ -56,7 +56,7 @@ def quantized(real: float) -> tuple[int, int]:
 
 
 def ints(*values: int) -> Any:
-    """A struct of int32 fields, or an array of them."""
+    """Return a struct of int32 fields, or an array of them."""
     return (ctypes.c_int32 * len(values))(*values)
 
 
@@ -142,7 +142,7 @@ class Device:
         return np.ascontiguousarray(value)
 
     def _limits(self, y: TensorSpec, activation: int) -> tuple[int, int]:
-        """Codes that NONE, RELU and RELU6 leave, as CalculateActivationRangeQuantized has them."""
+        """Return codes that NONE, RELU and RELU6 leave, as CalculateActivationRangeQuantized has them."""
         low = max(-128, _zero(y)) if activation else -128
         six = math.floor(float(np.float32(6) / _scales(y)[0]) + 0.5) + _zero(y)
         assert activation in (0, 1, 3)
@@ -160,7 +160,7 @@ def _zero(spec: TensorSpec) -> int:
 
 
 def dumped(library: ctypes.CDLL, model: Model, images: Sequence[Array]) -> dict[str, Array]:
-    """Tensors by sample and index."""
+    """Return tensors by sample and index."""
     device, entries = Device(library, model), {}
     operators = model.subgraphs[0].operators[1:]  # the first scales the images
     for sample, image in enumerate(images):

@@ -19,7 +19,7 @@ SAMPLES = 4
 
 
 def digit_inputs(path: Path) -> list[dict[str, np.ndarray]]:
-    """The first test digits, as the model's input wants them: real values in [0, 1], or their codes."""
+    """Return the first test digits, as the model's input wants them: real values in [0, 1], or their codes."""
     images = np.load(ROOT / "models" / "digits_test.npz")["images"][:SAMPLES].astype(np.float32) / np.float32(16)
     interpreter = tflq.Interpreter(str(path))
     (detail,) = interpreter.get_input_details()

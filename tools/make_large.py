@@ -69,7 +69,7 @@ def efficientnet_lite0() -> Any:
 
 
 def unet() -> Any:
-    """A U-Net of four storeys on 256 x 256 pictures."""
+    """Return a U-Net of four storeys on 256 x 256 pictures."""
     import keras
     from keras import layers
 
@@ -92,7 +92,7 @@ def unet() -> Any:
 
 
 def transformer() -> Any:
-    """A vision transformer of 12 blocks, width 192, on 196 patches."""
+    """Return a vision transformer of 12 blocks, width 192, on 196 patches."""
     import keras
     from keras import layers
 

@@ -40,7 +40,7 @@ class Data:
 
 
 def digits() -> Data:
-    """The 1,797 digits, shuffled; a fifth is held back for testing."""
+    """Return the 1,797 digits, shuffled; a fifth is held back for testing."""
     bunch = load_digits()
     images = (bunch.images[..., None] / 16.0).astype(np.float32)
     order = np.random.default_rng(SEED).permutation(len(images))
@@ -50,7 +50,7 @@ def digits() -> Data:
 
 
 def mobilenet() -> keras.Model:
-    """An inverted-residual classifier: 16x16 after upsampling, four blocks, two of them with a residual ADD."""
+    """Return an inverted-residual classifier: 16x16 after upsampling, four blocks, two of them with a residual ADD."""
     x = inputs = keras.Input((8, 8, 1))
     x = layers.UpSampling2D(2, interpolation="bilinear")(x)
     x = layers.Conv2D(16, 3, strides=1, padding="same", use_bias=False)(x)
@@ -73,7 +73,7 @@ def _inverted_residual(x: keras.KerasTensor, channels: int, stride: int) -> kera
 
 
 def recurrent() -> keras.Model:
-    """An LSTM that reads a digit row by row."""
+    """Return an LSTM that reads a digit row by row."""
     inputs = keras.Input((8, 8, 1))
     x = layers.Reshape((8, 8))(inputs)
     x = layers.LSTM(20, unroll=True)(x)  # one operator a gate: the fused LSTM cannot be calibrated in TensorFlow 2.21
@@ -81,7 +81,7 @@ def recurrent() -> keras.Model:
 
 
 def denoiser() -> keras.Model:
-    """A small U-Net: strided convolutions down, transposed convolutions up, skip connections by concatenation."""
+    """Return a small U-Net: strided convolutions down, transposed convolutions up, skip connections by concatenation."""
     inputs = keras.Input((8, 8, 1))
     a = layers.Conv2D(8, 3, padding="same", activation="relu")(inputs)
     b = layers.Conv2D(16, 3, strides=2, padding="same")(a)
@@ -138,7 +138,7 @@ def train(network: Network, data: Data) -> tuple[keras.Model, dict[str, float]]:
 
 
 def convert(model: keras.Model, form: str, data: Data) -> bytes:
-    """The model as `.tflite` bytes, batch 1: "float", "int8" (int8 in and out) or "int16x8"."""
+    """Return the model as `.tflite` bytes, batch 1: "float", "int8" (int8 in and out) or "int16x8"."""
     signature = tf.TensorSpec((1, *model.input_shape[1:]), tf.float32)
     with tempfile.TemporaryDirectory() as folder:
         model.export(folder, input_signature=[signature], verbose=False)

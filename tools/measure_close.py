@@ -49,7 +49,7 @@ LONG_EVERY = 4
 
 
 def is_close(kernel: Kernel) -> bool:
-    """Whether a row's results are floats that are not promised to be equal."""
+    """Return whether a row's results are floats that are not promised to be equal."""
     return kernel.exactness.word == "close"
 
 
@@ -65,7 +65,7 @@ def cases(profile: Profile, seed: int, count: int) -> Iterator[Case]:
 
 
 def row_of(case: Case, profile: Profile) -> Kernel | None:
-    """The row that computes a case, if it is one to be measured and can be run."""
+    """Return the row that computes a case, if it is one to be measured and can be run."""
     try:
         (step,) = make_plan(tflq.load(case.model()), profile).steps
     except TflqError:
@@ -74,7 +74,7 @@ def row_of(case: Case, profile: Profile) -> Kernel | None:
 
 
 def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
-    """The largest difference of each sample that counts."""
+    """Yield the largest difference of each sample that counts."""
     theirs = runtime.run(case)
     if not isinstance(theirs, list):
         return
@@ -90,7 +90,7 @@ def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
 
 
 def finite(value: Array) -> bool:
-    """Whether there is neither an infinity nor a NaN."""
+    """Return whether there is neither an infinity nor a NaN."""
     return value.dtype.kind != "f" or bool(np.isfinite(value).all())
 
 

@@ -48,7 +48,7 @@ def _started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def cluster(place: Path) -> Iterator[Cluster]:
-    """A scheduler and its workers, as processes that end with the block."""
+    """Yield a scheduler and its workers, as processes that end with the block."""
     from distributed import Client
 
     file = place / "scheduler.json"
@@ -67,7 +67,9 @@ def cluster(place: Path) -> Iterator[Cluster]:
 
 
 def push(parts: list[Part], running: Cluster) -> tuple[Counter[str], list[int]]:
-    """How often each case came back, one worker being killed half-way; this process's memory after each part (KiB)."""
+    """Return how often each case came back, one worker being killed half-way; this process's memory after each part
+    (KiB).
+    """
     counted: Counter[str] = Counter()
     memory = []
     for number, judged in enumerate(on_cluster(parts, running.address), 1):

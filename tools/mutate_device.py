@@ -39,7 +39,7 @@ def models() -> list[Path]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500, help="how many dumps (default: 500)")
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
@@ -91,7 +91,7 @@ def facts(case: Case) -> dict[str, Any]:
 
 
 def saved(drawn: Iterator[Case], folder: Path) -> Iterator[Case]:
-    """The same cases, each with its dump written by tensor index."""
+    """Yield the same cases, each with its dump written by tensor index."""
     folder.mkdir(parents=True, exist_ok=True)
     known = []
     for case in drawn:

@@ -35,7 +35,7 @@ NONE: frozenset[Plant] = frozenset((("AVERAGE_POOL_2D", "uint8 -> uint8", "avera
 
 
 def caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
-    """Every mistake on every operator and types that it can be made on, and whether some case shows it."""
+    """Return every mistake on every operator and types that it can be made on, and whether some case shows it."""
     found: dict[Plant, bool] = {}
     for case in read_suite(archive).part(level).cases:
         if case.is_refused:
@@ -62,7 +62,7 @@ def _agrees(site: Any, device: Any, samples: list[dict[int, Any]], expected: lis
 
 
 def lines(found: dict[Plant, bool], *, missed: bool) -> Iterator[str]:
-    """The score by operator, and what no case shows."""
+    """Yield the score by operator, and what no case shows."""
     for op in sorted({plant[0] for plant in found}):
         here = [is_caught for plant, is_caught in found.items() if plant[0] == op]
         yield f"{op:20} {sum(here):4} of {len(here):4}"

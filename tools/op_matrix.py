@@ -54,7 +54,7 @@ class Unit:
 
 
 def units(evidence: Evidence) -> Iterator[Unit]:
-    """All choices of types of all rows."""
+    """Yield all choices of types of all rows."""
     forms: dict[str, list[tuple[str, int]]] = {}
     for op, types, version in evidence.counts:
         forms.setdefault(op, []).append((types, version))
@@ -82,7 +82,7 @@ def _of_row(row: Kernel, fitting: list[tuple[str, int]]) -> Iterator[Unit]:
 
 
 def _leading(signature: Signature) -> Slot | None:
-    """The first operand that offers types of data to choose from."""
+    """Return the first operand that offers types of data to choose from."""
     return next((slot for slot in signature.slots if slot.types is None or len({*slot.types} - {*COUNTING}) > 1), None)
 
 
@@ -93,7 +93,7 @@ def _choices(leading: Slot | None) -> tuple[str | None, ...]:
 
 
 def _data(signature: Signature, types: str, leading: Slot | None) -> set[str]:
-    """The types in `types` of those operands that offer the same choice as the leading one."""
+    """Return the types in `types` of those operands that offer the same choice as the leading one."""
     offered = (leading or signature.slots[0]).types
     found = set()
     for slots, given in zip((signature.inputs, signature.outputs), types.split("->"), strict=True):
@@ -104,7 +104,7 @@ def _data(signature: Signature, types: str, leading: Slot | None) -> set[str]:
 
 
 def _named(row: Kernel, type_: str | None) -> str:
-    """A row's types in a few words: one type where all data have it."""
+    """Return a row's types in a few words: one type where all data have it."""
     leading = _leading(row.signature)
     left, right = ([_chosen(s, leading, type_) for s in half] for half in (row.signature.inputs, row.signature.outputs))
     data = [w for w in left if not _counts(w)] or left
@@ -116,7 +116,7 @@ def _named(row: Kernel, type_: str | None) -> str:
 
 
 def _counts(word: str) -> bool:
-    """Whether an operand of these alternatives holds positions, sizes or axes. int16 alone is a type of codes."""
+    """Return whether an operand of these alternatives holds positions, sizes or axes. int16 alone is a type of codes."""
     return Slot.parse(word).is_only(*COUNTING) and word != "int16"
 
 
@@ -153,7 +153,7 @@ def ranges(numbers: tuple[int, ...]) -> str:
 
 
 def document(evidence: Evidence) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [HEAD, "| operator | types | compared | accepted, not yet compared | promise |", "|---|---|---|---|---|"]
     rows: dict[tuple[str, str, str, str], list[str]] = {}
     for unit in units(evidence):

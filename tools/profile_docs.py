@@ -28,7 +28,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def profiles() -> Iterator[str]:
-    """The list of profiles."""
+    """Return the list of profiles."""
     titles = ("profile", "package", "version", "resolver", "CPU")
     return table(titles, ((f"`{n}`", *(getattr(p.source, f) for f in _SOURCE)) for n, p in PROFILES.items()))
 
@@ -37,7 +37,7 @@ _SOURCE = ("package", "version", "resolver", "cpu")
 
 
 def faults() -> Iterator[str]:
-    """The table of known faults."""
+    """Return the table of known faults."""
     titles = ("operator", "types", "versions", "symptom", "source", "profiles that have it")
     rows = (
         (f.op, ", ".join(f.types), f.versions, f.symptom, f.source, ", ".join(f"`{p}`" for p in f.profiles))
@@ -47,7 +47,7 @@ def faults() -> Iterator[str]:
 
 
 def changes() -> Iterator[str]:
-    """The history of every operator."""
+    """Return the history of every operator."""
     titles = ("operator", "types", "resolvers", "up to", "formula", "from", "formula", "decided by", "source")
     rows = sorted(HISTORY, key=lambda change: change.op)
     return table(

@@ -39,7 +39,7 @@ def samples_of(golden: Outputs) -> Iterator[tuple[str, list[Array]]]:
 
 
 def recorded(runtime: Remote, model: bytes, golden: Outputs) -> Outputs | str:
-    """The outputs by the golden's names, each sample in a fresh interpreter, or why there are none."""
+    """Return the outputs by the golden's names, each sample in a fresh interpreter, or why there are none."""
     made: Outputs = {}
     for name, inputs in samples_of(golden):
         answered = runtime.outputs(model, [inputs])
@@ -57,17 +57,17 @@ def agreed(one: Outputs | str, other: Outputs | str) -> Outputs | str:
 
 
 def same(one: Array, other: Array) -> bool:
-    """Whether two arrays have the same type, shape and bytes."""
+    """Return whether two arrays have the same type, shape and bytes."""
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def equal(one: Outputs, other: Outputs) -> bool:
-    """Whether every output of `one` is in `other` with the same bits."""
+    """Return whether every output of `one` is in `other` with the same bits."""
     return all(key in other and same(value, other[key]) for key, value in one.items())
 
 
 def place(made: Outputs, golden: Outputs, into: Path, stem: str, profile: str) -> str:
-    """Where the outputs are found: written if neither the golden nor another profile has them."""
+    """Return where the outputs are found: written if neither the golden nor another profile has them."""
     if equal(made, golden):
         return "same"
     for known in sorted((into / "recorded").glob(f"{stem}@*.npz")):
@@ -102,7 +102,7 @@ def one_way(suite: Path, entries: Sequence[Any], release: Release) -> dict[str, 
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", type=Path, help="folder with an index.json")
     parser.add_argument("--profile", required=True, help="whose runtime is recorded")

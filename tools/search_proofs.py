@@ -27,7 +27,7 @@ _PIECE = 25
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
     parser.add_argument("--start", type=int, default=0, help="number of the first case (default: 0)")
@@ -85,7 +85,7 @@ def add(total: Tally, part: Tally) -> None:
 
 
 def table(tally: Tally, seed: int, start: int, stop: int, seconds: float) -> str:
-    """The counts as text."""
+    """Return the counts as text."""
     words: Counter[str] = Counter()
     for (_, word), count in tally.words.items():
         words[word] += count

@@ -14,7 +14,7 @@ from tflq.kernels.kernel import Array
 
 
 def model_of(path: str | os.PathLike[str] | None, content: Source | Model | None) -> Model:
-    """The model at `path` or in `content`, of which exactly one is to be given.
+    """Return the model at `path` or in `content`, of which exactly one is to be given.
 
     The openings of its errors are LiteRT's: interpreter.py Interpreter.__init__, model_builder.cc.
     """
@@ -44,7 +44,7 @@ def model_of(path: str | os.PathLike[str] | None, content: Source | Model | None
 
 
 def shape_of(size: Sequence[int] | Array) -> tuple[int, ...]:
-    """A shape out of a list or an array of integers."""
+    """Return a shape out of a list or an array of integers."""
     try:
         array = np.asarray(size)
     except (ValueError, OverflowError) as error:

@@ -33,8 +33,8 @@ class CustomOperators(dict[str, CustomOperator]):
 
 
 def custom_operators(registerers: Mapping[str, CustomOperator] | Sequence[object] | None) -> CustomOperators:
-    """The custom operators that `registerers` name: a mapping of names to callables, or functions that are called with
-    a CustomOperators to fill.
+    """Return the custom operators that `registerers` name: a mapping of names to callables, or functions that are
+    called with a CustomOperators to fill.
 
     Raises:
         OptionError: One is the name of a native function, which tflq cannot call.
@@ -68,7 +68,7 @@ def _litert_wording(name: object) -> str:
 
 
 def with_custom_operators(profile: Profile, operators: Mapping[str, CustomOperator]) -> Profile:
-    """The profile with rows that call Python for the custom operators, in place of its own rows of these names."""
+    """Return the profile with rows that call Python for the custom operators, in place of its own rows of these names."""
     if not operators:
         return profile
     rows = {name: (Kernel(name, _ANY, _prepare(function), exactness=EXACT),) for name, function in operators.items()}

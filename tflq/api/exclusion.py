@@ -41,7 +41,7 @@ S = TypeVar("S", bound=Exclusive)
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method during which no other thread can call an exclusive method of the same object.
+    """Return a method during which no other thread can call an exclusive method of the same object.
 
     Where memory runs out it raises a LimitError.
     """

@@ -17,7 +17,7 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview"
 
 
 def load(source: Source | Model) -> Model:
-    """The model in a file or in the bytes of one; a Model is returned as it is.
+    """Return the model in a file or in the bytes of one; a Model is returned as it is.
 
     A file is mapped, not read: constants are views into it. It should not be changed while the model is in use.
     Bytes, and views of bytes or of a read-only map, are used in place; what could be written to is copied first.
@@ -43,7 +43,7 @@ def load(source: Source | Model) -> Model:
 
 
 def _mapped(path: str | bytes) -> mmap.mmap | bytes:
-    """The bytes of a file: a read-only map, or plain bytes of what cannot be mapped, such as an empty file."""
+    """Return the bytes of a file: a read-only map, or plain bytes of what cannot be mapped, such as an empty file."""
     try:
         with open_file(path) as file:
             if os.name == "nt":  # a map would keep the file from being replaced or removed
@@ -71,7 +71,7 @@ def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
 
 
 def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
-    """The bytes of a `.tflite` file for `model`, which are also written to `path` where one is given.
+    """Return the bytes of a `.tflite` file for `model`, which are also written to `path` where one is given.
 
     A file that exists is replaced; the new one appears complete or not at all (see `tflq.storage.output.written`).
 

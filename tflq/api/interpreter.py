@@ -185,19 +185,19 @@ class Interpreter:
 
     @exclusive
     def get_tensor(self, tensor_index: SupportsIndex, subgraph_index: SupportsIndex = 0) -> Any:
-        """A copy of the tensor's present value."""
+        """Return a copy of the tensor's present value."""
         session, tensor = self._session(operator.index(subgraph_index)), operator.index(tensor_index)
         return give(session.value(tensor), session.type(tensor))
 
     @exclusive
     def promise(self, tensor_index: SupportsIndex) -> Exactness:
-        """How far a tensor is promised to be the runtime's own, given the same inputs: all bits, all on the same libm,
-        or close. Known from `allocate_tensors` on.
+        """Return how far a tensor is promised to be the runtime's own, given the same inputs: all bits, all on the same
+        libm, or close. Known from `allocate_tensors` on.
         """
         return self._session(0).promise(operator.index(tensor_index))
 
     def tensor(self, tensor_index: SupportsIndex) -> Callable[[], Array]:
-        """A function that gives the array which holds the tensor at the time of the call, without a copy.
+        """Return a function that gives the array which holds the tensor at the time of the call, without a copy.
 
         Such an array can be written to, unless it is a constant's. While one is held, `allocate_tensors`, `invoke` and
         `resize_tensor_input` raise a RuntimeError.
@@ -228,11 +228,11 @@ class Interpreter:
         return [tensor_details(session, tensor) for tensor in range(len(session.graph.tensors))]
 
     def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
+        """Return how many subgraphs the model has."""
         return len(self._model.subgraphs)
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """Names of the inputs and outputs, by signature key."""
+        """Return names of the inputs and outputs, by signature key."""
         return {
             key: {"inputs": list(by_name(signature.inputs)), "outputs": list(by_name(signature.outputs))}
             for key, signature in self._signatures().items()
@@ -240,7 +240,7 @@ class Interpreter:
 
     @exclusive
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """A callable that runs a signature; the key may be left out where the model has only one."""
+        """Return a callable that runs a signature; the key may be left out where the model has only one."""
         if signature_key is None:
             signatures = self._signatures()
             if len(signatures) != 1:

@@ -26,7 +26,7 @@ class Lending:
         self._lent: list[weakref.ref[_Lent]] = []
 
     def lend(self, array: Array) -> Array:
-        """A view of `array` that is counted until nobody holds it any more. Strings are not counted."""
+        """Return a view of `array` that is counted until nobody holds it any more. Strings are not counted."""
         if array.dtype.hasobject:
             return array
         lent = _Lent(array)
@@ -35,7 +35,7 @@ class Lending:
 
     @property
     def is_over(self) -> bool:
-        """Whether no array is held any more."""
+        """True if no array is held any more."""
         self._lent = [lent for lent in self._lent if lent() is not None]
         return not self._lent
 

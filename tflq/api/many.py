@@ -29,7 +29,7 @@ def run_many(
     threads: int = 1,
     limits: Limits | None = None,
 ) -> list[list[Array]]:
-    """The outputs of `model` for every sample, in the order of the samples and of the graph's outputs.
+    """Return the outputs of `model` for every sample, in the order of the samples and of the graph's outputs.
 
     Variables begin with their first values for each sample. Inputs may have other shapes than the file says, as after
     `resize_tensor_input`: operators are bound once for each combination of shapes.
@@ -69,7 +69,7 @@ class _Batch:
         self._making, self._own = threading.Lock(), threading.local()
 
     def run(self, number: int, sample: Sample) -> list[Array]:
-        """The outputs for one sample."""
+        """Return the outputs for one sample."""
         inputs = self._inputs(number, sample)
         plan = self._plan(tuple(value.shape for value in inputs.values()), list(inputs))
         if any(step.kernel.session for step in plan.steps):  # called subgraphs are planned for while they run
@@ -80,7 +80,7 @@ class _Batch:
         return [trace.values[tensor].copy() for tensor in plan.outputs]
 
     def _state(self, plan: Plan) -> State:
-        """A state of this thread without variables; a routine, which has none, is kept."""
+        """Return a state of this thread without variables; a routine, which has none, is kept."""
         states: dict[int, State] = self._own.__dict__.setdefault("states", {})
         before = states.get(id(plan), State())
         if not before.routine:

@@ -34,7 +34,7 @@ class NativeInterpreter:
         self._exclusion: Exclusion = interpreter._exclusion
 
     def GetSubgraphIndexFromSignature(self, signature_key: str) -> int:  # noqa: N802
-        """The subgraph that a signature runs."""
+        """Return the subgraph that a signature runs."""
         signatures = self._interpreter._signatures()
         if signature_key not in signatures:
             raise UnknownNameError("signature", signature_key, tuple(signatures))
@@ -59,7 +59,7 @@ class NativeInterpreter:
 
     @exclusive
     def GetTensor(self, i: int, subgraph_index: int = 0) -> Array:  # noqa: N802
-        """A copy of a tensor's value."""
+        """Return a copy of a tensor's value."""
         session = self._session(subgraph_index)
         return give(session.value(int(i)), session.type(int(i)))
 
@@ -105,7 +105,7 @@ def invoke_with_calibration(interpreter_handle: NativeInterpreter, subgraph_inde
 
 
 def _activations(subgraphs: Iterable[Called]) -> Iterator[tuple[str, Array]]:
-    """Names and values of what the subgraphs were given and made."""
+    """Yield names and values of what the subgraphs were given and made."""
     for subgraph in subgraphs:
         for tensor, value in subgraph.values.items():
             operand = subgraph.operands[tensor]

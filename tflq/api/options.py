@@ -38,8 +38,8 @@ DEFAULT_PROFILE = "litert-ref"
 
 
 def profile_of(resolver: object, profile: str | Profile | None) -> Profile:
-    """The profile that the two options mean together. An explicit profile wins; a resolver that contradicts it is named
-    in a warning.
+    """Return the profile that the two options mean together. An explicit profile wins; a resolver that contradicts it
+    is named in a warning.
 
     Args:
         resolver: An OpResolverType (LiteRT's and TensorFlow's own are understood), its number, or None for no wish.
@@ -75,7 +75,7 @@ def _resolver(value: object) -> OpResolverType:
 
 
 def check_threads(num_threads: object) -> int:
-    """The number of threads, 1 where none is given; refuses what LiteRT refuses. Results do not depend on it."""
+    """Return the number of threads, 1 where none is given; refuses what LiteRT refuses. Results do not depend on it."""
     if num_threads is None:
         return 1
     if not isinstance(num_threads, int):

@@ -58,7 +58,7 @@ class Session:
         self._scratch: dict[int, Array] = {}  # what stands for the memory of other tensors until the next run
 
     def spec(self, tensor: int) -> TensorSpec:
-        """The tensor of that index."""
+        """Return the tensor of that index."""
         if not 0 <= tensor < len(self.graph.tensors):
             count = len(self.graph.tensors)
             error = UnknownNameError("tensor", tensor, range(count))
@@ -66,7 +66,7 @@ class Session:
         return self.graph.tensors[tensor]
 
     def type(self, tensor: int) -> TensorType:
-        """The tensor's element type: the one that the file declares, until an operator has been bound that makes
+        """Return the tensor's element type: the one that the file declares, until an operator has been bound that makes
         another.
         """
         declared, bound = self.spec(tensor).type, self._called or self.plan
@@ -76,11 +76,11 @@ class Session:
         return type_
 
     def name(self, tensor: int) -> str:
-        """The tensor's name, or its number where it has none."""
+        """Return the tensor's name, or its number where it has none."""
         return self.spec(tensor).name or f"#{tensor}"
 
     def shape(self, tensor: int) -> Shape:
-        """The tensor's shape as far as it is known now."""
+        """Return the tensor's shape as far as it is known now."""
         spec = self.spec(tensor)
         if self._called is not None and tensor in self._called.values:
             return self._called.values[tensor].shape
@@ -159,7 +159,7 @@ class Session:
             raise error.opening(_mismatch(tensor, error)) from None
 
     def view(self, tensor: int) -> Array:
-        """The array that holds the tensor now: to write to for inputs and variables, else read-only."""
+        """Return the array that holds the tensor now: to write to for inputs and variables, else read-only."""
         if not self.strict or tensor in self.graph.inputs or self.spec(tensor).is_variable:
             if not self.strict and self._constant(tensor) is not None:
                 return _read_only(self.value(tensor))
@@ -167,7 +167,7 @@ class Session:
         return _read_only(self.value(tensor))
 
     def value(self, tensor: int) -> Array:
-        """The array that holds the tensor now; not to be written to."""
+        """Return the array that holds the tensor now; not to be written to."""
         spec = self.spec(tensor)
         self.type(tensor)
         if self._called is not None and tensor in self._called.values:
@@ -226,7 +226,7 @@ class Session:
         return value
 
     def _input(self, plan: Plan, tensor: int) -> Array:
-        """A fresh input, with the value it had before where shape allows, or what the file stores for it."""
+        """Return a fresh input, with the value it had before where shape allows, or what the file stores for it."""
         operand, before = plan.operands[tensor], self._inputs.get(tensor)
         if before is not None and before.shape == operand.shape:
             return before
@@ -263,7 +263,7 @@ def _read_only(value: Array) -> Array:
 
 
 def _numpy_name(type_: object) -> str:
-    """The type's name as TfLiteTypeGetName spells it, in capitals."""
+    """Return the type's name as TfLiteTypeGetName spells it, in capitals."""
     return str(getattr(type_, "name", type_)).upper()
 
 

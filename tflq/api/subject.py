@@ -32,7 +32,7 @@ class Subject:
 
 
 def subject(source: Source | Model) -> Subject:
-    """The model at a path, in bytes, or given as a value (then its bytes are what `save` makes of it).
+    """Return the model at a path, in bytes, or given as a value (then its bytes are what `save` makes of it).
 
     Raises:
         FileAccessError: The path cannot be read.

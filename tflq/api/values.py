@@ -10,12 +10,12 @@ from tflq.kernels.kernel import Array, Shape
 
 
 def outside_type(type_: TensorType) -> type[np.generic]:
-    """The NumPy scalar type that LiteRT names for a tensor type; raw bits where NumPy has none."""
+    """Return the NumPy scalar type that LiteRT names for a tensor type; raw bits where NumPy has none."""
     return OUTSIDE.get(type_, CARRIER[type_].type)
 
 
 def blank(type_: TensorType, shape: Shape) -> Array:
-    """A writable array for a tensor that has no value yet: zeros, or empty strings."""
+    """Return a writable array for a tensor that has no value yet: zeros, or empty strings."""
     if type_ == TensorType.STRING:
         return np.full(shape, b"", CARRIER[type_])
     return np.zeros(shape, CARRIER[type_])
@@ -27,7 +27,7 @@ def store(buffer: Array, type_: TensorType, value: object, name: str) -> None:
 
 
 def give(value: Array, type_: TensorType) -> Array:
-    """A copy that belongs to the caller; tensors without dimensions become NumPy scalars, as LiteRT has it."""
+    """Return a copy that belongs to the caller; tensors without dimensions become NumPy scalars, as LiteRT has it."""
     copy = np.array(value, order="C")
     if type_ in OUTSIDE and type_ != TensorType.STRING:
         copy = copy.view(OUTSIDE[type_])

@@ -29,7 +29,8 @@ FILE = "pyproject.toml"
 
 
 def configuration(start: Path) -> tuple[dict[str, Any], str]:
-    """The table [tool.tflq] of the nearest pyproject.toml at or above `start` that has one, and that file's path.
+    """Return the table [tool.tflq] of the nearest pyproject.toml at or above `start` that has one, and that file's
+    path.
 
     Raises:
         OptionError: The file is no TOML, or [tool.tflq] is no table.
@@ -46,7 +47,7 @@ def configuration(start: Path) -> tuple[dict[str, Any], str]:
 
 
 def defaults(command: click.Command, table: Mapping[str, Any], path: str, verbs: tuple[str, ...]) -> dict[str, Any]:
-    """The values that a configuration gives the command's parameters.
+    """Return the values that a configuration gives the command's parameters.
 
     Raises:
         UnknownNameError: A key is neither one of KEYS nor a verb, or a verb has no such option.

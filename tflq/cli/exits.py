@@ -39,7 +39,7 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
 
 
 def exit_of(error: BaseException) -> Exit:
-    """The exit code for an error."""
+    """Return the exit code for an error."""
     return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.UNFORESEEN)
 
 
@@ -82,6 +82,6 @@ _GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exi
 
 
 def gravest(codes: Iterable[Exit]) -> Exit:
-    """The exit code that stands for several."""
+    """Return the exit code that stands for several."""
     occurring = set(codes)
     return next(code for code in _GRAVEST if code in occurring)

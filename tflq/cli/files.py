@@ -24,7 +24,7 @@ def check_files(outputs: Iterable[str | None], sources: Iterable[str | None], *,
 
 
 def golden_place(text: str) -> str | Path:
-    """Where a golden is: a path even if it has the name of a runtime, or a URL."""
+    """Return where a golden is: a path even if it has the name of a runtime, or a URL."""
     from tflq.storage.remote import is_url, local_path
 
     place = local_path(text)
@@ -65,7 +65,7 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
 
 
 def read_words(path: str) -> list[str]:
-    """The lines of a text file, such as names of classes."""
+    """Return the lines of a text file, such as names of classes."""
     from tflq.errors import FileAccessError
     from tflq.storage.reading import read_bytes
 

@@ -67,11 +67,11 @@ class Verbs(click.Group):
     """A group whose commands are imported when they are asked for, and whose errors become exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in alphabetical order."""
+        """Return the verbs, in alphabetical order."""
         return sorted(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb's command, or None where there is no such verb."""
+        """Return the verb's command, or None where there is no such verb."""
         if cmd_name not in VERBS:
             return None
         module, name = VERBS[cmd_name]
@@ -81,7 +81,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb, with the defaults that [tool.tflq] gives it; for a misspelt one the verb that may be meant."""
+        """Return the verb, with the defaults that [tool.tflq] gives it; for a misspelt one the verb that may be meant."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = get_close_matches(args[0], VERBS, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
@@ -169,7 +169,7 @@ def _tell(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> No
 
 
 def _message(error: BaseException, code: Exit) -> str:
-    """The error's text; for one that nobody foresaw also where it arose, and what to do about it."""
+    """Return the error's text; for one that nobody foresaw also where it arose, and what to do about it."""
     if isinstance(error, click.ClickException):
         return printable(error.format_message())
     if isinstance(error, MemoryError):

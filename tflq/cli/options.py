@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """The path of a temporary file with what standard input holds, where the word is "-"; else the word."""
+    """Return the path of a temporary file with what standard input holds, where the word is "-"; else the word."""
     if value != "-":
         return value
     data = sys.stdin.buffer.read()
@@ -97,7 +97,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _sample(text: str) -> int | None:
-    """A sample's number; None for all."""
+    """Return a sample's number; None for all."""
     number = whole_number(text)
     if text != "all" and number is None:
         raise click.BadParameter(f"{text!r:.40} is neither a number nor all")

@@ -29,7 +29,7 @@ def say(lines: Iterable[Line]) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether --quiet was given: only the verdict is printed, and nothing is told of progress."""
+    """Return whether --quiet was given: only the verdict is printed, and nothing is told of progress."""
     import click
 
     context = click.get_current_context(silent=True)

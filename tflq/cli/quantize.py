@@ -210,7 +210,7 @@ def _journal_told(journal: str | None) -> Iterator[None]:
 
 
 def _mode(mode: str | None, weights: str | None) -> str | None:
-    """The mode, given what --weights says."""
+    """Return the mode, given what --weights says."""
     if weights is None:
         return mode
     kinds = {"int8": "int8x4", "int8x4": "int8x4", "dynamic": "dynamicx4", "dynamicx4": "dynamicx4"}
@@ -221,7 +221,7 @@ def _mode(mode: str | None, weights: str | None) -> str | None:
 
 
 def _exit(verdict: str | None, error: Exception | None) -> int:
-    """The exit code of what verification said; without a verdict it met an error, or LiteRT is missing."""
+    """Return the exit code of what verification said; without a verdict it met an error, or LiteRT is missing."""
     if verdict is not None:
         return exit_of_verdict(verdict)
     return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)

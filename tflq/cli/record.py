@@ -79,7 +79,7 @@ def record_command(
 
 
 def _is_golden_of(path: str, model: str) -> bool:
-    """Whether there is a golden file of that model already."""
+    """Return whether there is a golden file of that model already."""
     from tflq.api.subject import subject
     from tflq.errors import TflqError
     from tflq.verification.goldens import model_of

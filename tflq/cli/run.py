@@ -114,7 +114,7 @@ class Done:
     page: str
 
     def document(self, output: str | None) -> dict[str, Any]:
-        """The run as a document."""
+        """Return the run as a document."""
         from tflq.report.run.document import run_document
 
         return run_document(self.facts, self.profile, self.inputs, output or "", self.arrays, self.promises)
@@ -163,7 +163,7 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
 
 
 def _sources(inputs: str | None, files: Sequence[str]) -> list[str]:
-    """The paths that inputs are read from."""
+    """Return the paths that inputs are read from."""
     return [path for path in (inputs, *(word.rpartition("=")[2] for word in files)) if path]
 
 
@@ -193,7 +193,9 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
 
 
 def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
-    """Tensors by the names of their arrays: the outputs' own, and indices in a form that is no other tensor's name."""
+    """Return tensors by the names of their arrays: the outputs' own, and indices in a form that is no other tensor's
+    name.
+    """
     graph = model.subgraphs[0]
     names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
     counts = Counter(names)

@@ -55,6 +55,6 @@ def only_of_one(models: Sequence[str], options: Iterable[tuple[str, object]]) ->
 
 
 def filled(pattern: str, model: str) -> str:
-    """A pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
+    """Return a pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
     path = Path(model)
     return pattern.replace("{stem}", path.stem).replace("{folder}", str(path.parent))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def float_subject(path: str, python: str | None) -> Subject:
-    """The model at a path; a Keras file or SavedModel as converted by the TensorFlow of the Python at `python`."""
+    """Return the model at a path; a Keras file or SavedModel as converted by the TensorFlow of the Python at `python`."""
     from tflq.api.subject import subject
     from tflq.runtimes.conversion import converted, is_of_tensorflow
 

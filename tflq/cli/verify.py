@@ -151,7 +151,7 @@ def _verified(model: str, against: str | None, golden: str | None, options: dict
 def _verify_several(
     models: tuple[str, ...], against: str | None, baseline: str | None, options: dict[str, Any], *, as_json: bool
 ) -> int:
-    """One summary; a model that fails is one row of it."""
+    """Return one summary; a model that fails is one row of it."""
     from tflq.report.verify.summary import Outcome, summary_document, summary_lines
 
     outcomes = []
@@ -170,10 +170,10 @@ def _verify_several(
 
 
 def _golden_of(model: str, baseline: str | None) -> str | None:
-    """The golden file that a pattern names for a model."""
+    """Return the golden file that a pattern names for a model."""
     return None if baseline is None else filled(baseline, model)
 
 
 def _typed(context: click.Context, option: str) -> bool:
-    """Whether the command line gives the option."""
+    """Return whether the command line gives the option."""
     return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE

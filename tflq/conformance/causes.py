@@ -36,7 +36,7 @@ def group_of(judged: Judged) -> Hashable:
 
 
 def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
-    """The number of groups that were explained, and of all groups."""
+    """Return the number of groups that were explained, and of all groups."""
     differing = [one for one in judged if one.result == Result.DIFFERS]
     return len({group_of(one) for one in differing if one.is_explained}), len({group_of(one) for one in differing})
 
@@ -79,7 +79,7 @@ class _Found:
     leading: tuple[str, ...]
 
     def chosen(self, reach: Mapping[str, int]) -> tuple[str, ...]:
-        """The causes that reproduce most cases of the group, and of these the ones that reproduce most groups."""
+        """Return the causes that reproduce most cases of the group, and of these the ones that reproduce most groups."""
         most = max((len(cases) for cases in self.names.values()), default=0)
         fitting = [name for name, cases in self.names.items() if len(cases) == most]
         farthest = max((reach[name] for name in fitting), default=0)
@@ -123,7 +123,7 @@ def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
 
 
 def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
-    """The case's operator in every sample; nothing where it is none alone, or the profile refuses it."""
+    """Yield the case's operator in every sample; nothing where it is none alone, or the profile refuses it."""
     if len(observed.model.subgraphs[0].operators) != 1:
         return
     for dump in observed.dumps:

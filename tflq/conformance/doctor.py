@@ -84,18 +84,18 @@ def _runtime(name: str, python: str | None) -> Found:
 
 
 def _stands_for(source: Source, said: Description) -> bool:
-    """Whether a profile's source is what a runtime says of itself."""
+    """Return whether a profile's source is what a runtime says of itself."""
     is_here = source.cpu == "any" or ("AArch64" in source.cpu) == (machine() == "aarch64")
     return is_here and (source.package, source.version, source.resolver) == (said.package, said.version, said.resolver)
 
 
 def cases() -> list[Draft]:
-    """The one-operator models of the self-test: of all kinds of operators that suites have."""
+    """Return the one-operator models of the self-test: of all kinds of operators that suites have."""
     return list(drafts(0, "standard"))[::_STEP]
 
 
 def digests() -> tuple[int, str, str]:
-    """How many cases the self-test has; SHA-256 of what they are drawn from; SHA-256 of what `litert-ref` gives."""
+    """Return how many cases the self-test has; SHA-256 of what they are drawn from; SHA-256 of what `litert-ref` gives."""
     profile, drawn, computed, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
     for draft in cases():
         model = load(draft.model())

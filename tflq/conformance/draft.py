@@ -32,7 +32,7 @@ class Draft:
     version: int = 1
 
     def model(self) -> bytes:
-        """The `.tflite` file."""
+        """Return the `.tflite` file."""
         return build(self.op, self.inputs, self.outputs, self.options, self.version)
 
     @property
@@ -43,12 +43,12 @@ class Draft:
 
 
 def fed(inputs: Sequence[T | None]) -> list[T]:
-    """The operands that are the model's inputs."""
+    """Return the operands that are the model's inputs."""
     return [t for t in inputs if t is not None and t.value is None]
 
 
 def samples_of(rng: np.random.Generator, inputs: Sequence[T | None]) -> tuple[Sample, ...]:
-    """Codes that are all alike probable; then the lowest, the highest and the zero point only."""
+    """Return codes that are all alike probable; then the lowest, the highest and the zero point only."""
     return tuple(tuple(_values(rng, t, ends) for t in fed(inputs)) for ends in (False, True))
 
 

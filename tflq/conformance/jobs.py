@@ -69,7 +69,7 @@ class Job:
             raise FileAccessError(str(self.folder / LIST), error.strerror or str(error)) from error
 
     def is_done(self, case: Case) -> bool:
-        """Whether the target said anything of a case: its last output, or a refusal."""
+        """Return whether the target said anything of a case: its last output, or a refusal."""
         outputs = len(case.expected[-1]) if case.expected else 1
         last = f"out{len(case.samples) - 1}_{outputs - 1}.bin"
         return any((self.folder / case.id / name).is_file() for name in (REFUSED, last))
@@ -119,12 +119,12 @@ def _told(case: Case, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
 
 
 def raw(array: Array) -> bytes:
-    """An array's elements, little endian, in C order."""
+    """Return an array's elements, little endian, in C order."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    """The first bytes of a regular file; None where there is none. What a target left may be anything."""
+    """Return the first bytes of a regular file; None where there is none. What a target left may be anything."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None

@@ -52,7 +52,7 @@ class Judged:
 
     @property
     def fails(self) -> bool:
-        """Whether the target is not what the suite expects; a refusal is, where the target takes no such model."""
+        """True if the target is not what the suite expects; a refusal is, where the target takes no such model."""
         return self.result not in (Result.PASSES, Result.REFUSED)
 
 
@@ -99,7 +99,7 @@ class Verdicts:
         return sum(not judged.case.is_refused and judged.result in seen for judged in self.cases)
 
     def count(self, result: Result) -> int:
-        """How many cases came to that."""
+        """Return how many cases came to that."""
         return sum(judged.result == result for judged in self.cases)
 
     @property
@@ -109,7 +109,7 @@ class Verdicts:
 
 
 def judge(job: Job, archive: Archive, cases: Sequence[Case], ended: Mapping[str, str]) -> tuple[Judged, ...]:
-    """A verdict for every case. `ended` says in which the target ended, and how."""
+    """Return a verdict for every case. `ended` says in which the target ended, and how."""
     return tuple(_judged(job, archive, case, ended.get(case.id, "")) for case in cases)
 
 

@@ -102,7 +102,7 @@ class _Part:
 
 
 def _part(order: Order, jobs: int, turn: int) -> _Part:
-    """The cases of one process out of `jobs`: every so-manieth."""
+    """Return the cases of one process out of `jobs`: every so-manieth."""
     profile = by_name(order.profile)
     others = [by_name(name) for name in CONTRASTS if name != order.profile]
     part = _Part([], {})
@@ -142,7 +142,7 @@ def _case(
 def _samples(
     draft: Draft, model: Model, profile: Profile, others: Sequence[Profile]
 ) -> tuple[tuple[Sample, ...], set[str]]:
-    """The draft's own, and one for each other arithmetic on which it parts from the profile's."""
+    """Return the draft's own, and one for each other arithmetic on which it parts from the profile's."""
     if draft.op not in _REACHED:
         return draft.samples, set()
     witnesses: dict[bytes, Sample] = {}

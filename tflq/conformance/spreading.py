@@ -45,7 +45,7 @@ class Part:
 
 
 def parts_of(whole: Part, size: int = _PART) -> list[Part]:
-    """The whole suite in parts.
+    """Return the whole suite in parts.
 
     Raises:
         InputError: The file is no suite.

@@ -49,7 +49,7 @@ class Case:
 
     @property
     def is_refused(self) -> bool:
-        """Whether a target must refuse the model."""
+        """True if a target must refuse the model."""
         return not self.expected
 
 
@@ -85,7 +85,7 @@ def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:
 
 
 def read_suite(archive: Archive) -> Suite:
-    """The suite of an open archive, checked; its data are read as they are asked for.
+    """Return the suite of an open archive, checked; its data are read as they are asked for.
 
     Raises:
         InputError: The archive holds no suite, or one that is not as the schema has it.
@@ -131,7 +131,7 @@ def _rows(value: Any) -> bool:
 
 
 def arrays(archive: Archive, digests: Iterable[str]) -> list[Array]:
-    """The arrays that digests stand for, each held against its name.
+    """Return the arrays that digests stand for, each held against its name.
 
     Raises:
         InputError: The data were changed.
@@ -147,11 +147,11 @@ def _checked(archive: Archive, name: str) -> Array:
 
 
 def model_of(archive: Archive, case: Case) -> bytes:
-    """The case's model file."""
+    """Return the case's model file."""
     return _checked(archive, case.model).tobytes()
 
 
 def kept(cases: Sequence[Case], archive: Archive) -> dict[str, Array]:
-    """All data of some cases."""
+    """Return all data of some cases."""
     names = {d for c in cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
     return {name: _checked(archive, name) for name in sorted(names)}

@@ -46,7 +46,7 @@ class Target(Protocol):
 
 
 def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> Target:
-    """The target that `profile:NAME`, `runtime:NAME` or a command line stands for.
+    """Return the target that `profile:NAME`, `runtime:NAME` or a command line stands for.
 
     Raises:
         OptionError: The words name no runtime, or no command.

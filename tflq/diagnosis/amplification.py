@@ -110,7 +110,7 @@ def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplif
 
 
 def _chooses(expected: Array, got: Array) -> bool:
-    """Whether an arg-max along the last axis says something: of equal shapes, of more than one number."""
+    """Return whether an arg-max along the last axis says something: of equal shapes, of more than one number."""
     is_row = expected.ndim > 0 and expected.size > 0 and expected.shape[-1] > 1
     return is_row and expected.shape == got.shape and expected.dtype.kind in "iuf"
 

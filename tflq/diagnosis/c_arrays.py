@@ -32,7 +32,7 @@ class Numbers:
     words: tuple[str, ...]
 
     def array(self, carrier: np.dtype[Any], size: int) -> Array:
-        """The elements in a tensor's type. Codes may be written without a sign (0xff for -1), or byte by byte.
+        """Return the elements in a tensor's type. Codes may be written without a sign (0xff for -1), or byte by byte.
 
         Raises:
             InputError: A word is no number, or one outside the type.
@@ -51,7 +51,7 @@ class Numbers:
 
 
 def c_arrays(text: str) -> tuple[Numbers, ...]:
-    """All initialized arrays of a C file."""
+    """Return all initialized arrays of a C file."""
     return tuple(_arrays(_COMMENT.sub(" ", text)))
 
 
@@ -78,7 +78,7 @@ _DIGITS = 200
 
 
 def _integer(word: str, carrier: np.dtype[Any], name: str) -> int:
-    """An integer constant, wrapped where it is a code of the type without its sign."""
+    """Return an integer constant, wrapped where it is a code of the type without its sign."""
     match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uUlL]*", word)
     if match is None and word in ("true", "false"):
         return int(word == "true")

@@ -55,17 +55,17 @@ class Cause:
 
     @property
     def is_a_profile(self) -> bool:
-        """Return whether a profile is among the members."""
+        """Whether a profile is among the members."""
         return any(member.kind == Kind.PROFILE for member in self.members)
 
     @property
     def exact(self) -> bool:
-        """Return whether it reproduces every bit."""
+        """Whether it reproduces every bit."""
         return self.matching == self.elements
 
     @property
     def is_told(self) -> bool:
-        """Return whether nothing but this one function reproduces its results."""
+        """Whether nothing but this one function reproduces its results."""
         return len(self.members) == 1 or self.is_proved
 
 
@@ -127,7 +127,7 @@ class Explanation:
 
     @property
     def certainty(self) -> Certainty:
-        """Return whether the cause is certain, likely, or neither."""
+        """Whether the cause is certain, likely, or neither."""
         return {
             CauseVerdict.EXPLAINED: Certainty.CERTAIN,
             CauseVerdict.LIKELY: Certainty.LIKELY,
@@ -136,7 +136,7 @@ class Explanation:
 
     @property
     def verdict(self) -> CauseVerdict:
-        """Return whether the cause is known."""
+        """Whether the cause is known."""
         if self.matching == self.elements:
             return CauseVerdict.SAME
         if self.possible:

@@ -100,7 +100,7 @@ def _distinct(pairs: list[tuple[Part, Results]]) -> list[tuple[Part, Results]]:
 
 
 def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any], set[int]]:
-    """The telling elements by channel, expected and dumped value, the inputs that they come from, and distances."""
+    """Return the telling elements by channel, expected and dumped value, the inputs that they come from, and distances."""
     keys: set[Any] = set()
     places: set[Any] = set()
     apart: set[int] = set()
@@ -135,7 +135,7 @@ def _inside(apart: NDArray[np.bool_], dumped: Array) -> NDArray[np.bool_]:
 
 
 def _distances(expected: Array, dumped: Array) -> set[int]:
-    """How far apart elements are: in LSB, in ULP up to the histogram's reach for other types."""
+    """Return how far apart elements are: in LSB, in ULP up to the histogram's reach for other types."""
     if expected.dtype.kind in "iu" and expected.dtype.itemsize < 8:
         return set(np.unique(np.abs(dumped.astype(np.int64) - expected)).tolist())
     return {abs(d) for d, _ in difference(expected, dumped).histogram if d}

@@ -36,5 +36,5 @@ def compatible(profiles: Iterable[Profile]) -> tuple[Compatible, ...]:
 
 
 def _version(text: str) -> tuple[tuple[int, str], ...]:
-    """Numbers before words, by value."""
+    """Return numbers before words, by value."""
     return tuple((int(part), "") if part.isdecimal() else (0, part) for part in text.split("."))

@@ -79,7 +79,7 @@ def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Pr
 
 
 def _devices(alone: Part, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
-    """The hypotheses of those names, made again for inputs of another shape."""
+    """Return the hypotheses of those names, made again for inputs of another shape."""
     known: dict[str, Device] = {}
     for hypothesis in hypotheses(alone, profile):
         known.setdefault(hypothesis.name, hypothesis.device)

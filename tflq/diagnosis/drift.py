@@ -72,7 +72,7 @@ class Drift:
 
     @property
     def differs(self) -> bool:
-        """Whether any bit does."""
+        """True if any bit does."""
         moved = any(o.drifted in (Drifted.CHANGED, Drifted.FOLLOWS) for o in self.operators)
         return moved or any(d is not None and not d.same for d in self.outputs)
 
@@ -144,7 +144,7 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
 
 
 def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden:
-    """A golden that fits the model; one without inputs is of those of the first."""
+    """Return a golden that fits the model; one without inputs is of those of the first."""
     if not isinstance(golden.observations, Stored) and not any(seen.inputs for seen in golden.observations):
         pairs = zip(golden.observations, first.observations, strict=False)
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
@@ -185,7 +185,7 @@ def _walk(
 def _by_profile(
     model: Source | Model, paths: tuple[str, str], profile: str, operators: list[OperatorDrift]
 ) -> list[OperatorDrift]:
-    """Operators whose inputs differ, too, held alone against the first one's profile, where that gives its bits."""
+    """Return operators whose inputs differ, too, held alone against the first one's profile, where that gives its bits."""
     reports = [verify(model, load_golden(path), profile=profile).operators for path in paths]
     return [
         replace(o, drifted=Drifted.CHANGED)

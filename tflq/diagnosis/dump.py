@@ -77,7 +77,7 @@ def load_dumps(
 
 
 def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
-    """A dump of arrays in memory, by tensor name or index."""
+    """Return a dump of arrays in memory, by tensor name or index."""
     return _named(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
 
 
@@ -194,7 +194,7 @@ def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
 
 
 def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bool:
-    """Whether floats for integer tensors are dequantized: one of them is no whole number. Else they are codes."""
+    """Return whether floats for integer tensors are dequantized: one of them is no whole number. Else they are codes."""
     return any(
         _is_float_for_codes(model, index, value) and not is_whole(value)  # type: ignore[arg-type]
         for index, value in entries
@@ -206,7 +206,7 @@ def _is_float_for_codes(model: Model, index: int, value: object) -> bool:
 
 
 def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False) -> Array:
-    """The array as the tensor is carried; its shape is the model's where that is given and the sizes agree.
+    """Return the array as the tensor is carried; its shape is the model's where that is given and the sizes agree.
 
     Floats for an integer tensor are its codes, or with `real` what these stand for.
     What operators make may have other sizes here: some are known only when the model runs.
@@ -227,7 +227,7 @@ def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = Fal
 
 
 def _is_flat(value: Entry) -> bool:
-    """Whether an entry is numbers in a row, which say nothing of their shape."""
+    """Return whether an entry is numbers in a row, which say nothing of their shape."""
     return isinstance(value, Numbers) or (isinstance(value, Path) and value.suffix != ".npy")
 
 

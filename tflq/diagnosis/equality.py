@@ -68,7 +68,7 @@ def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
 
 
 def _constants(alone: Part) -> int:
-    """The number of elements of the operator's other operands, its weights for one."""
+    """Return the number of elements of the operator's other operands, its weights for one."""
     graph = alone.model.subgraphs[0]
     return sum(math.prod(graph.tensors[t].shape) for t in graph.operators[0].inputs if t >= 0 and t not in alone.inputs)
 
@@ -79,7 +79,7 @@ def _has_mistakes(prepared: Prepared) -> bool:
 
 
 def _prepared(profile: Profile, alone: Part) -> Prepared | None:
-    """The constants and the function that a profile binds."""
+    """Return the constants and the function that a profile binds."""
     try:
         return alone.plan(profile).steps[0].prepared
     except TflqError:
@@ -101,7 +101,7 @@ def _agree_on_all_codes(devices: Sequence[Device], alone: Part) -> bool:
 
 
 def _all_codes(alone: Part) -> Iterator[Part]:
-    """Every code at every place; elements of one input are all different codes, as far as there are enough."""
+    """Yield every code at every place; elements of one input are all different codes, as far as there are enough."""
     ((position, value),) = alone.inputs.items()
     codes = np.random.default_rng(0).permutation(np.arange(value.size) % 256)
     for step in range(256):

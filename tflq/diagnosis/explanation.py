@@ -69,7 +69,9 @@ def explain_operator(
 
 
 def proved(explanation: Explanation, alone: Part) -> Explanation:
-    """The explanation, with a proof that the only cause's names are one function, if one is missing and succeeds."""
+    """Return the explanation, with a proof that the only cause's names are one function, if one is missing and
+    succeeds.
+    """
     if len(explanation.exact) != 1 or explanation.exact[0].is_told:
         return explanation
     (only,) = explanation.exact
@@ -114,7 +116,7 @@ class _Search:
 
 
 def _tried(groups: Sequence[Group]) -> dict[Kind, int]:
-    """The number of different results of a kind of hypotheses and of all kinds before it; of pairs, its square."""
+    """Return the number of different results of a kind of hypotheses and of all kinds before it; of pairs, its square."""
     of_profiles = sum(g.members[0].kind in (Kind.PROFILE, Kind.ARITHMETIC) for g in groups) + 1
     whole = len(groups) + 1
     return {Kind.PROFILE: of_profiles, Kind.ARITHMETIC: of_profiles, Kind.MISTAKE: whole, Kind.MISTAKES: whole**2}
@@ -189,7 +191,7 @@ def _hopeless(thinner: Thinner | None, profile: Profile) -> set[str]:
 
 
 def separated(group: Group, alone: Part) -> list[Group]:
-    """A group in parts that inputs of the same values in another order tell apart."""
+    """Return a group in parts that inputs of the same values in another order tell apart."""
     parts: dict[tuple[bytes | None, ...], Group] = {}
     others = list(shuffled(alone)) if len(group.members) > 1 else []
     for member in group.members:

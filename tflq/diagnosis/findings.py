@@ -151,7 +151,8 @@ def investigate(
 def _growths(
     findings: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
 ) -> tuple[Amplification, ...]:
-    """How each of the first differences grows by itself, in the sample in which most of the operator's elements differ.
+    """Return how each of the first differences grows by itself, in the sample in which most of the operator's elements
+    differ.
 
     End to end later operators differ through earlier ones, so that nothing is theirs alone.
     """
@@ -174,7 +175,7 @@ def _told(
     profile: Profile,
     element: Index | None,
 ) -> Findings:
-    """The findings with what one sample's dump says of one operator; the others count in its explanation only.
+    """Return the findings with what one sample's dump says of one operator; the others count in its explanation only.
 
     A fault in one part is noted, and loses neither the verdict nor the other parts.
     """
@@ -225,7 +226,8 @@ def _noted(faults: list[str], part: str) -> Iterator[None]:
 def work_out(
     model: Model, inputs: Mapping[int, Array], profile: Profile, element: Index, op: int | None = None
 ) -> Worked:
-    """An element of operator `op`, or of the one that makes the first graph output, in a run of the profile's own.
+    """Return an element of operator `op`, or of the one that makes the first graph output, in a run of the profile's
+    own.
 
     `inputs` are the graph's, by tensor index.
     """
@@ -238,7 +240,7 @@ def work_out(
 
 
 def _maker_of_output(model: Model) -> int:
-    """The operator that makes the first graph output."""
+    """Return the operator that makes the first graph output."""
     graph = model.subgraphs[0]
     return last_makers(model).get(graph.outputs[0], len(graph.operators) - 1)
 
@@ -276,7 +278,7 @@ def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanat
 
 
 def _under(alone: Part, cause: Cause, tensor: int, element: Index) -> ElementTrace | None:
-    """The element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
+    """Return the element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
     runs: list[tuple[Plan, Mapping[int, Array]]] = []
     if not results(cause.members[0].device, replace(alone, runs=runs)) or not runs:
         return None

@@ -51,7 +51,7 @@ def foreign_causes(
 
 
 def _looked_at(operators: Sequence[Located]) -> list[Located]:
-    """The operators of each type in which most elements differ, those before that differ at all."""
+    """Return the operators of each type in which most elements differ, those before that differ at all."""
     chosen: dict[str, list[Located]] = {}
     for one in sorted(operators, key=lambda o: -sum(d.differing for d in o.differences.values())):
         of_type = chosen.setdefault(one.op, [])

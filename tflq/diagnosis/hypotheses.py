@@ -37,7 +37,7 @@ class Hypothesis:
 
 
 def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
-    """Every hypothesis, the most probable first."""
+    """Yield every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
         yield Hypothesis(kind, other.name, device_of(other))
     turned = guarded("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
@@ -46,7 +46,7 @@ def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
 
 
 def device_of(profile: Profile) -> Device:
-    """A device that computes as a profile does."""
+    """Return a device that computes as a profile does."""
     return Under(profile)
 
 
@@ -76,8 +76,8 @@ def _changed(one: Arithmetic | Source, other: Arithmetic | Source) -> int:
 
 
 def _profiles(base: Profile) -> Iterator[tuple[Kind, Profile]]:
-    """Every other profile and its variant that rounds once, the nearest first; the base with one field of another's
-    arithmetic comes before the variants.
+    """Yield every other profile and its variant that rounds once, the nearest first; the base with one field of
+    another's arithmetic comes before the variants.
     """
     others = [by_name(name) for name in PROFILES if name != base.name]
     once = base.with_single_rounding()

@@ -20,7 +20,8 @@ Array = NDArray[Any]
 
 
 def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
-    """Tensors of the first subgraph, in the dump's types and shapes. A model that was fed in steps has its last inputs.
+    """Return tensors of the first subgraph, in the dump's types and shapes. A model that was fed in steps has its last
+    inputs.
 
     Raises:
         InputError: The file is no such dump, or one of another model.
@@ -48,7 +49,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
 
 
 def _tensor(model: Model, entry: Record, path: Path) -> int:
-    """The entry's tensor, if its operator makes it in this model, too."""
+    """Return the entry's tensor, if its operator makes it in this model, too."""
     operators, index, layer = model.subgraphs[0].operators, int(entry["tensor_index"]), int(entry["layer_number"])
     if layer >= len(operators) or index not in operators[layer].outputs:
         raise InputError(f"is for another model: operator {layer} makes no tensor {index}", name=str(path))

@@ -45,13 +45,13 @@ def _localizer(model: Model, profile: Profile, mode: Mode) -> Localizer:
 
 
 def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
-    """The sample in which most elements of operator `index` differ."""
+    """Return the sample in which most elements of operator `index` differ."""
     counts = [sum(d.differing for d in sample[index].differences.values()) for sample in by_sample]
     return counts.index(max(counts))
 
 
 def trusted(dump: Dump, operators: Iterable[Located]) -> Dump:
-    """The dump without what was overwritten."""
+    """Return the dump without what was overwritten."""
     return dump.without(t for o in operators for t in o.overwritten)
 
 
@@ -71,7 +71,7 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
 
 
 def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:
-    """The results of all operators before one, on the dump's own inputs where it has them."""
+    """Return the results of all operators before one, on the dump's own inputs where it has them."""
     makers = last_makers(model)
     values: dict[int, Array] = {}
     for index in range(before):

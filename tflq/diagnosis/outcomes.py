@@ -47,7 +47,7 @@ def results(device: Device, alone: Part, name: str = "", faults: dict[str, Fault
 
 
 def fits(values: Results, alone: Part) -> bool:
-    """Whether all results that the dump holds are there, in their form."""
+    """Return whether all results that the dump holds are there, in their form."""
     return all(
         t in values and (values[t].shape, values[t].dtype) == (dumped.shape, dumped.dtype)
         for t, dumped in alone.got.items()
@@ -55,7 +55,7 @@ def fits(values: Results, alone: Part) -> bool:
 
 
 def digest(values: Results, alone: Part) -> bytes | None:
-    """A hash over every result that the dump holds; None where one is missing or has another shape or type."""
+    """Return a hash over every result that the dump holds; None where one is missing or has another shape or type."""
     if not fits(values, alone):
         return None
     whole = blake2b(digest_size=16)

@@ -43,7 +43,7 @@ class _View:
 
     @classmethod
     def through(cls, alone: Part, thinner: Thinner | None) -> _View:
-        """The operator on the thinner image, if there is one."""
+        """Return the operator on the thinner image, if there is one."""
         return cls(alone if thinner is None else thinner.alone, thinner)
 
     def of(self, device: Device) -> Results:
@@ -52,12 +52,12 @@ class _View:
         return made if self.thinner is None else self.thinner.of(made)
 
     def is_exact(self, device: Device) -> bool:
-        """Whether a device reproduces every bit of that."""
+        """Return whether a device reproduces every bit of that."""
         matching, elements = score(self.of(device), self.part.got)
         return matching == elements
 
     def best(self, found: Iterable[tuple[Device, T]], profile: Profile) -> list[list[T]]:
-        """Those that bring most elements right, or the results nearest to the dump's; equal ones together."""
+        """Return those that bring most elements right, or the results nearest to the dump's; equal ones together."""
         base, got = self.of(device_of(profile)), self.part.got
         own, near = score(base, got)[0], _distance(base, got)
         alike: dict[bytes, tuple[int, float, list[T]]] = {}
@@ -74,7 +74,9 @@ class _View:
 
 
 def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thinner | None) -> Iterator[Hypothesis]:
-    """Two mistakes that together reproduce every bit of the dump; `base` is what the profile makes of the operator."""
+    """Yield two mistakes that together reproduce every bit of the dump; `base` is what the profile makes of the
+    operator.
+    """
     view, whole = _View.through(alone, thinner), _View(alone, None)
     for alike in view.best(((c.device, c) for c in changes(view.part, profile)), profile):
         yield from _under(alike, alone, [n for n, d in _seconds(alike[0], view.part) if view.is_exact(d)])
@@ -101,7 +103,7 @@ def under_profiles(
 
 
 def _farthest(made: Results, base: Results) -> float:
-    """The largest difference in LSB; 0 where there is nothing to compare."""
+    """Return the largest difference in LSB; 0 where there is nothing to compare."""
     alike = [
         (value, base[t])
         for t, value in made.items()
@@ -111,7 +113,7 @@ def _farthest(made: Results, base: Results) -> float:
 
 
 def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypothesis]:
-    """The best readings under every other mistake, and with every other reading."""
+    """Yield the best readings under every other mistake, and with every other reading."""
     best = view.best(((device, name) for name, device in readings(view.part, profile)), profile)
     leading = {name for alike in best for name in alike}
     together = readings_together(view.part, profile, leading)
@@ -131,7 +133,7 @@ def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypot
 
 
 def _under(alike: Iterable[Change], alone: Part, names: list[str]) -> Iterator[Hypothesis]:
-    """The mistakes of those names under first ones that the search did not tell apart."""
+    """Yield the mistakes of those names under first ones that the search did not tell apart."""
     for first in alike if names else ():
         for name, device in _seconds(first, alone):
             if name in names:
@@ -139,13 +141,13 @@ def _under(alike: Iterable[Change], alone: Part, names: list[str]) -> Iterator[H
 
 
 def _seconds(first: Change, part: Part) -> Iterator[Mistaken]:
-    """Every mistake under the first one."""
+    """Yield every mistake under the first one."""
     for name, device in _mistakes(first.of(part), first.profile):
         yield name, first.under(device)
 
 
 def _mistakes(part: Part, profile: Profile) -> list[Mistaken]:
-    """Every mistake; none where the profile, which may have a mistake already, cannot be bound."""
+    """Return every mistake; none where the profile, which may have a mistake already, cannot be bound."""
     try:
         return list(mistakes(part, profile))
     except TflqError:
@@ -153,7 +155,7 @@ def _mistakes(part: Part, profile: Profile) -> list[Mistaken]:
 
 
 def _readings(part: Part, profile: Profile) -> list[Mistaken]:
-    """The same of readings only."""
+    """Return the same of readings only."""
     try:
         return list(readings(part, profile))
     except TflqError:
@@ -161,7 +163,7 @@ def _readings(part: Part, profile: Profile) -> list[Mistaken]:
 
 
 def _distance(made: Results, got: Results) -> float:
-    """The sum of absolute differences; infinite where there is nothing to compare."""
+    """Return the sum of absolute differences; infinite where there is nothing to compare."""
     total = 0.0
     for tensor, seen in got.items():
         value = made.get(tensor)

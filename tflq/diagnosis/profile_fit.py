@@ -112,12 +112,12 @@ class Fit:
 
     @property
     def is_too_small(self) -> bool:
-        """Return whether too little was compared to name a profile."""
+        """Whether too little was compared to name a profile."""
         return self.informative < self.needed
 
     @property
     def is_foreign(self) -> bool:
-        """Return whether a runtime without a profile is as good a name for the device.
+        """Whether a runtime without a profile is as good a name for the device.
 
         One reproduces what the base does not, and profiles are told apart by one type of operator only, or by fewer
         elements than exclude a fit by chance: several kernels together make a runtime known.
@@ -127,7 +127,7 @@ class Fit:
 
     @property
     def names_best(self) -> bool:
-        """Return whether one profile is nearer than others, by enough elements that tell profiles apart."""
+        """Whether one profile is nearer than others, by enough elements that tell profiles apart."""
         if self.verdict == FitVerdict.UNTOLD:
             return not self.is_foreign and self.telling >= self.needed
         return self.verdict not in (FitVerdict.NONE, FitVerdict.NOTHING)
@@ -169,7 +169,7 @@ class Fit:
 
     @property
     def verdict(self) -> FitVerdict:
-        """Whether one profile fits, a mix, or neither."""
+        """True if one profile fits, a mix, or neither."""
         if not self.compared:
             return FitVerdict.NOTHING
         if self.fitting:
@@ -180,12 +180,12 @@ class Fit:
 
 
 def _kin(first: str | None, name: str) -> bool:
-    """Whether two profiles stand for one package."""
+    """Return whether two profiles stand for one package."""
     return first is not None and by_name(first).source.package == by_name(name).source.package
 
 
 def exact_operators(column: Column) -> set[int]:
-    """The operators of which every element compared agrees."""
+    """Return the operators of which every element compared agrees."""
     return {i for i, cell in enumerate(column) if cell is not None and cell[0] == cell[1]}
 
 
@@ -224,7 +224,7 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
 
 
 def _informative(model: Model, dumps: Sequence[Dump], rows: Sequence[Sequence[Cell]]) -> int:
-    """The number of results of compared operators that are neither the lowest nor the highest of their type."""
+    """Return the number of results of compared operators that are neither the lowest nor the highest of their type."""
     count = 0
     for operator, row in zip(model.subgraphs[0].operators, rows, strict=True):
         for dump in dumps if any(row) else ():
@@ -233,7 +233,9 @@ def _informative(model: Model, dumps: Sequence[Dump], rows: Sequence[Sequence[Ce
 
 
 def candidates(base: Profile) -> tuple[Profile, ...]:
-    """Every profile and every variant that rounds once, the nearest to `base` first; profiles come before variants."""
+    """Return every profile and every variant that rounds once, the nearest to `base` first; profiles come before
+    variants.
+    """
     named = [by_name(name) for name in PROFILES]
     once = [variant for p in named if (variant := p.with_single_rounding()).arithmetic != p.arithmetic]
     known = {profile.name for profile in (*named, *once)}

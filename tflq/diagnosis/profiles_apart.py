@@ -43,7 +43,7 @@ def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimina
 
 
 def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
-    """One profile of each set that computes the whole model alike, and what the set is called."""
+    """Return one profile of each set that computes the whole model alike, and what the set is called."""
     parts = [alone(model, index) for index in range(len(model.subgraphs[0].operators))]
     sets: dict[Hashable, list[str]] = {}
     for name in names:

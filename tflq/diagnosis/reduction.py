@@ -44,7 +44,8 @@ class Reduced:
 
 
 def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
-    """The first operator that on the dump's own inputs gives other bits than the dump holds, at one of its elements.
+    """Return the first operator that on the dump's own inputs gives other bits than the dump holds, at one of its
+    elements.
 
     Inputs that the dump lacks are what the profile computes.
 
@@ -62,7 +63,7 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
 
 
 def _whole(alone: Part, profile: Profile) -> Reduced:
-    """The operator as it is, with the outputs that the dump holds."""
+    """Return the operator as it is, with the outputs that the dump holds."""
     graph = alone.model.subgraphs[0]
     kept = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
     part = replace(alone.model, subgraphs=(replace(graph, outputs=kept), *alone.model.subgraphs[1:]))
@@ -180,7 +181,7 @@ def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> 
 
 
 def _halves(extent: int, rim: int) -> list[slice]:
-    """Both halves, without the rim, whose windows may lie over an edge."""
+    """Return both halves, without the rim, whose windows may lie over an edge."""
     middle = (extent + 1) // 2
     return [s for s in (slice(rim, middle), slice(middle, extent - rim)) if s.start < s.stop]
 

@@ -35,7 +35,7 @@ _HEAD, _PLACES = 64, 16
 def overwritten_by(
     model: Model, profile: Profile, dump: Dump, tensor: int, computed: Mapping[int, Array]
 ) -> int | None:
-    """The later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
+    """Return the later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
 
     `computed` are values of the tensors made before, and `tensor`'s own where it is known (of a graph input it is not).
     """
@@ -56,20 +56,22 @@ def overwritten_by(
 
 
 def _last_reader(model: Model, makers: Mapping[int, int], tensor: int) -> int:
-    """The operator from which on its place may be taken: by this one's results in place, by later ones' anyhow."""
+    """Return the operator from which on its place may be taken: by this one's results in place, by later ones' anyhow."""
     readers = [i for i, o in enumerate(model.subgraphs[0].operators) if tensor in o.inputs]
     return max(readers, default=makers.get(tensor, -1) + 1)
 
 
 def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
-    """Bytes that may be another tensor's: of the elements that differ from what is known, else all."""
+    """Return bytes that may be another tensor's: of the elements that differ from what is known, else all."""
     if known is None or known.shape != mine.shape or known.dtype != mine.dtype:
         return np.ones(mine.nbytes, bool)
     return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
 
 
 def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bool) -> slice | None:
-    """Bytes of `theirs` that `mine` has too: laid over each other as planners do, all that both have, if telling."""
+    """Return bytes of `theirs` that `mine` has too: laid over each other as planners do, all that both have, if
+    telling.
+    """
     if theirs.dtype.hasobject:
         return None
     a, b = _bytes(mine), _bytes(theirs)
@@ -83,7 +85,7 @@ def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bo
 
 
 def _places(head: Bytes, whole: Bytes) -> list[int]:
-    """Where one tensor may start inside another: its first bytes are there, as far as the other reaches."""
+    """Return where one tensor may start inside another: its first bytes are there, as far as the other reaches."""
     places = np.arange(0, len(whole), _ALIGNMENT)
     places = places[whole[places] == head[0]] if len(head) else places[:0]
     for step in range(1, min(_HEAD, len(head))):
@@ -97,7 +99,7 @@ def _bytes(value: Array) -> Bytes:
 
 
 def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> bool:
-    """Whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
+    """Return whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
     operators = model.subgraphs[0].operators
     index = next((i for i, o in enumerate(operators) if tensor in o.inputs), None)
     computed = None if index is None else _computed(model, profile, [index], dump.tensors)
@@ -112,7 +114,7 @@ def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> boo
 def _follows(
     model: Model, dump: Dump, profile: Profile, tensor: int, other: int, shared: slice, computed: Mapping[int, Array]
 ) -> bool:
-    """Whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
+    """Return whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
     between = _between(model, last_makers(model).get(tensor, -1), other)
     if not any(tensor in model.subgraphs[0].operators[index].inputs for index in between):
         return False
@@ -140,7 +142,7 @@ def _computed(
 
 
 def _between(model: Model, maker: int, other: int) -> list[int]:
-    """The operators after `maker` that `other` depends on."""
+    """Return the operators after `maker` that `other` depends on."""
     needed, between = {other}, []
     operators = model.subgraphs[0].operators
     for index in range(len(operators) - 1, maker, -1):

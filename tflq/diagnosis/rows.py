@@ -26,7 +26,7 @@ def computation(part: Part, profile: Profile) -> Hashable:
 
 
 def row_of(part: Part, profile: Profile) -> Kernel | None:
-    """The row that the profile's table has for the operator; None where it refuses it, or a type is unknown."""
+    """Return the row that the profile's table has for the operator; None where it refuses it, or a type is unknown."""
     model, operator = part.model, part.model.subgraphs[0].operators[0]
     tensors = model.subgraphs[0].tensors
     inputs = [tensors[t] if t >= 0 else None for t in operator.inputs]

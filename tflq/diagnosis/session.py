@@ -199,7 +199,7 @@ def discriminate(
 
 
 def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, profile: Profile) -> Findings:
-    """The findings, with inputs that tell their causes apart where several fit."""
+    """Return the findings, with inputs that tell their causes apart where several fit."""
     fitting = () if found.explanation is None else found.explanation.fitting
     if found.explanation is None or sum(1 + len(cause.also) for cause in fitting) < 2:
         return found

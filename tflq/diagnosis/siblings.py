@@ -33,7 +33,7 @@ _LARGEST = 1 << 20
 def held_elsewhere(
     explanation: Explanation, model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]
 ) -> Explanation:
-    """The explanation with its causes compared with other operators, where that may leave some of them out."""
+    """Return the explanation with its causes compared with other operators, where that may leave some of them out."""
     fitting = [cause for cause in explanation.causes if cause.exact]
     if not fitting or explanation.certainty == Certainty.CERTAIN:
         return explanation
@@ -68,12 +68,12 @@ class Known:
 
     @property
     def differs(self) -> bool:
-        """Return whether the profile itself does not reproduce it."""
+        """Whether the profile itself does not reproduce it."""
         matching, elements = score(self.base, self.part.got)
         return matching != elements
 
     def fits(self, hypothesis: Hypothesis) -> bool:
-        """Whether the hypothesis reproduces every bit here. One that is not known here, by its name, does not."""
+        """Return whether the hypothesis reproduces every bit here. One that is not known here, by its name, does not."""
         device = self._device(hypothesis)
         if device is None:
             return False
@@ -90,7 +90,7 @@ class Known:
 
 
 def _held(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
-    """The cause with those of its members that fit most: first the operators of its kernel, then the others."""
+    """Return the cause with those of its members that fit most: first the operators of its kernel, then the others."""
     members = cause.members
     for sibling in alike.values():
         members = tuple(member for member in members if sibling.fits(member))
@@ -105,7 +105,7 @@ def _held(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known])
 
 
 def _siblings(alike: Sequence[Located]) -> list[Located]:
-    """Those that differ and those that do not, with most elements first; none where none differs."""
+    """Return those that differ and those that do not, with most elements first; none where none differs."""
     ordered = sorted(alike, key=lambda o: (-_differing(o), -_elements(o)))
     divergent = [o for o in ordered if o.differs][:_SIBLINGS]
     same = [o for o in ordered if o.differences and not o.differs][:_SIBLINGS]

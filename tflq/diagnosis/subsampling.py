@@ -54,7 +54,9 @@ class Thinner:
 
 
 def thinned(alone: Part, profile: Profile, base: Mapping[int, Array]) -> Thinner | None:
-    """The operator on a thinner image, checked against `base`, the profile's whole results; None where it has none."""
+    """Return the operator on a thinner image, checked against `base`, the profile's whole results; None where it has
+    none.
+    """
     window = _window(alone, profile)
     if window is None:
         return None
@@ -77,7 +79,7 @@ def thinned(alone: Part, profile: Profile, base: Mapping[int, Array]) -> Thinner
 
 
 def _window(alone: Part, profile: Profile) -> Window | None:
-    """The operator's window over its images; of an operator that goes element by element that of one tap."""
+    """Return the operator's window over its images; of an operator that goes element by element that of one tap."""
     images = list(alone.inputs.values())
     if len(alone.got) != 1 or not images or any(x.ndim != 4 for x in images):
         return None

@@ -19,17 +19,17 @@ class Source(Protocol):
     """What `load` may ask of the file that is being read."""
 
     def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
-        """The vector as a tuple of Python numbers."""
+        """Return the vector as a tuple of Python numbers."""
 
     def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
-        """Bytes that lie outside the tables, `offset` counted from the start of the file."""
+        """Return bytes that lie outside the tables, `offset` counted from the start of the file."""
 
 
 class Sink(Protocol):
     """What `store` may ask of the file that is being written."""
 
     def inside(self, buffer: ir.Buffer) -> bool:
-        """Whether this buffer's bytes go into its table."""
+        """Return whether this buffer's bytes go into its table."""
 
     def outside(self, data: Any) -> tuple[int, int]:
         """Store bytes outside the tables: their offset from the start of the file, and their number."""
@@ -54,7 +54,7 @@ class Pair:
 
 
 def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
-    """A table without a class of its own."""
+    """Return a table without a class of its own."""
     return ir.Record(table, MappingProxyType(dict(fields)), unknown)
 
 

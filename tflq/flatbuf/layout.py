@@ -93,7 +93,7 @@ NUMBERS: Mapping[str, Number] = MappingProxyType(
 
 @cache
 def layout(table: str) -> Layout:
-    """The layout of a table of the schema."""
+    """Return the layout of a table of the schema."""
     fields = {name: _field(name, *entry) for name, entry in _tables()[table].items()}
     defaults = MappingProxyType({field.name: field.default for field in fields.values()})
     return Layout(
@@ -108,7 +108,7 @@ def layout(table: str) -> Layout:
 
 @cache
 def _tables() -> dict[str, Any]:
-    """The tables of models, and those of tflite-micro's dumps; their names do not meet."""
+    """Return the tables of models, and those of tflite-micro's dumps; their names do not meet."""
     return {**schema()["tables"], **schema("layer_by_layer")["tables"]}
 
 

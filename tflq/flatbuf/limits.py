@@ -29,7 +29,7 @@ class Limits:
     memory: int | None = None
 
     def memory_for(self, file_size: int) -> int:
-        """Bytes of objects that a file of `file_size` bytes may become."""
+        """Return bytes of objects that a file of `file_size` bytes may become."""
         if self.memory is not None:
             return self.memory
         return max(_BASE + _PER_BYTE * file_size, _PER_BYTE_DENSE * file_size)

@@ -46,7 +46,7 @@ _INDEX_COST = 40
 
 
 def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
-    """The model in `data`, whose arrays are views of `data`.
+    """Return the model in `data`, whose arrays are views of `data`.
 
     Raises:
         FormatError: The bytes are no valid `.tflite` file; says at which byte, table and field.
@@ -59,7 +59,7 @@ def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
 
 
 def read_layer_by_layer(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Record:
-    """The ModelTestData in `data`, which tflite-micro's layer_by_layer writes; its arrays are views of `data`.
+    """Return the ModelTestData in `data`, which tflite-micro's layer_by_layer writes; its arrays are views of `data`.
 
     Raises:
         FormatError, LimitError: As `read`. The format has no file identifier.
@@ -102,7 +102,7 @@ class _Reader:
             raise FormatError(reason, offset=_OFFSET_SIZE)
 
     def root(self, root: Layout) -> Any:
-        """The root table."""
+        """Return the root table."""
         if self.size < _OFFSET_SIZE:
             raise FormatError("too short for a file", offset=self.size)
         return self.table(root, self._follow(0, root.name, ""), 1)
@@ -110,7 +110,7 @@ class _Reader:
     # --- tables -----------------------------------------------------------------------------------------------------
 
     def table(self, table: Layout, position: int, depth: int) -> Any:
-        """The table at `position`, as the vocabulary's value of it."""
+        """Return the table at `position`, as the vocabulary's value of it."""
         known = self.seen.setdefault(table.name, {})
         if position in known:
             return known[position]
@@ -245,12 +245,12 @@ class _Reader:
     # --- what the binding asks for ----------------------------------------------------------------------------------
 
     def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
-        """The vector as a tuple of Python numbers."""
+        """Return the vector as a tuple of Python numbers."""
         self._count_elements(vector.size, _INDEX_COST, None, "", "")
         return tuple(vector.tolist())
 
     def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
-        """Bytes outside the tables, `offset` counted from the start of the file."""
+        """Return bytes outside the tables, `offset` counted from the start of the file."""
         if offset + size > self.size:
             raise FormatError(f"{size} bytes at {offset} reach beyond the file's end", table=table, field=field)
         self._charge(_VIEW_COST, offset, table, field)
@@ -259,7 +259,7 @@ class _Reader:
     # --- checked steps ----------------------------------------------------------------------------------------------
 
     def _follow(self, position: int, table: str, field: str) -> int:
-        """Where the offset at `position` leads; four bytes can be read there."""
+        """Return where the offset at `position` leads; four bytes can be read there."""
         distance = packer.uoffset.unpack_from(self.view, position)[0]
         target: int = position + distance
         if distance == 0 or target > self.size - _OFFSET_SIZE:

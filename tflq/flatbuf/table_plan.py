@@ -22,7 +22,7 @@ class TablePlan:
 
     @property
     def empty(self) -> bool:
-        """Whether no field is present."""
+        """True if no field is present."""
         return not (self.scalars or self.references or self.unions or self.unknown)
 
 

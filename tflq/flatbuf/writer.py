@@ -40,7 +40,7 @@ _UNFIT = (TypeError, ValueError, OverflowError, AttributeError, LookupError, str
 
 
 def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INSIDE) -> bytes:
-    """The file of `model`. Constants beyond `max_inside` bytes are all stored outside the tables.
+    """Return the file of `model`. Constants beyond `max_inside` bytes are all stored outside the tables.
 
     What is given back has been read: no other file leaves this function.
 
@@ -71,7 +71,7 @@ def _written(model: Model, drop_unknown: bool, max_inside: int) -> bytes:
 
 
 def _sizes_inside(model: Model) -> list[int]:
-    """Bytes of each constant that is not said to lie outside the tables."""
+    """Return bytes of each constant that is not said to lie outside the tables."""
     try:
         buffers = [b for b in model.buffers if isinstance(b, Buffer) and not b.external]
     except _UNFIT as error:
@@ -103,7 +103,7 @@ class _Outside:
     places: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def inside(self, buffer: Buffer) -> bool:
-        """Whether this buffer's bytes go into its table."""
+        """Return whether this buffer's bytes go into its table."""
         return not buffer.external and not (self.all_buffers and buffer.data is not None and buffer.data.size)
 
     def outside(self, data: Any) -> tuple[int, int]:
@@ -126,7 +126,7 @@ class _Writer:
         self.parameters: dict[tuple[bytes, int, int], int] = {}  # vectors of numbers that tables share
 
     def table(self, table: Layout, value: Any) -> int:
-        """A table and all that it points to."""
+        """Return a table and all that it points to."""
         try:
             return self._table(table, value)
         except FormatError:
@@ -231,7 +231,7 @@ class _Writer:
         return int(builder.EndVector())
 
     def _unknown(self, table: Layout, value: Any) -> list[UnknownField]:
-        """The fields of a table that the schema does not name, as far as another file can hold them."""
+        """Return the fields of a table that the schema does not name, as far as another file can hold them."""
         carried = []
         for unknown in value.unknown:
             if isinstance(unknown, UnknownField) and unknown.scalar and unknown.table == table.name:
@@ -254,7 +254,7 @@ def _no_unknown_field(table: Layout, unknown: Any, reason: str) -> FormatError:
 
 
 def _numbers(number: Number, value: Any) -> NDArray[Any]:
-    """The values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
+    """Return the values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
     numbers = _bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else np.asarray(value)
     if numbers.ndim != 1:
         raise ValueError("no list of numbers")
@@ -268,7 +268,7 @@ def _numbers(number: Number, value: Any) -> NDArray[Any]:
 
 
 def _bytes(data: Any) -> NDArray[np.uint8]:
-    """The memory of an array or a bytes-like object, copied only where it is not contiguous."""
+    """Return the memory of an array or a bytes-like object, copied only where it is not contiguous."""
     if isinstance(data, np.ndarray):
         return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     return np.frombuffer(data, np.uint8)

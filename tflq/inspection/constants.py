@@ -41,7 +41,7 @@ class Constants:
 
 
 def constants_of(prepared: Prepared) -> Constants:
-    """The constants in a prepared operator's data. Arrays (weights, tables) are passed over."""
+    """Return the constants in a prepared operator's data. Arrays (weights, tables) are passed over."""
     constants = tuple(_walk("", "", prepared.data))
     return Constants(
         stages=tuple(value for _, value in constants if isinstance(value, Stage)),
@@ -81,7 +81,7 @@ def _item(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int 
 
 
 def named_parts(name: str, value: NamedTuple) -> Iterator[tuple[str, Any]]:
-    """The numbers of a clamp or multiplier in field `name`, by the names that reports give them.
+    """Yield the numbers of a clamp or multiplier in field `name`, by the names that reports give them.
 
     A field that is named after its type is not named: `clamp` gives `low` and `high`, `output` `output_shift`.
     """

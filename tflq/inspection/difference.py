@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether every bit agrees."""
+        """True if every bit agrees."""
         return not self.differing and not self.problem
 
 
@@ -97,7 +97,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
 
 
 def merged(parts: Iterable[Difference]) -> Difference:
-    """One difference for several samples of the same tensor."""
+    """Return one difference for several samples of the same tensor."""
     parts = tuple(parts)
     measured = [p for p in parts if p.above + p.below]
     count = sum(p.above + p.below for p in measured)
@@ -125,7 +125,7 @@ def merged(parts: Iterable[Difference]) -> Difference:
 
 
 def unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
-    """Which elements differ, of arrays of equal types and shapes, as `difference` counts them."""
+    """Return which elements differ, of arrays of equal types and shapes, as `difference` counts them."""
     return _unequal(expected, got)
 
 
@@ -184,7 +184,7 @@ def _kinds(expected: Array, got: Array) -> tuple[tuple[str, int], ...]:
 
 
 def _at_scale(expected: Array, got: Array) -> int | None:
-    """The largest difference of arrays that differ, in float64."""
+    """Return the largest difference of arrays that differ, in float64."""
     if expected.dtype.kind != "f":
         return None
     matched = (np.isnan(expected) & np.isnan(got)) | (expected == got)
@@ -196,7 +196,7 @@ def _at_scale(expected: Array, got: Array) -> int | None:
 
 
 def _sizes(expected: Array, got: Array) -> tuple[float | None, float | None]:
-    """The largest absolute and relative difference of the elements that are finite in both, in float64."""
+    """Return the largest absolute and relative difference of the elements that are finite in both, in float64."""
     if expected.dtype.kind != "f":
         return None, None
     finite = np.isfinite(expected) & np.isfinite(got)
@@ -209,7 +209,7 @@ def _sizes(expected: Array, got: Array) -> tuple[float | None, float | None]:
 
 
 def _last_place(value: Any) -> float:
-    """A unit in the last place of a float that is not negative."""
+    """Return a unit in the last place of a float that is not negative."""
     info = np.finfo(value.dtype)
     exponent = max(int(np.frexp(value)[1]) - 1, int(info.minexp)) if value else int(info.minexp)
     return math.ldexp(1.0, exponent - int(info.nmant))
@@ -222,7 +222,7 @@ def _ordinals(value: Array) -> Array:
 
 
 def _plain(value: Any) -> int | float | bool | str:
-    """A Python value that JSON knows; what it does not know as text."""
+    """Return a Python value that JSON knows; what it does not know as text."""
     if isinstance(value, (bytes, str)):
         return repr(value)
     plain = value.item() if isinstance(value, np.generic) else value

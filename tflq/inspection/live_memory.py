@@ -8,7 +8,8 @@ from tflq.ir import STORED_BITS, Model, Subgraph, TensorType
 
 
 def live_bytes(model: Model) -> tuple[int, ...]:
-    """Bytes held while each operator of the first subgraph runs: its operands, and what later operators still read.
+    """Return bytes held while each operator of the first subgraph runs: its operands, and what later operators still
+    read.
 
     Shapes are those of the file, an open dimension counts as 1. Constants are left out; graph inputs are held until
     their last reader, graph outputs to the end.

@@ -127,7 +127,7 @@ def _operators(a: Model, b: Model, i: int, j: int, pairs: dict[int, int]) -> Ite
 
 
 def _maker(model: Model, tensor: int) -> int:
-    """The operator that makes the tensor, -1 where none does."""
+    """Return the operator that makes the tensor, -1 where none does."""
     operators = model.subgraphs[0].operators
     return next((i for i, o in enumerate(operators) if tensor >= 0 and tensor in o.outputs), -1)
 

@@ -164,7 +164,7 @@ def _operator(model: Model, graph: Subgraph, index: int, profile: Profile) -> Op
 
 
 def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
-    """One operator as the profile prepares it, without its weights where they are not needed."""
+    """Return one operator as the profile prepares it, without its weights where they are not needed."""
     alone, _ = single_operator(model, index)
     try:
         return make_plan(_without_weights(alone), profile).steps[0]

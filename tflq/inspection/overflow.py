@@ -47,7 +47,7 @@ class Bound:
 
 
 def overflow_bounds(model: Model, profile: Profile) -> tuple[Bound, ...]:
-    """The bounds of all operators that accumulate codes and whose weights are constant."""
+    """Return the bounds of all operators that accumulate codes and whose weights are constant."""
     return tuple(_bounds(model, profile))
 
 
@@ -66,7 +66,7 @@ def _bounds(model: Model, profile: Profile) -> Iterator[Bound]:
 
 
 def _reads_codes(step: Step) -> bool:
-    """Whether all that it makes, and reads first, are quantized integers."""
+    """Return whether all that it makes, and reads first, are quantized integers."""
     data = next((o for o in step.node.inputs if o is not None and o.is_quantized), None)
     return data is not None and all(CARRIER[o.type].kind in "iu" for o in (data, *step.node.outputs))
 
@@ -120,7 +120,7 @@ def _spread_out(step: Step) -> Extremes | None:
 
 
 def _matrix_product(step: Step) -> Extremes:
-    """Both operands may hold anything."""
+    """Return both operands may hold anything."""
     x, y = step.node.input(0), step.node.input(1)
     length = x.shape[-2 if step.node.options["adj_x"] else -1]
     products = [a * b for a in _span(x) for b in _span(y)]
@@ -133,7 +133,7 @@ def _product(step: Step) -> Extremes:
 
 
 def _reduced(step: Step) -> Extremes:
-    """The raw sum, and with the zero points taken off."""
+    """Return the raw sum, and with the zero points taken off."""
     x = step.node.input(0)
     return _times(x, prod(x.shape) // max(1, prod(step.node.outputs[0].shape)))
 

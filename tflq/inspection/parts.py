@@ -32,7 +32,7 @@ class Part(Generic[T]):
 
 
 def parts_of(data: Any, kind: type[T]) -> Iterator[Part[T]]:
-    """Every part of that type, outer ones before inner ones."""
+    """Return every part of that type, outer ones before inner ones."""
     return (part for part in _walk(Part("", "", data, lambda changed: changed)) if isinstance(part.value, kind))
 
 
@@ -67,5 +67,5 @@ def _walk(part: Part[Any]) -> Iterator[Part[Any]]:
 
 
 def _item(part: Part[Any], key: Any, item: Any, rebuild: Rebuild) -> Part[Any]:
-    """An item of a tuple or dictionary: it belongs to what holds that one."""
+    """Return an item of a tuple or dictionary: it belongs to what holds that one."""
     return Part(part.owner, f"{part.name}[{key}]", item, rebuild)

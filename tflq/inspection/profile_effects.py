@@ -110,7 +110,9 @@ def _effects(model: Model, index: int, reference: Step | str, others: Sequence[P
 
 
 def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | None:
-    """The first constant that differs: its name and both values. None if both give the same bits, or both refuse."""
+    """Return the first constant that differs: its name and both values. None if both give the same bits, or both
+    refuse.
+    """
     if isinstance(base, str) or isinstance(other, str):
         if isinstance(base, str) and isinstance(other, str):
             return None
@@ -126,7 +128,7 @@ def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | N
 
 
 def _bound(model: Model, index: int, profile: Profile) -> Step | str:
-    """The operator as the profile prepares it; or why it is refused."""
+    """Return the operator as the profile prepares it; or why it is refused."""
     try:
         return prepare_alone(model, index, profile)
     except TflqError as error:
@@ -152,7 +154,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every constant below `value`, as text: stages by class and multiplier, arrays by digest."""
+    """Yield every constant below `value`, as text: stages by class and multiplier, arrays by digest."""
     if isinstance(value, np.ndarray):
         yield name, _array(value)
     elif isinstance(value, ZeroPoints):

@@ -68,7 +68,7 @@ class ProfileComparison:
 
 
 def compare_profiles(first: str | Profile, second: str | Profile, ops: Collection[str] = ()) -> ProfileComparison:
-    """Every difference, by operator; of the operators `ops` only, where any are given.
+    """Return every difference, by operator; of the operators `ops` only, where any are given.
 
     Raises:
         UnknownNameError: There is no profile of that name.
@@ -113,7 +113,7 @@ def _merged(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
 
 
 def _forms(signature: Signature) -> Iterator[Signature]:
-    """Every choice of the alternatives, with everything optional there."""
+    """Yield every choice of the alternatives, with everything optional there."""
     count = len(signature.inputs)
     # Operands beyond the third follow the first alternative: they make no difference between rows.
     inputs = [slot.choices if position < 3 else slot.choices[:1] for position, slot in enumerate(signature.inputs)]
@@ -154,7 +154,7 @@ def _depends_on_scale_type(op: str, form: Signature, *arithmetics: Arithmetic) -
 
 @cache
 def home(kernel: Kernel | None) -> str:
-    """The family and file that hold a row, such as "reference.mul"."""
+    """Return the family and file that hold a row, such as "reference.mul"."""
     if kernel is None:
         return NONE
     for name, module in tuple(sys.modules.items()):
@@ -164,7 +164,7 @@ def home(kernel: Kernel | None) -> str:
 
 
 def _is_same(row: Kernel, kernel: Kernel) -> bool:
-    """Whether `kernel` is that row, or the same for other versions."""
+    """Return whether `kernel` is that row, or the same for other versions."""
     return row is kernel or (row.op, row.signature, row.prepare) == (kernel.op, kernel.signature, kernel.prepare)
 
 
@@ -179,14 +179,14 @@ def _note(kernel: Kernel) -> str:
 
 
 def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a partial application holds."""
+    """Return the function that a partial application holds."""
     while isinstance(function, partial):
         function = function.func
     return function
 
 
 def named(value: Any) -> str:
-    """A stage or rule in words: its class or its function."""
+    """Return a stage or rule in words: its class or its function."""
     if isinstance(value, (int, type)):
         return str(getattr(value, "__name__", value))
     owner = getattr(value, "__self__", None)
@@ -198,7 +198,9 @@ def named(value: Any) -> str:
 
 @cache
 def fields_read(function: Callable[..., Any]) -> frozenset[str]:
-    """The fields of `Arithmetic` that `function` names, itself or through other functions of the kernels package."""
+    """Return the fields of `Arithmetic` that `function` names, itself or through other functions of the kernels
+    package.
+    """
     names_read: set[str] = set()
     waiting: list[Callable[..., Any]] = [function]
     visited: set[Any] = set()

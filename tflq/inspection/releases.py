@@ -60,7 +60,7 @@ def agreements(model: Source | Model, since: str) -> Agreements:
 
 
 def _release(name: str) -> str:
-    """The release of that name, or of that version."""
+    """Return the release of that name, or of that version."""
     for release in RELEASES:
         if name in (release, release.partition("-")[2]):
             return release
@@ -84,12 +84,12 @@ def _groups(model: Model, releases: tuple[str, ...], resolver: str) -> Iterator[
 
 
 def _apart(some: tuple[Step | None, ...], others: tuple[Step | None, ...]) -> tuple[int, ...]:
-    """The operators that are not prepared alike."""
+    """Return the operators that are not prepared alike."""
     return tuple(i for i, (one, two) in enumerate(zip(some, others, strict=True)) if not _alike(one, two))
 
 
 def _alike(one: Step | None, two: Step | None) -> bool:
-    """Whether an operator has the same kernel and constants, or is refused both times.
+    """Return whether an operator has the same kernel and constants, or is refused both times.
 
     Of one that is bound when the model runs all that is known is its kernel.
     """
@@ -101,7 +101,7 @@ def _alike(one: Step | None, two: Step | None) -> bool:
 
 
 def _profile(release: str, resolver: str) -> Profile | None:
-    """None where a release's resolver has no profile of its own."""
+    """Return None where a release's resolver has no profile of its own."""
     try:
         return by_name(f"{release}-{resolver}")
     except UnknownNameError:
@@ -109,7 +109,7 @@ def _profile(release: str, resolver: str) -> Profile | None:
 
 
 def _of_every_operator(model: Model, profile: Profile) -> tuple[Step | None, ...]:
-    """Every operator as the profile prepares it; None where it refuses it."""
+    """Return every operator as the profile prepares it; None where it refuses it."""
     return tuple(_prepared(model, index, profile) for index in range(len(model.subgraphs[0].operators)))
 
 

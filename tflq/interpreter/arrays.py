@@ -52,14 +52,14 @@ def admit(value: object, type_: TensorType | int, shape: Sequence[int] | None, n
 
 
 def open_shape(spec: TensorSpec) -> tuple[int, ...] | None:
-    """The shape that the file gives a tensor, with -1 for what it leaves open; None where that is the rank, too."""
+    """Return the shape that the file gives a tensor, with -1 for what it leaves open; None where that is the rank, too."""
     if not spec.shape and not spec.has_rank and not spec.shape_signature:
         return None
     return spec.shape_signature or spec.shape
 
 
 def fits(shape: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether a given shape is `shape`, in which -1 stands for any size."""
+    """Return whether a given shape is `shape`, in which -1 stands for any size."""
     return len(shape) == len(other) and all(want in (-1, size) for want, size in zip(shape, other, strict=True))
 
 

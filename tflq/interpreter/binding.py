@@ -42,7 +42,7 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _is_undefined_conversion(error: Exception) -> bool:
-    """Whether Python refused to make an integer of an infinity or NaN: C++ leaves open what comes of that."""
+    """Return whether Python refused to make an integer of an infinity or NaN: C++ leaves open what comes of that."""
     return isinstance(error, OverflowError) or (isinstance(error, ValueError) and "NaN to integer" in str(error))
 
 

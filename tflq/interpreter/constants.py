@@ -14,7 +14,7 @@ from tflq.kernels.kernel import Array
 
 
 def constant_of(model: Model, spec: TensorSpec) -> Array | None:
-    """The value that the file stores for a tensor, read-only; None where it stores none."""
+    """Return the value that the file stores for a tensor, read-only; None where it stores none."""
     if any(extent < 0 for extent in spec.shape):
         raise ModelError("a dimension is negative", tensor=spec.name or "", got=list(spec.shape))
     if not 0 <= spec.buffer < len(model.buffers):

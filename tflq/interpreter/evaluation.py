@@ -59,20 +59,21 @@ def _check_result(step: Step, result: Array, dtype: np.dtype[np.generic], shape:
 
 
 def _arrays(result: Any) -> tuple[Array, ...]:
-    """The arrays that an eval gave; NumPy makes scalars of what has no dimensions, so those are wrapped again."""
+    """Return the arrays that an eval gave; NumPy makes scalars of what has no dimensions, so those are wrapped again."""
     if isinstance(result, np.ndarray):
         return (result,)
     return tuple(map(np.asarray, result)) if isinstance(result, tuple) else (np.asarray(result),)
 
 
 def inputs_of(plan: Plan, step: Step, values: Mapping[int, Array]) -> list[Array | None]:
-    """The arrays a step reads, in operand order: from `values`, or the constants of the model."""
+    """Return the arrays a step reads, in operand order: from `values`, or the constants of the model."""
     constants = plan.constants
     return [values.get(tensor, constants[tensor]) for tensor in step.inputs]
 
 
 def bound(plan: Plan, step: Step, state: State, values: Sequence[Array | None], room: int | None = None) -> Prepared:
-    """The step's prepared form, bound now if its shapes were not known before; bindings are kept for equal shapes.
+    """Return the step's prepared form, bound now if its shapes were not known before; bindings are kept for equal
+    shapes.
 
     Preparing may take `room` bytes.
     """

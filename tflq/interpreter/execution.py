@@ -59,7 +59,7 @@ class Execution:
         return values
 
     def live_bytes_at(self, step: Step) -> int:
-        """Bytes that are alive while a step runs."""
+        """Return bytes that are alive while a step runs."""
         return self.outer + (step.live_bytes if self._budget is None else self._budget.total)
 
     def _start(self, inputs: Mapping[int, Array]) -> None:
@@ -93,7 +93,7 @@ class Execution:
             check_resources(self.plan, self.state, self.live_bytes_at(step), step.place)
 
     def _prepare(self, step: Step, arguments: Sequence[Array | None], budget: Budget) -> Prepared:
-        """The step's prepared form, with its memory and work held against the limits."""
+        """Return the step's prepared form, with its memory and work held against the limits."""
         before = self.state.bound.get(step.index)
         prepared = bound(self.plan, step, self.state, arguments, budget.room)
         if step.prepared is None:
@@ -149,7 +149,7 @@ class _Session:
         return self.execution.state.resources
 
     def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """A subgraph, to be called with its inputs, which begins with fresh variables."""
+        """Return a subgraph, to be called with its inputs, which begins with fresh variables."""
         return _Call(self.execution, self.step, subgraph)
 
 

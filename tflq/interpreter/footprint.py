@@ -41,7 +41,7 @@ class Footprint:
 
 
 def _owner(array: Array) -> Array:
-    """The array whose memory this is; its base is None, or what else holds the memory: the file."""
+    """Return the array whose memory this is; its base is None, or what else holds the memory: the file."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

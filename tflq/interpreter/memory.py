@@ -61,7 +61,7 @@ class Budget:
 
 
 def beyond(place: str, needed: int, limit: int, what: str) -> LimitError:
-    """The error for memory beyond the limit, which `what` would need."""
+    """Return the error for memory beyond the limit, which `what` would need."""
     return LimitError(
         f"{place}memory of {needed} bytes, more than the limit of {limit} bytes, would be taken with {what}; "
         "raise memory_limit (--memory-limit) if that is meant"
@@ -69,12 +69,12 @@ def beyond(place: str, needed: int, limit: int, what: str) -> LimitError:
 
 
 def is_beyond_memory(error: Exception) -> bool:
-    """Whether NumPy could not make an array for its size."""
+    """Return whether NumPy could not make an array for its size."""
     return isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(_TOO_LARGE))
 
 
 def size_of(operand: Operand, shape: Shape) -> int:
-    """Bytes of the array that carries a tensor of that shape; errors where no array can have it."""
+    """Return bytes of the array that carries a tensor of that shape; errors where no array can have it."""
     name, dtype = operand.name or f"#{operand.index}", CARRIER[operand.type]
     if any(extent < 0 for extent in shape):
         raise ModelError("a dimension is negative", tensor=name, got=list(shape))
@@ -86,5 +86,5 @@ def size_of(operand: Operand, shape: Shape) -> int:
 
 
 def sizes_of(outputs: Sequence[Operand], shapes: Sequence[Shape | None]) -> int:
-    """Bytes of an operator's outputs, as far as their shapes are known."""
+    """Return bytes of an operator's outputs, as far as their shapes are known."""
     return sum(size_of(o, shape) for o, shape in zip(outputs, shapes, strict=True) if shape is not None)

@@ -32,7 +32,7 @@ NO_OPTIONS = Record("", _Zeros())
 def node_of(
     model: Model, operands: Sequence[Operand], index: int, operator: Operator, around: Surroundings, room: int
 ) -> Node:
-    """The operator of that index, on the subgraph's operands, to be prepared in `room` bytes."""
+    """Return the operator of that index, on the subgraph's operands, to be prepared in `room` bytes."""
     if not 0 <= operator.opcode_index < len(model.operator_codes):
         raise ModelError("operator code out of range", index=index, got=operator.opcode_index)
     code = model.operator_codes[operator.opcode_index]
@@ -51,7 +51,7 @@ def node_of(
 
 
 def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, computed: bool) -> Operand:
-    """A tensor of the subgraph, with its value where it is constant.
+    """Return a tensor of the subgraph, with its value where it is constant.
 
     `shape` replaces the file's where given; `made` says that an operator makes the tensor.
     """

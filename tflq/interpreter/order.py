@@ -31,7 +31,7 @@ def known_at_start(graph: Subgraph, operands: Sequence[Operand]) -> list[bool]:
 
 
 def kept_results(graph: Subgraph) -> tuple[int, ...]:
-    """Tensors that a run holds to its end: the graph's outputs, then results that nothing reads.
+    """Return tensors that a run holds to its end: the graph's outputs, then results that nothing reads.
 
     Source: LiteRT 2.3 arena_planner.cc ArenaPlanner::PlanAllocations, which releases a tensor after its last reader.
     """

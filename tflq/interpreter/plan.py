@@ -49,7 +49,7 @@ class Subgraphs(Protocol):
         """A run begins, which may prepare as much as any other did."""
 
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
-        """The subgraph's plan for inputs of those shapes, and its late bindings."""
+        """Return the subgraph's plan for inputs of those shapes, and its late bindings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

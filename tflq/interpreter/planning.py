@@ -118,7 +118,7 @@ def _step(
     last_uses: tuple[int, ...],
     estimate: Estimate,
 ) -> Step:
-    """The step, whose work and calls are counted in `estimate`."""
+    """Return the step, whose work and calls are counted in `estimate`."""
     around = Surroundings(program)
     node = node_of(program.model, operands, index, operator, around, estimate.room)
     kernel = _kernel(program.profile, node)

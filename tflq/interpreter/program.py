@@ -34,7 +34,7 @@ class Program:
         self._planned = Meter(max(self.limits.work, DEFAULT_WORK))
 
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
-        """The subgraph's plan for inputs of those shapes, and its late bindings."""
+        """Return the subgraph's plan for inputs of those shapes, and its late bindings."""
         known = self._plans.setdefault(subgraph, {})
         entry = known.get(shapes)
         if entry is None:
@@ -49,7 +49,7 @@ class Program:
         return sum(plan.derived_memory for plans in self._plans.values() for plan, _ in plans.values())
 
     def handles(self) -> dict[tuple[str, str], int]:
-        """Numbers of the model's resource variables by (container, name), in the order of their VAR_HANDLEs.
+        """Return numbers of the model's resource variables by (container, name), in the order of their VAR_HANDLEs.
 
         Source: LiteRT 2.3 var_handle.cc Init.
         """
@@ -114,11 +114,11 @@ class Surroundings:
         self._plan(index, (None,) * count)
 
     def handle(self, container: str, name: str) -> int:
-        """The number by which all subgraphs know the resource of that name."""
+        """Return the number by which all subgraphs know the resource of that name."""
         return self._program.handles()[container, name]
 
     def operators(self, index: int) -> tuple[str, ...]:
-        """The names of a subgraph's operators, in order."""
+        """Return the names of a subgraph's operators, in order."""
         model = self._program.model
         if not 0 <= index < len(model.subgraphs):
             raise ModelError("no such subgraph", expected=f"below {len(model.subgraphs)}", got=index)

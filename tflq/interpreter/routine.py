@@ -180,8 +180,8 @@ def _evaluate(
 
 
 def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
-    """The plan's routine, in which so many threads compute, but no more than this process has processors. `given` are
-    the inputs, where they are the same arrays in every run.
+    """Return the plan's routine, in which so many threads compute, but no more than this process has processors.
+    `given` are the inputs, where they are the same arrays in every run.
 
     None where it needs more than arrays of known shapes, or has no memory for them.
     """
@@ -217,8 +217,8 @@ def _is_bound_late(step: Step) -> bool:
 
 
 def _places(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array], Array] | None:
-    """Arrays for the graph's inputs, unless given, and what its steps make, and the block of memory that they share;
-    None beyond the memory limit.
+    """Return arrays for the graph's inputs, unless given, and what its steps make, and the block of memory that they
+    share; None beyond the memory limit.
     """
     dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in (*plan.inputs, *plan.makers)}
     results = sum(len(step.outputs) for step in plan.steps)
@@ -239,7 +239,7 @@ def _places(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array], A
 
 
 def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
-    """The first and the last step at which a tensor's memory is in use. That of views is what they are views of."""
+    """Return the first and the last step at which a tensor's memory is in use. That of views is what they are views of."""
     owner: dict[int, int] = {}
     lives: dict[int, tuple[int, int]] = dict.fromkeys(plan.inputs, (-1, -1))
 

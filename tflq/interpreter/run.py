@@ -58,7 +58,7 @@ def run(
 
 
 def _routine(plan: Plan, state: State) -> Routine | None:
-    """The plan's routine, made when the plan is run for the second time: once would not be worth it."""
+    """Return the plan's routine, made when the plan is run for the second time: once would not be worth it."""
     if state.known is not plan:
         state.known, state.routine = plan, None
         return None

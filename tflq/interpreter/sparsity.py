@@ -30,7 +30,7 @@ class Level:
 
 
 def dense(sparsity: Record, values: Array, shape: tuple[int, ...], name: str) -> Array:
-    """The dense array of `shape`, read-only; what is not stored is 0."""
+    """Return the dense array of `shape`, read-only; what is not stored is 0."""
     try:
         order = [int(v) for v in _vector(sparsity["traversal_order"])]
         block_map = [int(v) for v in _vector(sparsity["block_map"], optional=True)]
@@ -65,7 +65,7 @@ def _level(record: Record) -> Level:
 
 
 def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
-    """Indices of all leaves, level by level, in the order of storage.
+    """Return indices of all leaves, level by level, in the order of storage.
 
     A ValueError where a level has more than `most` indices.
     """
@@ -96,7 +96,7 @@ def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
 def _positions(
     leaves: list[Array], order: list[int], block_map: list[int], levels: list[Level], shape: tuple[int, ...]
 ) -> tuple[Array, ...]:
-    """Where every leaf lies in the dense array, dimension by dimension."""
+    """Return where every leaf lies in the dense array, dimension by dimension."""
     rank = len(shape)
     at = [np.zeros_like(leaves[0])] * rank
     for level, dimension in enumerate(order[:rank]):

@@ -32,7 +32,7 @@ class State:
 
 
 def initial_value(operand: Operand) -> Array:
-    """A variable tensor after a reset: zeros, or the zero point for int8, cut to eight bits.
+    """Return a variable tensor after a reset: zeros, or the zero point for int8, cut to eight bits.
 
     Source: LiteRT 2.3 ResetVariableTensor.
     """
@@ -41,7 +41,7 @@ def initial_value(operand: Operand) -> Array:
 
 
 def variable(plan: Plan, state: State, tensor: int) -> Array:
-    """The present value of a variable tensor."""
+    """Return the present value of a variable tensor."""
     operand, value = plan.operands[tensor], state.variables.get(tensor)
     if value is None:
         value = state.variables[tensor] = initial_value(operand)

@@ -31,5 +31,5 @@ class Trace:
     called: Mapping[int, Called] = field(default_factory=dict)
 
     def promise(self, tensor: int) -> Exactness:
-        """How far a tensor is promised to be what the runtime has, given the same inputs of the graph."""
+        """Return how far a tensor is promised to be what the runtime has, given the same inputs of the graph."""
         return self.promises.get(tensor, EXACT)

@@ -59,14 +59,14 @@ class Record:
     unknown: tuple[UnknownField, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        """The field's value. Raises MissingField where the table has no such field."""
+        """Return the field's value. Raises MissingField where the table has no such field."""
         try:
             return self.fields[name]
         except KeyError:
             raise MissingField(self.table, name) from None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field's value, or `default` where the table has no such field."""
+        """Return the field's value, or `default` where the table has no such field."""
         return self.fields.get(name, default)
 
 

@@ -24,25 +24,25 @@ def data_text(name: str) -> str:
 
 @cache
 def schema(name: str = "tflite") -> dict[str, Any]:
-    """The parsed schema of a format: enums, unions and tables. Treat as read-only."""
+    """Return the parsed schema of a format: enums, unions and tables. Treat as read-only."""
     parsed: dict[str, Any] = json.loads(data_text(f"{name}.json"))
     return parsed
 
 
 @cache
 def enum(name: str) -> Mapping[str, int]:
-    """Numbers of an enum by their names, such as enum("Padding")["VALID"]."""
+    """Return numbers of an enum by their names, such as enum("Padding")["VALID"]."""
     return MappingProxyType(schema()["enums"][name]["values"])
 
 
 @cache
 def enum_names(name: str) -> Mapping[int, str]:
-    """Names of an enum by their numbers."""
+    """Return names of an enum by their numbers."""
     return MappingProxyType({number: label for label, number in enum(name).items()})
 
 
 def in_words(table: str, field: str, value: object) -> object:
-    """A field's number as the schema's word for it: in_words("Conv2DOptions", "padding", 0) is "SAME".
+    """Return a field's number as the schema's word for it: in_words("Conv2DOptions", "padding", 0) is "SAME".
 
     Anything else is returned as it is: fields that are no enums, numbers without a name, tables that are not known.
     """

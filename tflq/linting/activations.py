@@ -35,7 +35,7 @@ def equal_scale(site: Site) -> Iterator[Breach]:
 
 
 def fixed_output(site: Site) -> Iterator[Breach]:
-    """An output whose scale or zero point is not the one that the kernel computes with."""
+    """Yield an output whose scale or zero point is not the one that the kernel computes with."""
     tensor = site.output()
     stored = site.activation(tensor)
     kind = site.type(tensor)
@@ -67,7 +67,7 @@ def int16_zero_point(site: Site) -> Iterator[Breach]:
 
 
 def zero_point_range(site: Site) -> Iterator[Breach]:
-    """A zero point is a code of the tensor's type."""
+    """Yield a zero point is a code of the tensor's type."""
     for tensor in site.operands():
         quantization, kind = site.quantization(tensor), site.type(tensor)
         if quantization is None or kind not in QUANTIZED or not isinstance(kind, TensorType):

@@ -15,7 +15,7 @@ from tflq.linting.weights import accumulator_scale
 
 
 def fixed(model: Model, findings: Sequence[Finding]) -> tuple[Model, tuple[Finding, ...]]:
-    """The model with every safe correction made, and the findings that were corrected.
+    """Return the model with every safe correction made, and the findings that were corrected.
 
     A tensor or operator code that several operators use is corrected for the first that asks. Bias scales and zero
     points are only held against what is computed, never used for it; a version is raised, never lowered.
@@ -47,7 +47,7 @@ def _bias_zero_point(model: Model, finding: Finding) -> Model:
 
 
 def _version(model: Model, finding: Finding) -> Model:
-    """Operators of the same code but other types keep theirs: the operator gets a code of its own."""
+    """Return operators of the same code but other types keep theirs: the operator gets a code of its own."""
     site = _site(model, finding)
     code = site.code
     if code is None:

@@ -47,7 +47,7 @@ def lint(model: Source | Model, target: str = "") -> Lint:
 
 
 def sites(model: Model) -> Iterator[Site]:
-    """Every operator of every subgraph."""
+    """Yield every operator of every subgraph."""
     for number, graph in enumerate(model.subgraphs):
         for index in range(len(graph.operators)):
             yield Site(model, number, index)

@@ -58,21 +58,21 @@ class Site:
         return index if 0 <= index < len(self.graph.tensors) else -1
 
     def operands(self) -> Iterator[int]:
-        """Tensors of its inputs and outputs, each once."""
+        """Yield tensors of its inputs and outputs, each once."""
         present = (t for t in (*self.operator.inputs, *self.operator.outputs) if 0 <= t < len(self.graph.tensors))
         yield from dict.fromkeys(present)
 
     def spec(self, tensor: int) -> TensorSpec | None:
-        """The tensor, None for -1."""
+        """Return the tensor, None for -1."""
         return self.graph.tensors[tensor] if tensor >= 0 else None
 
     def type(self, tensor: int) -> TensorType | int | None:
-        """Its element type, None for -1."""
+        """Return its element type, None for -1."""
         spec = self.spec(tensor)
         return None if spec is None else spec.type
 
     def quantization(self, tensor: int) -> Quantization | None:
-        """Its quantization where it has one scale or more and as many zero points, or one zero point for all."""
+        """Return its quantization where it has one scale or more and as many zero points, or one zero point for all."""
         spec = self.spec(tensor)
         quantization = None if spec is None else spec.quantization
         if (

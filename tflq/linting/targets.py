@@ -40,7 +40,7 @@ CMSIS_NN = frozenset(
 
 
 def refused(profile: Profile, site: Site) -> Iterator[Breach]:
-    """An operator of the first subgraph that the target's kernels refuse."""
+    """Yield an operator of the first subgraph that the target's kernels refuse."""
     if site.subgraph:
         return
     try:
@@ -62,7 +62,7 @@ def cmsis_nn_types(site: Site) -> Iterator[Breach]:
 
 
 def target_rules(target: str) -> tuple[Rule, ...]:
-    """The rules of a target by name."""
+    """Return the rules of a target by name."""
     if target not in TARGETS:
         raise UnknownNameError("target", target, TARGETS)
     profile = by_name("litert-ref" if target == "litert" else "tflm")

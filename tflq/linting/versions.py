@@ -29,7 +29,7 @@ CHECKED = frozenset(
 
 
 def needed_version(site: Site) -> int:
-    """The version that the operator's data type needs, as far as it is listed here, else 1."""
+    """Return the version that the operator's data type needs, as far as it is listed here, else 1."""
     kind = site.type(site.input(0))
     eight, sixteen = NEEDED[site.op] if site.op in CHECKED else (1, 1)
     return {TensorType.INT8: eight, TensorType.INT16: sixteen}.get(kind, 1) if isinstance(kind, TensorType) else 1

@@ -58,7 +58,7 @@ def bias_zero_point(site: Site) -> Iterator[Breach]:
 
 
 def bias_saturated(site: Site) -> Iterator[Breach]:
-    """A bias at the end of int32 was cut when the model was made."""
+    """Yield a bias at the end of int32 was cut when the model was made."""
     values = site.constant(_bias(site))
     if values is None or site.type(_bias(site)) != TensorType.INT32:
         return
@@ -93,7 +93,7 @@ def _weights(site: Site) -> int:
 
 
 def _bias(site: Site) -> int:
-    """The bias of an operator whose data are quantized, else -1."""
+    """Return the bias of an operator whose data are quantized, else -1."""
     if site.op not in WEIGHTED or site.activation(site.input(WEIGHTED[site.op][0])) is None:
         return -1
     return site.input(WEIGHTED[site.op][2])

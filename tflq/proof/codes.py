@@ -120,7 +120,7 @@ def _combinations(bound: Bound, tensors: Sequence[int]) -> int:
 
 
 def _codes(bound: Bound) -> Inputs:
-    """Every combination of codes, at every place if that is quick, else at every kind of place.
+    """Return every combination of codes, at every place if that is quick, else at every kind of place.
 
     An input that is repeated has no place of its own: all its elements have one code at a time.
     """

@@ -42,11 +42,11 @@ class Bound:
         return np.dtype(CARRIER[self.plan.operands[tensor].type])
 
     def shape(self, tensor: int) -> tuple[int, ...]:
-        """A tensor's shape."""
+        """Return a tensor's shape."""
         return self.plan.operands[tensor].shape
 
     def run(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
-        """Its outputs, by its own tensor indices."""
+        """Return its outputs, by its own tensor indices."""
         return run(self.plan, inputs).values
 
 

@@ -69,7 +69,7 @@ class Sums:
 
     @cached_property
     def is_monotone(self) -> bool:
-        """Whether codes never fall between `low` and `high`."""
+        """True if codes never fall between `low` and `high`."""
         return never_falls(self.output, self.low, self.high)
 
     @cached_property
@@ -85,7 +85,7 @@ class Sums:
 
 
 def sums_of(bound: Bound) -> Sums | None:
-    """The operator as sums of products; None where it is none with constant weights, or its sums may wrap."""
+    """Return the operator as sums of products; None where it is none with constant weights, or its sums may wrap."""
     prepared = bound.step.prepared
     assert prepared is not None  # bind saw to it
     reader = _READERS.get(type(prepared.data))
@@ -257,7 +257,7 @@ def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Recep
 
 
 def _input(sums: Sums, field: ReceptiveField, values: Ints) -> dict[int, Array]:
-    """The operator's inputs: these centred values where the channel looks, the zero point elsewhere."""
+    """Return the operator's inputs: these centred values where the channel looks, the zero point elsewhere."""
     bound, x = sums.bound, sums.bound.step.node.input(0)
     codes: Array = np.full(int(np.prod(x.shape)), x.zero_point, np.int64)
     codes[field.elements] = values + x.zero_point

@@ -37,7 +37,7 @@ class Proof:
     operators: tuple[OperatorProof, ...]
 
     def counts(self, first: str, second: str) -> dict[Word, int]:
-        """How many operators have each verdict under that pair."""
+        """Return how many operators have each verdict under that pair."""
         words = [v.word for o in self.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
         return {word: words.count(word) for word in Word}
 
@@ -105,7 +105,7 @@ class _Pairs:
         self._known: dict[tuple[int, int], Verdict] = {}
 
     def _kind_of(self, bound: Bound | Refusal) -> int:
-        """The number of the first binding that is prepared alike; -1 for a refusal."""
+        """Return the number of the first binding that is prepared alike; -1 for a refusal."""
         if isinstance(bound, Refusal):
             return -1
         prepared = bound.step.prepared
@@ -116,7 +116,7 @@ class _Pairs:
         return len(self._kinds) - 1
 
     def verdict(self, first: int, second: int) -> Verdict:
-        """The verdict on two bindings."""
+        """Return the verdict on two bindings."""
         one, other = self._bound[first], self._bound[second]
         for refusal in (one, other):
             if isinstance(refusal, Refusal):

@@ -22,13 +22,14 @@ _SEARCHED = 12
 
 
 def can_be_exact(weights: Ints, span: Range) -> bool:
-    """Whether the set of all reachable sums is small enough to be held as bits."""
+    """Return whether the set of all reachable sums is small enough to be held as bits."""
     used = np.count_nonzero(weights)
     return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
 
 
 def values_for(weights: Ints, span: Range, runs: Ints | Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
-    """Values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None where none is found.
+    """Return values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None where none is
+    found.
 
     Runs are the rows of an array (N, 2), or pairs.
 
@@ -81,7 +82,7 @@ def _searched(weights: Ints, span: Range, runs: Ints) -> tuple[Ints, int] | None
 
 
 def _first_in(bits: int, places: Ints) -> int:
-    """The index of the first place at which a bit is set; there is one."""
+    """Return the index of the first place at which a bit is set; there is one."""
     data = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), np.uint8)
     inside = (places >= 0) & (places >> 3 < data.size)
     at = np.where(inside, places, 0)
@@ -99,7 +100,7 @@ def _spread(bits: int, step: int, count: int) -> int:
 
 
 def _mask(runs: Ints, low: int, length: int) -> int:
-    """The bits of all runs."""
+    """Return the bits of all runs."""
     marks: NDArray[np.uint8] = np.zeros(length, np.uint8)
     for start, stop in np.clip(runs - low, 0, length).tolist():
         marks[start:stop] = 1

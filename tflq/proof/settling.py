@@ -14,7 +14,7 @@ from tflq.proof.verdicts import Word
 
 
 def settled(model: Source | Model, effects: Effects) -> Effects:
-    """The same effects without those that change no bit for any input; these profiles are named as proved."""
+    """Return the same effects without those that change no bit for any input; these profiles are named as proved."""
     target = subject(model).model
     return replace(effects, operators=tuple(_settled(target, effects.base, one) for one in effects.operators))
 

@@ -34,7 +34,7 @@ MOST_RUNS = 1 << 14
 
 
 def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
-    """Codes of accumulators (rows, C), to which the bias has not been added yet."""
+    """Return codes of accumulators (rows, C), to which the bias has not been added yet."""
     sums = np.ascontiguousarray(accumulators, output.bias.dtype)
     out = np.empty(sums.shape, output.pipeline.dtype)
     output.into(sums, out)
@@ -42,13 +42,13 @@ def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
 
 
 def bias_of(output: Output, channels: int) -> Ints:
-    """One bias a channel: those of an output are repeated."""
+    """Return one bias a channel: those of an output are repeated."""
     bias = output.bias[:channels] if len(output.bias) >= channels else np.broadcast_to(output.bias, channels)
     return bias.astype(np.int64)
 
 
 def never_falls(output: Output, low: Ints, high: Ints) -> bool:
-    """Whether codes never fall as the accumulator rises from `low` to `high` (one a channel, without the bias)."""
+    """Return whether codes never fall as the accumulator rises from `low` to `high` (one a channel, without the bias)."""
     bias = bias_of(output, len(low))
     ends = low + bias, high + bias
     is_wide = output.bias.dtype == np.int64
@@ -71,14 +71,14 @@ def _rises(stage: OutputStage, largest: Ints, zero_point: int) -> bool:
 
 
 def _scaled(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """A multiplier that is not negative; scaled values and the zero point stay well inside int32."""
+    """Return a multiplier that is not negative; scaled values and the zero point stay well inside int32."""
     real = np.broadcast_to(stage.real, largest.shape)
     with np.errstate(all="ignore"):
         return bool(np.all(real >= 0) and np.all(largest * real * _SLACK + zero_point + 4 < _INT32))
 
 
 def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """Whether the fixed-point stage is monotone: shifted sums stay inside int32 and shifts inside their words."""
+    """Return whether the fixed-point stage is monotone: shifted sums stay inside int32 and shifts inside their words."""
     shift = np.broadcast_to(stage.shift.astype(np.int64), largest.shape)
     if np.any(stage.mantissa < 0) or np.any(shift > 30) or np.any(shift < -31):
         return False
@@ -88,7 +88,7 @@ def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
 
 
 def _wide(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """Whether the stage for 48-bit sums is monotone: products with the 16-bit mantissa fit 64 bits."""
+    """Return whether the stage for 48-bit sums is monotone: products with the 16-bit mantissa fit 64 bits."""
     shift = stage.shift.astype(np.int64)
     within = np.all(shift <= 14) and np.all(shift > -31) and np.all(stage.mantissa >= 0) and np.all(largest < 2**46)
     return bool(within) and _scaled(stage, largest, zero_point)

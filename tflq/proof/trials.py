@@ -20,7 +20,7 @@ _KINDS = 5
 
 
 def search(first: Bound, second: Bound, seed: int = 0, rounds: int = _MOST_ROUNDS) -> Witness | None:
-    """The first of several inputs on which the two differ; inputs that one of them refuses are passed over."""
+    """Return the first of several inputs on which the two differ; inputs that one of them refuses are passed over."""
     for inputs in trials(first, seed, rounds):
         try:
             witness = compare(first, second, inputs)

@@ -37,7 +37,7 @@ def batchable(model: Model) -> Model:
 
 
 def _is_fixed(model: Model, graph: Subgraph, operator: Operator) -> bool:
-    """Whether a RESHAPE is of values that are computed, to a shape that the file holds."""
+    """Return whether a RESHAPE is of values that are computed, to a shape that the file holds."""
     if len(operator.inputs) != 2:
         return False
     data, shape = (graph.tensors[t] for t in operator.inputs)

@@ -52,7 +52,7 @@ class Runner:
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
 
     def run(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
-        """The kept tensors of the samples in order, by tensor index: one or more samples at a time along axis 0.
+        """Return the kept tensors of the samples in order, by tensor index: one or more samples at a time along axis 0.
 
         Samples that run alone keep the shapes that the model gives them. All have the same shapes.
         """
@@ -65,7 +65,7 @@ class Runner:
                 yield values if count == 1 else {t: self._row(t, v, row) for t, v in values.items()}
 
     def one(self, sample: Sample) -> dict[int, Array]:
-        """The kept tensors of one sample."""
+        """Return the kept tensors of one sample."""
         return self._kept(self._model, sample)
 
     def _row(self, tensor: int, values: Array, row: int) -> Array:
@@ -95,7 +95,7 @@ class Runner:
         return value
 
     def _batches(self, samples: Iterable[Sample], batch: int) -> Iterator[tuple[int, dict[int, Array]]]:
-        """How many samples, and their kept tensors."""
+        """Yield how many samples, and their kept tensors."""
         stream = iter(samples)
         waiting = list(islice(stream, 2))
         batch = self._batch(waiting, batch)
@@ -136,7 +136,7 @@ class Runner:
 
 
 def executor(model: Model, profile: str) -> str:
-    """The profile, or `litert-ref` where it does not take the model.
+    """Return the profile, or `litert-ref` where it does not take the model.
 
     Weights with scales of blocks are read as such by `litert-xnnpack` alone.
     """
@@ -169,6 +169,6 @@ def joined(samples: Sequence[Sample]) -> dict[int, Array]:
 
 
 def _same(pair: Array, first: Array, second: Array) -> bool:
-    """Whether two samples that ran together gave the very bits that they gave apart."""
+    """Return whether two samples that ran together gave the very bits that they gave apart."""
     rows = first.shape[1:] if first.shape[:1] == (1,) else first.shape
     return pair.shape == (2, *rows) and pair.tobytes() == first.tobytes() + second.tobytes()

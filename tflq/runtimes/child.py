@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def read_job() -> Any:
-    """The archive that the parent sends."""
+    """Return the archive that the parent sends."""
     size = int(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read(size)
     if len(data) != size:
@@ -167,7 +167,7 @@ def processor() -> Any:
 
 
 def cpu_model() -> str:
-    """The processor as the system names it; empty where it does not. Runtimes choose kernels by it."""
+    """Return the processor as the system names it; empty where it does not. Runtimes choose kernels by it."""
     facts = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
@@ -182,7 +182,7 @@ def cpu_model() -> str:
 
 
 def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
-    """The first of the distributions that is installed, and its version."""
+    """Return the first of the distributions that is installed, and its version."""
     for name in names:
         try:
             return name, metadata.version(name)
@@ -194,7 +194,7 @@ def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
 def run_desktop(
     interpreter_class: Any, resolvers: Any, model: bytes, values: Values, job: Any, stage: Stage
 ) -> Tuple[Values, int]:  # noqa: UP006
-    """One invocation of the interpreter that LiteRT, TensorFlow and tflite-runtime share."""
+    """Return one invocation of the interpreter that LiteRT, TensorFlow and tflite-runtime share."""
     stage("loading")
     interpreter = interpreter_class(
         model_content=model,
@@ -228,7 +228,7 @@ def settable(value: Any) -> Any:
 
 
 def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
-    """A tensor's value, or None where the runtime holds none."""
+    """Return a tensor's value, or None where the runtime holds none."""
     if 0 in detail["shape"]:
         return np.empty(detail["shape"], detail["dtype"])
     try:
@@ -238,7 +238,7 @@ def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
 
 
 def partitions(interpreter: Any) -> int:
-    """How many nodes of the graph a delegate put in the place of others."""
+    """Return how many nodes of the graph a delegate put in the place of others."""
     try:
         return sum(detail["op_name"] == "DELEGATE" for detail in interpreter._get_ops_details())
     except Exception:  # a private function, which some release may lack
@@ -246,7 +246,7 @@ def partitions(interpreter: Any) -> int:
 
 
 def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage) -> Values:
-    """One invocation of TensorFlow Lite Micro."""
+    """Return one invocation of TensorFlow Lite Micro."""
     stage("loading")
     interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
     for i, value in enumerate(values):

@@ -21,7 +21,7 @@ _ROUNDS = 20
 
 @contextmanager
 def started(command: str | Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A child process, as subprocess.Popen starts it, that has ended when the block has.
+    """Yield a child process, as subprocess.Popen starts it, that has ended when the block has.
 
     It leads a group of its own: programs that it started and did not wait for are killed with it. On Linux that holds
     for programs that left the group, too: they are known by a variable in their environment. Ctrl-C in a terminal does
@@ -78,7 +78,7 @@ def _environment(pid: int) -> bytes:
 
 
 def nameless_file() -> IO[bytes]:
-    """A temporary file that is gone when the last process that has it open ends, even where that is killed.
+    """Return a temporary file that is gone when the last process that has it open ends, even where that is killed.
 
     Raises:
         FileAccessError: There is no folder for temporary files that can be written to.
@@ -90,7 +90,7 @@ def nameless_file() -> IO[bytes]:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder that is removed at the end of a `with` block.
+    """Return a temporary folder that is removed at the end of a `with` block.
 
     Raises:
         FileAccessError: As nameless_file.

@@ -53,7 +53,7 @@ def end_with_parent(folder: str) -> None:
 
 
 def convert(tensorflow: Any, source: str) -> Any:
-    """The bytes of the float model of a SavedModel."""
+    """Return the bytes of the float model of a SavedModel."""
     model = tensorflow.saved_model.load(source)
     names = list(model.signatures)
     if "serving_default" not in names and len(names) != 1:
@@ -67,7 +67,7 @@ def convert(tensorflow: Any, source: str) -> Any:
 
 
 def _single(tensorflow: Any, shape: Any, dtype: Any, name: str) -> Any:
-    """An input of that shape, a batch dimension that is open being 1."""
+    """Return an input of that shape, a batch dimension that is open being 1."""
     sizes = list(shape)
     sizes[:1] = [1 if size is None else size for size in sizes[:1]]
     return tensorflow.TensorSpec(sizes, dtype, name)

@@ -94,7 +94,7 @@ class ProcessRuntime:
         return self.python or sys.executable
 
     def _entries(self, status: int, answer: IO[bytes], printed: IO[bytes]) -> dict[str, Array]:
-        """The arrays of the child's answer, if it did what it was asked."""
+        """Return the arrays of the child's answer, if it did what it was asked."""
         answer.seek(0)
         try:
             if status != 0:
@@ -159,14 +159,14 @@ def _stage(answer: IO[bytes]) -> str:
 
 
 def _last_words(printed: IO[bytes]) -> str:
-    """The end of what the runtime printed, to be hung on an error's text."""
+    """Return the end of what the runtime printed, to be hung on an error's text."""
     printed.seek(max(printed.seek(0, os.SEEK_END) - 4 * LAST_WORDS, 0))
     words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
     return f": {words}" if words else ""
 
 
 def _ending(status: int) -> str:
-    """How a process ended, in words: by a signal (negative on POSIX) or with an exit status."""
+    """Return how a process ended, in words: by a signal (negative on POSIX) or with an exit status."""
     if status < 0:
         try:
             return f"aborted with {signal.Signals(-status).name}"

@@ -27,7 +27,7 @@ def pack(name: str, value: Array) -> dict[str, Array]:
 
 
 def unpack(name: str, entries: Mapping[str, Array]) -> Array | None:
-    """The array that `pack` stored under `name`; None where there is none. Strings come back as bytes objects.
+    """Return the array that `pack` stored under `name`; None where there is none. Strings come back as bytes objects.
 
     Raises:
         InputError: The entries of an array of strings contradict each other.

@@ -56,7 +56,7 @@ class Archive(Mapping[str, Array]):
         return name in self._names
 
     def __getitem__(self, name: str) -> Array:
-        """The array. Raises InputError where the entry is none, LimitError beyond the archive's allowance."""
+        """Return the array. Raises InputError where the entry is none, LimitError beyond the archive's allowance."""
         with self._opened(name) as (file, header):
             self._charge(header.size)
             array = read_elements(file, header)
@@ -70,13 +70,13 @@ class Archive(Mapping[str, Array]):
             return header
 
     def rows(self, name: str) -> Iterator[Array]:
-        """The rows of an array, along axis 0, one after another; Raises as reading it whole."""
+        """Yield the rows of an array, along axis 0, one after another; Raises as reading it whole."""
         with self._opened(name) as (file, header):
             self._charge(row_size(header))
             yield from read_rows(file, header)
 
     def document(self, name: str) -> Any:
-        """The JSON document that an array of bytes holds. Raises InputError where it is none."""
+        """Return the JSON document that an array of bytes holds. Raises InputError where it is none."""
         check_size(self.header(name).size, BYTES, self.source)
         return read_json(self[name].tobytes(), f"{self.source}: {name}")
 
@@ -116,8 +116,8 @@ class Archive(Mapping[str, Array]):
 
 @contextmanager
 def opened(path: PathLike, *, streamed: bool = False) -> Iterator[Archive]:
-    """The archive at `path`. What may be read of it is in proportion to its size: all that is read, or where it is
-    `streamed`, so that nothing is kept, each array or row alone.
+    """Yield the archive at `path`. What may be read of it is in proportion to its size: all that is read, or where it
+    is `streamed`, so that nothing is kept, each array or row alone.
 
     Raises:
         FileAccessError: The path cannot be read.
@@ -175,7 +175,7 @@ def keys_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def _is_harmless(name: str) -> bool:
-    """Whether a name can be a file's, below any folder, and comes back as it is from NumPy, too."""
+    """Return whether a name can be a file's, below any folder, and comes back as it is from NumPy, too."""
     if not name.isprintable() or name == MANIFEST or name.endswith(_SUFFIX):
         return False
     parts = re.split(r"[/\\]", name)
@@ -183,5 +183,5 @@ def _is_harmless(name: str) -> bool:
 
 
 def _key_of(info: zipfile.ZipInfo) -> str:
-    """The key of an entry, which NumPy ends with .npy; empty for a folder."""
+    """Return the key of an entry, which NumPy ends with .npy; empty for a folder."""
     return "" if info.is_dir() else info.filename.removesuffix(_SUFFIX)

@@ -48,7 +48,7 @@ def digest(array: Array) -> str:
 
 
 def load_array(path: PathLike) -> Array:
-    """The array in an `.npy` file.
+    """Return the array in an `.npy` file.
 
     Raises:
         FileAccessError: The path cannot be read.
@@ -59,7 +59,7 @@ def load_array(path: PathLike) -> Array:
 
 
 def load_rows(path: PathLike) -> Iterator[Array]:
-    """The rows, along axis 0, of the array in an `.npy` file, one after another. Raises as `load_array`."""
+    """Yield the rows, along axis 0, of the array in an `.npy` file, one after another. Raises as `load_array`."""
     with _opened(path) as (file, header):
         yield from read_rows(file, header)
 
@@ -103,7 +103,7 @@ def read_header(file: IO[bytes]) -> Header:
 
 
 def read_elements(file: IO[bytes], header: Header) -> Array:
-    """The array whose header has just been read, from a file that is known to hold as many bytes.
+    """Return the array whose header has just been read, from a file that is known to hold as many bytes.
 
     Raises:
         EOFError: It does not.
@@ -115,12 +115,12 @@ def read_elements(file: IO[bytes], header: Header) -> Array:
 
 
 def row_size(header: Header) -> int:
-    """Bytes that reading an array row by row takes at once; by columns, those of all."""
+    """Return bytes that reading an array row by row takes at once; by columns, those of all."""
     return header.size if header.by_columns or not header.shape else header.size // max(header.shape[0], 1)
 
 
 def read_rows(file: IO[bytes], header: Header) -> Iterator[Array]:
-    """The rows of the array whose header was just read. Raises as `read_elements`, or ValueError for one number."""
+    """Yield the rows of the array whose header was just read. Raises as `read_elements`, or ValueError for one number."""
     if not header.shape:
         raise ValueError("has no rows: a single number")
     if header.by_columns:

@@ -19,7 +19,7 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def read_document(path: PathLike) -> Any:
-    """The value of a file: JSON where its name ends in .json, else YAML.
+    """Return the value of a file: JSON where its name ends in .json, else YAML.
 
     Raises:
         FileAccessError: The path cannot be read.
@@ -35,7 +35,7 @@ def read_document(path: PathLike) -> Any:
 
 
 def read_json(data: bytes, source: str) -> Any:
-    """The value of a JSON document. `source` says in errors where it comes from.
+    """Return the value of a JSON document. `source` says in errors where it comes from.
 
     Raises:
         InputError: It is no JSON, or beyond a bound.
@@ -49,7 +49,7 @@ def read_json(data: bytes, source: str) -> Any:
 
 
 def read_yaml(data: bytes, source: str) -> Any:
-    """The value of a YAML document, as `read_json`. Only what JSON has, too, is accepted: no dates, no tags."""
+    """Return the value of a YAML document, as `read_json`. Only what JSON has, too, is accepted: no dates, no tags."""
     from tflq.storage.unique_yaml import load_unique
 
     check_size(len(data), YAML_BYTES, source)
@@ -82,7 +82,7 @@ def check_size(size: int, most: int, source: str) -> None:
 
 
 def _checked(document: Any, source: str) -> Any:
-    """The document, if it is made of text, numbers, lists and mappings of text within the bounds."""
+    """Return the document, if it is made of text, numbers, lists and mappings of text within the bounds."""
     left, level = VALUES, [document]
     for _ in range(DEPTH):
         children = [_items(value, source) for value in level]

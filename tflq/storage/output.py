@@ -53,7 +53,7 @@ def record_output(place: str) -> None:
 
 @contextmanager
 def written(path: PathLike) -> Iterator[IO[bytes]]:
-    """A file to write to, which is at `path` once the context ends without an error, and has left nothing if not.
+    """Yield a file to write to, which is at `path` once the context ends without an error, and has left nothing if not.
 
     It is written in the same folder, brought to the disk and then renamed, so that readers see the old file or the new
     one. A symbolic link stays one; devices, pipes and this process's own streams are written to as they are.
@@ -146,7 +146,7 @@ def _is_same(path: PathLike, other: PathLike) -> bool:
 
 
 def _is_within(path: PathLike, folder: PathLike) -> bool:
-    """Whether the path is a file that exists in a folder of sources, or another name of one."""
+    """Return whether the path is a file that exists in a folder of sources, or another name of one."""
     if not (os.path.isdir(folder) and os.path.isfile(path)):
         return False
     with os.scandir(folder) as entries:
@@ -154,7 +154,7 @@ def _is_within(path: PathLike, folder: PathLike) -> bool:
 
 
 def _is_stream(path: PathLike) -> bool:
-    """Whether a path is no file that could be replaced: a device, a pipe, or an open file of this process."""
+    """Return whether a path is no file that could be replaced: a device, a pipe, or an open file of this process."""
     if _DESCRIPTOR.fullmatch(os.path.abspath(path)):
         return True
     try:
@@ -165,7 +165,7 @@ def _is_stream(path: PathLike) -> bool:
 
 
 def _stream(path: PathLike) -> IO[bytes]:
-    """A stream to write to. An open file of this process is continued where it stands, not begun again."""
+    """Return a stream to write to. An open file of this process is continued where it stands, not begun again."""
     own = _DESCRIPTOR.fullmatch(os.path.abspath(path))
     if own is None:
         return open(path, "wb")
@@ -175,12 +175,12 @@ def _stream(path: PathLike) -> IO[bytes]:
 
 
 def _beside(folder: str) -> str:
-    """A name in that folder that nothing has."""
+    """Return a name in that folder that nothing has."""
     return os.path.join(folder, f".tflq-{secrets.token_hex(8)}")
 
 
 def _beginning(beside: str) -> IO[bytes]:
-    """A new file. Linux makes it without a name, so that not even a process that is killed leaves it behind."""
+    """Return a new file. Linux makes it without a name, so that not even a process that is killed leaves it behind."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir(_OPEN_FILES):
         with suppress(OSError):  # not every file system can
             return os.fdopen(os.open(os.path.dirname(beside), os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")

@@ -28,11 +28,11 @@ class Store(Protocol):
     """Named files that can be read."""
 
     def size(self, name: str) -> int:
-        """Bytes of a file. Raises FileNotFoundError where there is none."""
+        """Return bytes of a file. Raises FileNotFoundError where there is none."""
         ...
 
     def open(self, name: str) -> IO[bytes]:
-        """A file, to be read from its beginning. Raises FileNotFoundError where there is none."""
+        """Return a file, to be read from its beginning. Raises FileNotFoundError where there is none."""
         ...
 
 
@@ -40,12 +40,12 @@ class Sink(Protocol):
     """A place that named files are written to, one after another."""
 
     def new(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A file to write; its name is new."""
+        """Return a file to write; its name is new."""
         ...
 
 
 def is_zip(path: PathLike) -> bool:
-    """Whether a path is that of a zip archive, by its name."""
+    """Return whether a path is that of a zip archive, by its name."""
     return os.fspath(path).endswith(".zip")
 
 
@@ -78,7 +78,7 @@ def _store(source: str, stack: ExitStack) -> Store:
 
 
 def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
-    """The error as this package's, with the path; one that is already stays as it is."""
+    """Return the error as this package's, with the path; one that is already stays as it is."""
     return (
         error if isinstance(error, TflqError) else FileAccessError(path, getattr(error, "strerror", None) or str(error))
     )
@@ -86,7 +86,7 @@ def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
 
 @contextmanager
 def written_store(path: PathLike, index: str) -> Iterator[Sink]:
-    """A folder, archive or URL to fill; `index` is the file that is written last, and that readers begin with.
+    """Yield a folder, archive or URL to fill; `index` is the file that is written last, and that readers begin with.
 
     A folder is replaced where it is empty or has an index.
 
@@ -137,7 +137,7 @@ def check_folder(path: PathLike, index: str) -> None:
 
 @contextmanager
 def _new_folder(path: str, index: str) -> Iterator[str]:
-    """A folder beside `path`, which takes its name once the context ends without an error."""
+    """Yield a folder beside `path`, which takes its name once the context ends without an error."""
     check_folder(path, index)
     place = os.path.realpath(path)
     record_output(place)

@@ -59,7 +59,7 @@ def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) 
 
 
 def window_of(model: Model, operator: Operator, x: Array, box: Selection, kernel: tuple[int, ...]) -> Selection | None:
-    """The rows and columns of the input that the box reads, None where some lie outside."""
+    """Return the rows and columns of the input that the box reads, None where some lie outside."""
     graph, options = model.subgraphs[0], operator.options
     if options is None or len(box) != 4:
         return None
@@ -100,7 +100,9 @@ def edge_of(
 
 
 def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int) -> tuple[slice, slice] | None:
-    """The shortest range of `extent` elements, and the outputs that it makes, in which the box reads what it read."""
+    """Return the shortest range of `extent` elements, and the outputs that it makes, in which the box reads what it
+    read.
+    """
     before = max((outputs - 1) * stride + reach - extent, 0) // 2
     first, last = max(box.start * stride - before, 0), min((box.stop - 1) * stride - before + reach, extent)
     for size in range(last - first, extent + 1):
@@ -114,7 +116,7 @@ def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int
 
 
 def without_padding(model: Model) -> Model:
-    """Every window inside."""
+    """Return every window inside."""
     return with_option(model, "padding", enum("Padding")["VALID"])
 
 

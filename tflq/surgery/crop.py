@@ -53,7 +53,7 @@ def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowe
 
 
 def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """The box's window, without padding; else one channel."""
+    """Yield the box's window, without padding; else one channel."""
     options = operator.options
     if options is None or len(box) != 4:
         return
@@ -68,7 +68,7 @@ def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> I
 
 
 def _resized(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """One channel; of it, where the sizes are constant, the part around the box at which the ratio is the same."""
+    """Yield one channel; of it, where the sizes are constant, the part around the box at which the ratio is the same."""
     if len(box) != 4 or len(sample) != 1 or operator.options is None:
         return
     whole = (box[0], slice(None), slice(None), box[3])
@@ -92,7 +92,7 @@ def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, s
 
 
 def _reduction(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """The elements that are reduced to the box."""
+    """Yield the elements that are reduced to the box."""
     axes = constant_of(model, model.subgraphs[0].tensors[operator.inputs[1]])
     if axes is None or not sample:
         return
@@ -119,7 +119,7 @@ def _part(model: Model, operator: Operator, sample: Sample, read: Selection, wri
 
 
 def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """The box of every operand; along axes where an operand has one element for all, that one."""
+    """Yield the box of every operand; along axes where an operand has one element for all, that one."""
     graph = model.subgraphs[0]
     narrow = tuple(np.asarray(value[_broadcast(value.shape, box)], order="C") for value in sample)
     edited = with_shape(model, operator.outputs[0], tuple(s.stop - s.start for s in box))

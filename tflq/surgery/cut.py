@@ -16,7 +16,7 @@ _NAMED = ("scales", "zero_points")
 
 
 def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]:
-    """Those operators of the first subgraph, in execution order, and the original index of each tensor.
+    """Return those operators of the first subgraph, in execution order, and the original index of each tensor.
 
     Inputs are what they read and neither they, the file nor a variable hold. Outputs are what they make that others
     read, that the graph gives out or that none of them reads.
@@ -37,7 +37,7 @@ def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]
 
 
 def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]:
-    """A model of the operators that `words` name, without what they do not use; and their original indices.
+    """Return a model of the operators that `words` name, without what they do not use; and their original indices.
 
     A word is an index, the name of a tensor that the operator makes, an operator's type (all of that type), or a range
     FIRST..LAST of indices or tensor names, both included.
@@ -58,7 +58,7 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
 
 
 def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
-    """The operators of the first subgraph that words name, as `extract` takes them."""
+    """Return the operators of the first subgraph that words name, as `extract` takes them."""
     return frozenset(index for word in words for index in _named(model, word))
 
 
@@ -107,7 +107,7 @@ def _scales(spec: TensorSpec) -> tuple[int, ...]:
 
 
 def _rescaled(spec: TensorSpec, number: dict[int, int]) -> TensorSpec:
-    """A tensor whose scales are found under their new numbers."""
+    """Return a tensor whose scales are found under their new numbers."""
     if spec.quantization is None or spec.quantization.details is None or not _scales(spec):
         return spec
     details = spec.quantization.details
@@ -166,7 +166,7 @@ def _named(model: Model, word: str) -> Sequence[int]:
 
 
 def _one(model: Model, word: str) -> int:
-    """The operator of that index, or that makes the tensor of that name."""
+    """Return the operator of that index, or that makes the tensor of that name."""
     graph = model.subgraphs[0]
     if word.isdecimal() and int(word) < len(graph.operators):
         return int(word)

@@ -46,7 +46,7 @@ class Part:
         return make_plan(model or self.model, profile, input_shapes=shapes)
 
     def run(self, plan: Plan) -> dict[int, Array]:
-        """Values of all tensors, inputs among them."""
+        """Return values of all tensors, inputs among them."""
         return self.values(self.traced(plan, self.state(self.variables)))
 
     def traced(self, plan: Plan, state: State) -> Trace:
@@ -56,11 +56,11 @@ class Part:
         return run(plan, self.inputs, state, keep_all=True)
 
     def values(self, trace: Trace) -> dict[int, Array]:
-        """A trace's tensors by original index."""
+        """Return a trace's tensors by original index."""
         return {self.tensors[i]: value for i, value in trace.values.items()}
 
     def state(self, variables: Mapping[int, Array]) -> State:
-        """A state whose variables have these values, by original index; others are at their initial ones."""
+        """Return a state whose variables have these values, by original index; others are at their initial ones."""
         return State(variables={i: variables[t] for i, t in enumerate(self.tensors) if t in variables})
 
 

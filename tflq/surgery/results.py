@@ -6,13 +6,13 @@ from tflq.ir import Model, Operator
 
 
 def operator_name(model: Model, index: int) -> str:
-    """The name of an operator of the first subgraph; a custom one's own."""
+    """Return the name of an operator of the first subgraph; a custom one's own."""
     code = model.operator_codes[model.subgraphs[0].operators[index].opcode_index]
     return code.custom_code or code.name if code.name == "CUSTOM" else code.name
 
 
 def results_of(model: Model, operator: Operator) -> tuple[int, ...]:
-    """Tensors that an operator writes: its outputs, and variables that it may update."""
+    """Return tensors that an operator writes: its outputs, and variables that it may update."""
     tensors = model.subgraphs[0].tensors
     variables = (t for t in operator.inputs if t >= 0 and tensors[t].is_variable)
     return tuple(dict.fromkeys((*(t for t in operator.outputs if t >= 0), *variables)))

@@ -13,7 +13,7 @@ from tflq.surgery.cut import OPAQUE, cut
 
 
 def made_tensors(graph: Subgraph) -> tuple[int, ...]:
-    """Indices of the tensors that the graph's operators make, in order of execution, each once."""
+    """Return indices of the tensors that the graph's operators make, in order of execution, each once."""
     outputs = (tensor for operator in graph.operators for tensor in operator.outputs if tensor >= 0)
     return tuple(dict.fromkeys(outputs))
 

@@ -49,7 +49,9 @@ class Recorded:
         return () if explanation is None else tuple(h.name for h in explanation.exact)
 
     def check(self) -> Report:
-        """The comparison; an AssertionError that says operator, element, expected, got and cause where bits differ."""
+        """Return the comparison; an AssertionError that says operator, element, expected, got and cause where bits
+        differ.
+        """
         if self.report.verdict not in (Verdict.SAME, Verdict.CLOSE):
             raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._said()))
         return self.report

@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _recorded(config: pytest.Config, model: Any, golden: Any, profile: str) -> Any:
-    """The comparison, of which each process keeps one."""
+    """Return the comparison, of which each process keeps one."""
     from tflq.testing.goldens import Recorded
 
     key = (str(model), str(golden), profile)
@@ -85,14 +85,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def tflq_operator(request: pytest.FixtureRequest) -> Callable[[], Any]:
-    """The check of one operator of the model that the mark names, against its golden."""
+    """Return the check of one operator of the model that the mark names, against its golden."""
     model, golden, profile, index = request.param
     recorded = _recorded(request.config, model, golden, profile)
     return lambda: _told(recorded.check if index is None else lambda: recorded.check_operator(index))
 
 
 def _told(check: Callable[[], Any]) -> Any:
-    """The check's result; where it fails, a failure whose text is only what it says."""
+    """Return the check's result; where it fails, a failure whose text is only what it says."""
     __tracebackhide__ = True
     try:
         return check()

@@ -252,7 +252,7 @@ def _observation(store: Store, line: bytes, *, whole: bool) -> Observation:
 
 
 def _get(store: Store, said: Any) -> Array:
-    """The array that a digest, or those of an array of strings, stand for."""
+    """Return the array that a digest, or those of an array of strings, stand for."""
     if isinstance(said, str):
         return _array(store, said)
     if not isinstance(said, dict) or set(said) != {"lengths", "bytes", "shape"}:

@@ -91,7 +91,7 @@ def _of_run(
     index: int,
     makers: Mapping[int, int],
 ) -> Located:
-    """One operator of one run beside what was observed."""
+    """Return one operator of one run beside what was observed."""
     graph = plan.subgraph
     step = next((s for s in plan.steps if s.index == index), None)
     results = {

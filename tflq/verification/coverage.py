@@ -45,7 +45,7 @@ class Coverage:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing is missing."""
+        """Whether nothing is missing."""
         return not self.missing
 
 

@@ -71,7 +71,7 @@ def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, dro
 
 
 def _new(golden: Golden, known: dict[object, object], path: str) -> list[int]:
-    """The samples whose inputs are not among those seen, to which they are added."""
+    """Return the samples whose inputs are not among those seen, to which they are added."""
     new = []
     for k, one in enumerate(golden.plain().observations):
         inputs, outputs = _named(one.inputs), _named(one.outputs)
@@ -88,12 +88,12 @@ def _named(values: Sequence[Array | None]) -> tuple[object, ...]:
 
 
 def same(one: Array | None, other: Array | None) -> bool:
-    """Whether two values are the same, to the bit."""
+    """Return whether two values are the same, to the bit."""
     return _named([one]) == _named([other])
 
 
 def differing_input(first: Observation, second: Observation) -> int | None:
-    """The position of the first input that two samples do not have in common."""
+    """Return the position of the first input that two samples do not have in common."""
     pairs = zip(first.inputs, second.inputs, strict=True)
     return next((i for i, (one, other) in enumerate(pairs) if not same(one, other)), None)
 
@@ -105,7 +105,7 @@ def _runtime(golden: Golden) -> dict[str, Any]:
 
 
 def arrays_of(golden: Golden) -> tuple[int, int]:
-    """How many arrays a golden holds, and how many different ones."""
+    """Return how many arrays a golden holds, and how many different ones."""
     count, names = 0, set[object]()
     for observation in golden.observations:
         for value in (*observation.inputs, *observation.outputs, *observation.tensors.values()):

@@ -63,7 +63,7 @@ def random(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -
 
 
 def smooth(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
-    """A slow wave along every axis, over the full range, as photographs and sounds have it."""
+    """Return a slow wave along every axis, over the full range, as photographs and sounds have it."""
     phase = np.zeros(shape)
     for axis, size in enumerate(shape):
         turns = stream.uniform(0.5, 3.0) / max(size, 1)
@@ -157,7 +157,7 @@ def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
 
 
 def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
-    """The harmless value of an input that says where or how much: an axis, paddings, a shape, a permutation."""
+    """Return the harmless value of an input that says where or how much: an axis, paddings, a shape, a permutation."""
     if spec.type not in (TensorType.INT32, TensorType.INT64):
         return None
     for op, operator in _consumers(model, tensor):
@@ -169,7 +169,7 @@ def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
 
 
 def _output_shape(shape: tuple[int, ...], output: tuple[int, ...]) -> Array:
-    """The shape that the file expects of the output, or its last sizes where fewer are asked for."""
+    """Return the shape that the file expects of the output, or its last sizes where fewer are asked for."""
     count = math.prod(shape)
     return np.array(([1] * count + list(output))[len(output) :][-count:] if count else []).reshape(shape)
 
@@ -209,7 +209,7 @@ _STRUCTURE: Mapping[str, Mapping[int, str]] = MappingProxyType(
 
 
 def _float_range(model: Model, tensor: int, spec: TensorSpec) -> Range:
-    """The recorded minimum and maximum, or the range of the codes that the input is quantized to, or [-1, 1]."""
+    """Return the recorded minimum and maximum, or the range of the codes that the input is quantized to, or [-1, 1]."""
     quantization = spec.quantization
     if quantization is not None and quantization.min is not None and quantization.max is not None:
         low, high = quantization.min, quantization.max

@@ -86,7 +86,7 @@ class Stored(Sequence[Observation]):
         return (self._read(k, self._whole) for k in range(self._count))
 
     def plain(self) -> Stored:
-        """The same without the operators' results."""
+        """Return the same without the operators' results."""
         return Stored(self._count, self._read, whole=False)
 
     def chosen(self, numbers: Sequence[int]) -> Stored:
@@ -94,7 +94,7 @@ class Stored(Sequence[Observation]):
         return Stored(len(numbers), lambda k, whole: self._read(numbers[k], whole), whole=self._whole)
 
     def mapped(self, change: Callable[[Observation, int], Observation]) -> Stored:
-        """Each changed as it is read."""
+        """Return each changed as it is read."""
         return Stored(self._count, lambda k, whole: change(self._read(k, whole), k), whole=self._whole)
 
 
@@ -128,14 +128,14 @@ class Golden:
     tolerances: tuple[Tolerance, ...] = ()
 
     def plain(self) -> Golden:
-        """The same without the operators' results, which are then not even read."""
+        """Return the same without the operators' results, which are then not even read."""
         observations = self.observations
         if isinstance(observations, Stored):
             return replace(self, observations=observations.plain(), tensors=False)
         return replace(self, observations=tuple(replace(one, tensors=EMPTY) for one in observations), tensors=False)
 
     def chosen(self, numbers: Sequence[int]) -> Golden:
-        """The same with these samples only."""
+        """Return the same with these samples only."""
         observations = self.observations
         some = (
             observations.chosen(numbers)
@@ -187,7 +187,7 @@ def load_archive(path: str | os.PathLike[str]) -> Golden:
 
 
 def model_of_archive(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of the model that an archive says it is for; "" where it says none. Raises as `load_archive`."""
+    """Return the SHA-256 of the model that an archive says it is for; "" where it says none. Raises as `load_archive`."""
     with opened(path) as archive:
         return str(_facts(archive, os.fspath(path)).get("model_sha256", ""))
 

@@ -72,14 +72,14 @@ def _made(model: Model, source: InputSource, samples: int, seed: int, how: Prepa
 
 
 def _is_many(source: SampleSource | Sequence[SampleSource]) -> TypeGuard[Sequence[SampleSource]]:
-    """Whether this is a list of samples: its elements are then dicts, lists or tuples, never arrays."""
+    """Return whether this is a list of samples: its elements are then dicts, lists or tuples, never arrays."""
     if isinstance(source, Mapping) or len(source) == 0:  # an empty list is one sample for a model without inputs
         return False
     return all(isinstance(one, (Mapping, list, tuple)) for one in source)
 
 
 def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: Preparation = PLAIN) -> Inputs:
-    """One sample, each input by name from an `.npy` file, a raw file or an image."""
+    """Return one sample, each input by name from an `.npy` file, a raw file or an image."""
     specs = {spec.name or "": spec for spec in input_specs(model)}
     for name in paths:
         if name not in specs:
@@ -95,7 +95,7 @@ def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: P
 
 
 def input_specs(model: Model) -> tuple[TensorSpec, ...]:
-    """The graph inputs of the first subgraph, in order."""
+    """Return the graph inputs of the first subgraph, in order."""
     graph = model.subgraphs[0]
     return tuple(graph.tensors[tensor] for tensor in graph.inputs)
 
@@ -140,7 +140,7 @@ def _from_file(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]
 
 
 def _samples(spec: TensorSpec, path: Path, how: Preparation) -> list[Array]:
-    """The samples of one input in an `.npy` or raw file, or an image."""
+    """Return the samples of one input in an `.npy` or raw file, or an image."""
     if image_paths(path) == [path]:
         return [how.checked(spec, image(path, spec, how))]
     return _split(spec, load_array(path) if path.suffix == ".npy" else _raw(path, spec), how)
@@ -156,7 +156,7 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """The sample numbers k = 0, 1, ... for which there are entries `s<k>_...`; a gap is refused."""
+    """Return the sample numbers k = 0, 1, ... for which there are entries `s<k>_...`; a gap is refused."""
     present = {name[1:].partition("_")[0] for name in names if name.startswith("s") and "_" in name}
     numbers: list[int] = []
     while str(len(numbers)) in present:
@@ -203,7 +203,7 @@ def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
 
 
 def _split(spec: TensorSpec, value: Array, how: Preparation) -> list[Array]:
-    """One sample, or several stacked along a new first axis or along a first axis of size 1."""
+    """Return one sample, or several stacked along a new first axis or along a first axis of size 1."""
     if _fits(spec, value.shape):
         return [how.checked(spec, value)]
     if value.ndim and len(value) and _fits(spec, value.shape[1:]):

@@ -56,7 +56,7 @@ class Shared:
     def get(
         self, part: Part, profile: Profile, sample: int, variables: Mapping[int, Array], compare: Callable[[], Compared]
     ) -> Compared:
-        """The comparison that was made of the same arrays, or a new one."""
+        """Return the comparison that was made of the same arrays, or a new one."""
         if part.index != self._index:
             self._index, self._known = part.index, {}
         arrays = (*sorted(part.inputs.items()), *sorted(variables.items()))
@@ -105,7 +105,8 @@ class Localizer:
     carries: bool = False
 
     def operators(self, dumps: Sequence[Dump], first: int = 0) -> Iterator[tuple[Located, ...]]:
-        """Each operator in order of execution, once for every sample; `first` is the number of the first of these.
+        """Yield each operator in order of execution, once for every sample; `first` is the number of the first of
+        these.
 
         An operator that the profile cannot run is replayed from the dump. A tensor that several operators write is
         compared after the last of them only. Variables carry on from the profile's own values.
@@ -258,12 +259,12 @@ class Localizer:
 
 
 def alone(model: Model, index: int) -> Part:
-    """One operator cut out of a model, without inputs yet."""
+    """Return one operator cut out of a model, without inputs yet."""
     return Part((index,), *single_operator(model, index))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
-    """The plan for the inputs' shapes; kept for the next sample of equal shapes."""
+    """Return the plan for the inputs' shapes; kept for the next sample of equal shapes."""
     shapes = tuple(value.shape for value in part.inputs.values())
     if shapes not in plans:
         plans[shapes] = part.plan(profile)
@@ -286,7 +287,7 @@ def require_shape(plan: Plan, tensor: int, spec: TensorSpec, value: Array | None
 
 
 def constants_after(prepared: Prepared | None, state: State, index: int) -> Constants | None:
-    """The constants that step `index` was prepared with, before the run or during it."""
+    """Return the constants that step `index` was prepared with, before the run or during it."""
     if prepared is None and index in state.bound:
         prepared = state.bound[index][1]
     return None if prepared is None else constants_of(prepared)

@@ -19,8 +19,8 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[Any]:
-    """An image as uint8 [height, width, channels]: first frame, converted to grey, RGB or RGBA; the largest centred
-    part of the wanted proportions is cut out and resized bilinearly (averaging where it shrinks).
+    """Return an image as uint8 [height, width, channels]: first frame, converted to grey, RGB or RGBA; the largest
+    centred part of the wanted proportions is cut out and resized bilinearly (averaging where it shrinks).
     """
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError

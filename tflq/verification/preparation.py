@@ -39,7 +39,7 @@ class Preparation:
     quantize: bool = False
 
     def apply(self, spec: TensorSpec, value: Array) -> Array:
-        """The numbers as the input takes them, as far as this preparation changes them."""
+        """Return the numbers as the input takes them, as far as this preparation changes them."""
         if value.dtype.kind not in "iufb" or (self.scaling is None and not self.quantize):
             return value
         if self.scaling is None and value.dtype.kind != "f":
@@ -48,7 +48,7 @@ class Preparation:
         return real if spec.type == TensorType.FLOAT32 else quantized(spec, real)
 
     def checked(self, spec: TensorSpec, value: Any) -> Array:
-        """The array as the input takes it.
+        """Return the array as the input takes it.
 
         Raises:
             InputError: Its type or shape is not the input's; says what turns real values into codes.
@@ -66,7 +66,7 @@ PLAIN = Preparation()
 
 
 def preparation(mean: Numbers | None, std: Numbers | None, quantize: bool = False) -> Preparation:
-    """The preparation that a mean, a standard deviation and the wish for codes mean together."""
+    """Return the preparation that a mean, a standard deviation and the wish for codes mean together."""
     scaling = (
         None if mean is None and std is None else Scaling.of(0 if mean is None else mean, 1 if std is None else std)
     )
@@ -86,12 +86,12 @@ def quantized(spec: TensorSpec, real: Array) -> Array:
 
 
 def is_whole(value: Array) -> bool:
-    """Whether every float is a whole number."""
+    """Return whether every float is a whole number."""
     return bool(np.all(value == np.rint(value)))
 
 
 def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) -> Array:
-    """The codes that floats of a dump stand for: whole numbers are the codes, real values are dequantized codes.
+    """Return the codes that floats of a dump stand for: whole numbers are the codes, real values are dequantized codes.
 
     Raises:
         InputError: They are neither, or lie beyond the type's range.
@@ -112,19 +112,19 @@ def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) ->
 
 
 def takes_codes(spec: TensorSpec) -> bool:
-    """Whether the tensor holds 8-bit or 16-bit codes."""
+    """Return whether the tensor holds 8-bit or 16-bit codes."""
     return spec.type in _CODES
 
 
 def image_paths(path: Path) -> list[Path]:
-    """The images that a path names: itself, or those in a folder, by name."""
+    """Return the images that a path names: itself, or those in a folder, by name."""
     if path.is_dir():
         return sorted(p for p in path.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
     return [path] if path.suffix.lower() in SUFFIXES else []
 
 
 def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
-    """An image cut and resized to an input [1, H, W, C]: its numbers 0 to 255, then prepared.
+    """Return an image cut and resized to an input [1, H, W, C]: its numbers 0 to 255, then prepared.
 
     Raises:
         InputError: The input takes no image, or is signed and nothing says what the numbers stand for.

@@ -58,13 +58,13 @@ def verdict_of(statuses: Iterable[Status], elements: int) -> Verdict:
 
 
 def within(difference: Difference, promise: Exactness) -> bool:
-    """Whether floats differ by no more than was measured of results that are promised to be close."""
+    """Return whether floats differ by no more than was measured of results that are promised to be close."""
     known = promise.word == "close" and promise.ulp is not None and not difference.problem
     return known and difference.at_scale is not None and difference.at_scale <= (promise.ulp or 0)
 
 
 def tolerable(difference: Difference, tolerance: int) -> bool:
-    """Whether every element that differs has a distance, of at most `tolerance` LSB or ULP."""
+    """Return whether every element that differs has a distance, of at most `tolerance` LSB or ULP."""
     measured = difference.above + difference.below == difference.differing
     return measured and not difference.problem and difference.largest <= tolerance
 
@@ -109,7 +109,7 @@ class Located:
 
     @property
     def differs(self) -> bool:
-        """Whether any element does, by more than the profile's promise says."""
+        """True if any element does, by more than the profile's promise says."""
         return self.status == Status.DIFFERS
 
     @property
@@ -123,12 +123,12 @@ class Located:
 
 
 def over_samples(by_sample: Sequence[Sequence[Located]]) -> tuple[Located, ...]:
-    """Operators over all samples, given by sample."""
+    """Return operators over all samples, given by sample."""
     return tuple(merged_samples(row) for row in zip(*by_sample, strict=True))
 
 
 def merged_samples(operators: Sequence[Located]) -> Located:
-    """One operator over all samples: differences merged, what was not compared only where no sample lets it be."""
+    """Return one operator over all samples: differences merged, what was not compared only where no sample lets it be."""
     if len(operators) == 1:
         return operators[0]
     last = operators[-1]
@@ -180,7 +180,7 @@ class TensorResult:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it was compared in all samples."""
+        """Whether it was compared in all samples."""
         return self.difference is not None and not self.reason
 
 
@@ -203,7 +203,7 @@ class OperatorResult:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all of its results were compared, in all samples."""
+        """Whether all of its results were compared, in all samples."""
         return bool(self.tensors) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
 
     @property

@@ -31,11 +31,11 @@ class Scaling:
 
     @property
     def identity(self) -> bool:
-        """Whether nothing would change."""
+        """True if nothing would change."""
         return set(self.mean) == {0.0} and set(self.std) == {1.0}
 
     def apply(self, stored: Array) -> Array:
-        """The scaled values, float32."""
+        """Return the scaled values, float32."""
         if self.identity:
             return stored.astype(np.float32)
         channels = stored.shape[-1] if stored.ndim else 1

@@ -211,7 +211,7 @@ def _expectation(
 
 
 def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, how: Preparation) -> Golden:
-    """The golden with the inputs that it lacks; what it has cannot be replaced."""
+    """Return the golden with the inputs that it lacks; what it has cannot be replaced."""
     if any(observation.inputs for observation in golden.observations) or not model.subgraphs[0].inputs:
         if inputs is not None:
             raise OptionError("a golden file brings its own inputs: do not give inputs")
@@ -235,7 +235,7 @@ def _is_path(against: object) -> bool:
 
 
 def _late(tolerances: tuple[Tolerance, ...], today: date) -> tuple[Tolerance, ...]:
-    """Those that have expired: their day is the last on which they hold."""
+    """Return those that have expired: their day is the last on which they hold."""
     return tuple(t for t in tolerances if date.fromisoformat(t.expires) < today)
 
 
@@ -244,13 +244,13 @@ def _expired(tolerance: Tolerance) -> str:
 
 
 def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> OperatorResult:
-    """The operator's results with the tolerance that is named for it: by index, else by name, else for all."""
+    """Return the operator's results with the tolerance that is named for it: by index, else by name, else for all."""
     limit = _limit(tolerances, operator.index, operator.op)
     return replace(operator, tensors=tuple(replace(tensor, tolerance=limit) for tensor in operator.tensors))
 
 
 def _tolerating_output(model: Model, output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
-    """The output of the graph with the tolerance of the operator that makes it."""
+    """Return the output of the graph with the tolerance of the operator that makes it."""
     operators = model.subgraphs[0].operators
     maker = next((i for i, operator in enumerate(operators) if output.index in operator.outputs), None)
     name = "" if maker is None else operator_name(model, maker)

@@ -23,14 +23,14 @@ Array = NDArray[Any]
 
 
 def left_over(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> tuple[tuple[str, ...], ...]:
-    """The causes that the device's answers leave; names together that none of the inputs tells apart."""
+    """Return the causes that the device's answers leave; names together that none of the inputs tells apart."""
     told = discriminate(chosen.model, dump, explanation, profile_of(case.profile))
     groups = (tuple(told.causes[c] for c in group if _fits(c, case, chosen, told)) for group in told.groups)
     return tuple(names for names in groups if names)
 
 
 def _fits(cause: int, case: Case, chosen: Subject, told: Discrimination) -> bool:
-    """Whether the cause gives what the device does, on all inputs."""
+    """Return whether the cause gives what the device does, on all inputs."""
     output = case.site.output.tensor
     for trial in told.trials:
         answer = compute(case.site, case.device, _values(case, chosen, told, trial))
@@ -44,7 +44,8 @@ _BY_ELEMENT = ("ADD", "SUB", "MUL", "LEAKY_RELU", "QUANTIZE", "LOGISTIC", "TANH"
 
 
 def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> bool:
-    """Whether the first cause is the device on every input: of an operator by element, whose operands are of 8 bits.
+    """Return whether the first cause is the device on every input: of an operator by element, whose operands are of 8
+    bits.
 
     All codes, or all pairs of codes, are computed by both, each at two places of operands of the result's shape: where
     one is smaller, its codes are repeated. False where there are too many, or the operator is none of these.
@@ -71,7 +72,7 @@ def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explan
 
 
 def _values(case: Case, chosen: Subject, told: Discrimination, trial: Trial) -> Mapping[int, Array]:
-    """Tensors before the operator, by index, for inputs of the whole model or of the operator alone."""
+    """Return tensors before the operator, by index, for inputs of the whole model or of the operator alone."""
     if told.of_model:
         given = dict(zip(chosen.model.subgraphs[0].inputs, trial.inputs, strict=True))
         return run(make_plan(chosen.model, profile_of(case.profile)), given, keep_all=True).values

@@ -15,19 +15,19 @@ Array = NDArray[Any]
 
 
 def point(zero: int, mistake: Point) -> int:
-    """The zero point as the device takes it."""
+    """Return the zero point as the device takes it."""
     return {"right": zero, "ignored": 0, "negated": -zero}[mistake]
 
 
 def read(codes: Array, as_type: str) -> Ints:
-    """Codes as int64; "other": the same bits, of the other signedness."""
+    """Return codes as int64; "other": the same bits, of the other signedness."""
     if as_type == "other":
         codes = np.ascontiguousarray(codes).view(other(codes.dtype))
     return codes.astype(np.int64)
 
 
 def other(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of the same width and the other signedness."""
+    """Return the type of the same width and the other signedness."""
     return np.dtype(f"{'u' if dtype.kind == 'i' else 'i'}{dtype.itemsize}")
 
 

@@ -26,7 +26,7 @@ class Axis(NamedTuple):
 
 
 def axis(site: Site, device: Device, letter: str, size: int, kernel: int) -> Axis:
-    """Where the window goes along "h" or "w". SAME is 0, VALID 1."""
+    """Return where the window goes along "h" or "w". SAME is 0, VALID 1."""
     stride = int(site.options[f"stride_{letter}"])
     dilation = int(site.options.get(f"dilation_{letter}_factor", 1))
     reach = (kernel - 1) * dilation + 1
@@ -39,7 +39,7 @@ def axis(site: Site, device: Device, letter: str, size: int, kernel: int) -> Axi
 
 
 def contract(site: Site, device: Device, x: Array) -> Array:
-    """The operator's codes of the output, in the output's shape for inputs `x`."""
+    """Return the operator's codes of the output, in the output's shape for inputs `x`."""
     codes, weights = read(x, device.x_type), filters(site, device) - point(site.input(1).zero, device.w_zero)
     if device.drops_last_row:
         weights[:, -1] = 0
@@ -101,7 +101,7 @@ def _stored_nchw(codes: Array) -> Array:
 
 
 def bias_of(site: Site, device: Device, channels: int) -> Ints:
-    """The bias in LSB of the accumulator, length C."""
+    """Return the bias in LSB of the accumulator, length C."""
     operand = site.inputs[2] if len(site.inputs) > 2 else None
     if operand is None or operand.value is None or device.bias == "missing":
         return np.zeros(channels, np.int64)

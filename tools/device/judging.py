@@ -51,34 +51,34 @@ class Judged:
 
     @property
     def planted(self) -> bool:
-        """Whether a mistake shows that explain ought to know."""
+        """True if a mistake shows that explain ought to know."""
         return self.changed > 0 and self.kind in ("listed", "profile", "pair")
 
     @property
     def located(self) -> bool:
-        """Whether the first divergent operator is the right one, or none where nothing differs."""
+        """True if the first divergent operator is the right one, or none where nothing differs."""
         return self.first == (self.operator if self.changed else None)
 
     @property
     def found(self) -> bool:
-        """Whether the planted cause, or one proved to be the same function, is among those that reproduce every bit."""
+        """True if the planted cause, or one proved to be the same function, is among those that reproduce every bit."""
         return self.proved or any(is_cause(self.kind, self.mistake, name) for names in self.exact for name in names)
 
     @property
     def alone(self) -> bool:
-        """Whether no input that explain tried tells it from the other causes that reproduce every bit, if any do."""
+        """True if no input that explain tried tells it from the other causes that reproduce every bit, if any do."""
         return self.found and len(self.exact) == 1
 
     @property
     def settled(self) -> bool:
-        """Whether it is the only one once the device has been run on the inputs that explain searched."""
+        """True if it is the only one once the device has been run on the inputs that explain searched."""
         return self.proved or (
             len(self.left) == 1 and any(is_cause(self.kind, self.mistake, name) for name in self.left[0])
         )
 
     @property
     def wrong(self) -> bool:
-        """Whether another cause was named as certain."""
+        """True if another cause was named as certain."""
         return self.verdict == "explained" and not self.found
 
 
@@ -140,7 +140,7 @@ def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
 
 
 def good(measured: dict[str, tuple[int, int]]) -> bool:
-    """Whether every rate is what it has to be."""
+    """Return whether every rate is what it has to be."""
     return all(n >= WANTED[name] * of for name, (n, of) in measured.items())
 
 
@@ -157,7 +157,7 @@ _MEANING = {
 
 
 def lines(results: Sequence[Judged]) -> Iterator[str]:
-    """The rates."""
+    """Yield the rates."""
     seconds = sum(r.seconds for r in results)
     changed = sum(r.changed > 0 for r in results)
     yield f"{len(results)} dumps, {changed} with changed elements, explained in {seconds:.0f} s of the processor"
@@ -175,7 +175,7 @@ def faulty(results: Iterable[Judged]) -> Iterator[Judged]:
 
 
 def described(r: Judged) -> str:
-    """One case in a line."""
+    """Return one case in a line."""
     said = "; ".join(" = ".join(names[:4]) + (" = ..." if len(names) > 4 else "") for names in r.exact[:4]) or "nothing"
     place = "" if r.located else f" at operator {r.first}"
     sort = "WRONG" if r.wrong or not r.located else "found, not alone" if r.found else "not found"
@@ -186,6 +186,6 @@ def described(r: Judged) -> str:
 
 
 def document(results: Sequence[Judged], seed: int) -> str:
-    """The same as JSON."""
+    """Return the same as JSON."""
     cases = [{**asdict(r), "located": r.located, "found": r.found, "alone": r.alone} for r in results]
     return json.dumps({"seed": seed, "rates": rates(results), "wanted": WANTED, "cases": cases}, indent=1)

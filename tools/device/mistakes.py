@@ -27,7 +27,7 @@ class Mistake:
     parts: tuple[Mistake, ...] = ()  # of two mistakes at once
 
     def made_by(self, device: Device) -> Device:
-        """The device with the mistake."""
+        """Return the device with the mistake."""
         return replace(device, **self.changes)
 
 
@@ -247,7 +247,7 @@ MISTAKES: tuple[Mistake, ...] = (
 
 
 def both(first: Mistake, second: Mistake) -> Mistake:
-    """Two mistakes at once, of different fields."""
+    """Return two mistakes at once, of different fields."""
     return Mistake(
         f"{first.name}; and {second.name}",
         {**first.changes, **second.changes},

@@ -30,7 +30,7 @@ def _stuck_bit(codes: Array, rng: np.random.Generator) -> Array:
 
 
 def _noise(codes: Array, rng: np.random.Generator) -> Array:
-    """The lowest bit of one element in a hundred, of three at least."""
+    """Return the lowest bit of one element in a hundred, of three at least."""
     out = codes.copy().reshape(-1)
     hit = rng.choice(out.size, max(min(3, out.size), out.size // 100), replace=False)
     out[hit] ^= codes.dtype.type(1)
@@ -45,24 +45,24 @@ def _swapped_channels(codes: Array, rng: np.random.Generator) -> Array:
 
 
 def _late_row(codes: Array, rng: np.random.Generator) -> Array:
-    """Every element is the one before the one before the one before."""
+    """Return every element is the one before the one before the one before."""
     return np.roll(codes.reshape(-1), 3).reshape(codes.shape)
 
 
 def _dead_lane(codes: Array, rng: np.random.Generator) -> Array:
-    """Every third element keeps what the memory held."""
+    """Return every third element keeps what the memory held."""
     out = codes.copy().reshape(-1)
     out[1::3] = 85
     return out.reshape(codes.shape)
 
 
 def _coarse(codes: Array, rng: np.random.Generator) -> Array:
-    """Codes in steps of three."""
+    """Return codes in steps of three."""
     return (codes // 3 * 3).astype(codes.dtype)
 
 
 def _gain(codes: Array, rng: np.random.Generator) -> Array:
-    """Codes 3 % too large, rounded to even."""
+    """Return codes 3 % too large, rounded to even."""
     info = np.iinfo(codes.dtype)
     return np.clip(np.rint(codes.astype(np.float64) * 1.03), info.min, info.max).astype(codes.dtype)
 

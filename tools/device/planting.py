@@ -78,7 +78,7 @@ class Subject:
 
 @cache
 def subject(path: Path) -> Subject | None:
-    """The model, or None where the device has none of its operators."""
+    """Return the model, or None where the device has none of its operators."""
     model = load(path)
     operators = range(len(model.subgraphs[0].operators))
     sites = tuple(s for i in operators if (s := site_of(model, i)) is not None and has(s))
@@ -87,13 +87,13 @@ def subject(path: Path) -> Subject | None:
 
 
 def profile_of(name: str) -> Profile:
-    """The profile of a runtime's name."""
+    """Return the profile of a runtime's name."""
     base, _, once = name.partition("+single-rounding")
     return by_name(base).with_single_rounding() if once is not None and name != base else by_name(base)
 
 
 def cases(models: Sequence[Path], numbers: Iterable[int], seed: int, *, pairs: bool = False) -> Iterator[Case]:
-    """The cases of those numbers; each hangs on the seed, its number and the models only.
+    """Yield the cases of those numbers; each hangs on the seed, its number and the models only.
 
     `pairs`: each has two mistakes in one operator.
     """
@@ -133,7 +133,9 @@ def _best(
     subjects: Sequence[Subject],
     rng: np.random.Generator,
 ) -> Case | None:
-    """The first draw with `well` changed elements, or the one with most of them; None where it can be made nowhere."""
+    """Return the first draw with `well` changed elements, or the one with most of them; None where it can be made
+    nowhere.
+    """
     best = None
     for _ in range(_DRAWS):
         drawn = _drawn(subjects, mistake, rng)
@@ -161,7 +163,7 @@ def _mistake(kind: str, number: int, seed: int, rng: np.random.Generator) -> Pla
 
 
 def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generator) -> tuple[Subject, Site] | None:
-    """A model, then one of its operators, that the mistake can be made in."""
+    """Return a model, then one of its operators, that the mistake can be made in."""
     if isinstance(mistake, Mistake):
         fitting = [(s, [site for site in s.sites if mistake.can_be_made(site)]) for s in subjects]
     elif isinstance(mistake, Damage):
@@ -177,8 +179,8 @@ def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generat
 
 
 def _weight(subject: Subject, operators: int) -> float:
-    """How often a model is drawn: networks by their operators, up to a point; models of one operator and those that
-    take long seldom.
+    """Return how often a model is drawn: networks by their operators, up to a point; models of one operator and those
+    that take long seldom.
     """
     often = 0.1 if len(subject.model.subgraphs[0].operators) == 1 else min(operators, 8)
     return often * min(1.0, _QUICK / subject.elements)
@@ -187,7 +189,7 @@ def _weight(subject: Subject, operators: int) -> float:
 def _planted(
     number: int, seed: int, kind: str, mistake: Planted, chosen: Subject, site: Site, rng: np.random.Generator
 ) -> Case | None:
-    """The case, or None where the mistake cannot be made there."""
+    """Return the case, or None where the mistake cannot be made there."""
     bases = [name for name in BASES if as_computed_by(name, site) is not None]
     shares = np.array([BASES[name] for name in bases])
     base = str(rng.choice(bases, p=shares / shares.sum()))
@@ -217,7 +219,7 @@ def _planted(
 
 
 def _both_show(mistake: Mistake, right: Device, site: Site, values: Mapping[int, Array], result: Array) -> bool:
-    """Whether each of two mistakes changes elements that the other one alone does not change so."""
+    """Return whether each of two mistakes changes elements that the other one alone does not change so."""
     alone = (compute(site, part.made_by(right), values) for part in mistake.parts)
     return all(int(np.count_nonzero(result != other)) >= _ENOUGH for other in alone)
 
@@ -241,7 +243,7 @@ def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
 def _went_on(
     model: Model, site: Site, profile: Profile, values: Mapping[int, Array], result: Array
 ) -> dict[int, Array]:
-    """Every tensor of a run whose operator at `site` gave `result`; the operators behind it are right."""
+    """Return every tensor of a run whose operator at `site` gave `result`; the operators behind it are right."""
     graph = model.subgraphs[0]
     behind = replace(graph, operators=graph.operators[site.index + 1 :])
     read = {t for o in behind.operators for t in o.inputs if t >= 0}

@@ -51,7 +51,7 @@ _EIGHT_AT_A_TIME = ("litert-opt", "litert-opt-arm64", "tflite-2.14-opt-arm64")
 
 
 def as_computed_by(runtime: str, site: Site) -> Device | None:
-    """The device that is that runtime; None where its arithmetic for the operator is not written down here."""
+    """Return the device that is that runtime; None where its arithmetic for the operator is not written down here."""
     eight = site.type in ("int8", "uint8")
     if site.type not in _KNOWN_TYPES.get(runtime, (site.type,)):
         return None
@@ -101,7 +101,7 @@ def _depthwise(runtime: str, site: Site) -> Device | None:
 
 
 def _has_one_column(site: Site) -> bool:
-    """A single output pixel, or row, of four channels at least, made of eight products at least."""
+    """Return a single output pixel, or row, of four channels at least, made of eight products at least."""
     weights, y = site.input(1).shape, site.output.shape
     return prod(y) == weights[0] >= 4 and prod(weights[1:]) >= 8
 

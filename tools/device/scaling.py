@@ -15,7 +15,7 @@ Reals = NDArray[np.float64]
 
 
 def wrapped(values: Any, bits: int) -> Ints:
-    """Two's complement of so many bits."""
+    """Return two's complement of so many bits."""
     half = 1 << (bits - 1)
     return ((np.asarray(values, np.int64) + half) & ((1 << bits) - 1)) - half
 
@@ -90,7 +90,7 @@ def _towards_zero(total: Ints, mantissa: Ints, exponent: Ints) -> Ints:
 
 
 def _sixteen_bits(total: Ints, mantissa: Ints, exponent: Ints) -> Ints:
-    """The multiplier as Q15, held below 1; one rounding, half up."""
+    """Return the multiplier as Q15, held below 1; one rounding, half up."""
     short = np.minimum((mantissa + (1 << 15)) >> 16, 0x7FFF)
     return (total * short + (np.int64(1) << (14 - exponent))) >> (15 - exponent)
 
@@ -112,7 +112,7 @@ FLOATING: dict[str, Callable[[Reals], Any]] = {"float64 half away": half_away, "
 
 
 def _exactly(total: Ints, factors: Any) -> Ints:
-    """The exact products with float32 multipliers, 24 bits and a power of two, rounded once, half up."""
+    """Return the exact products with float32 multipliers, 24 bits and a power of two, rounded once, half up."""
     fraction, exponent = np.frexp(factors)
     right = 24 - exponent.astype(np.int64)
     return (total * np.ldexp(fraction, 24).astype(np.int64) + (np.int64(1) << (right - 1))) >> right

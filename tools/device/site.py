@@ -48,7 +48,7 @@ class Site:
     options: Mapping[str, Any]
 
     def input(self, position: int) -> Operand:
-        """An operand that is there."""
+        """Return an operand that is there."""
         found = self.inputs[position]
         assert found is not None
         return found
@@ -97,7 +97,7 @@ def _operand(model: Model, tensor: int) -> Operand:
 
 
 def _value(data: Array | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array | None:
-    """A constant's codes; None where there are none, or where several share a byte."""
+    """Return a constant's codes; None where there are none, or where several share a byte."""
     if data is None or data.nbytes != dtype.itemsize * int(np.prod(shape)):
         return None
     return np.frombuffer(data.tobytes(), dtype).reshape(shape)

@@ -120,7 +120,7 @@ _CAUSES = {
 
 
 def is_cause(kind: str, mistake: str, hypothesis: str) -> bool:
-    """Whether the hypothesis of that name is what was planted."""
+    """Return whether the hypothesis of that name is what was planted."""
     if kind == "profile":
         return hypothesis == mistake
     if kind == "pair":

@@ -22,7 +22,7 @@ _BUILTIN = enum("BuiltinOperator")
 
 
 def changed(model: Model, seed: int) -> Model:
-    """The model after the change of that number."""
+    """Return the model after the change of that number."""
     chance = random.Random(seed)
     return chance.choice(CHANGES)(model, chance)
 
@@ -145,7 +145,7 @@ def _code(model: Model, chance: random.Random) -> Model:
 
 
 def _twice(model: Model, chance: random.Random) -> Model:
-    """An operator once more, or one less."""
+    """Return an operator once more, or one less."""
     place = chance.randrange(len(model.subgraphs))
     operators = list(model.subgraphs[place].operators)
     if operators:
@@ -184,7 +184,7 @@ def _ends(model: Model, chance: random.Random) -> Model:
 
 
 def _reference(model: Model, chance: random.Random) -> Model:
-    """An operator calls another subgraph."""
+    """Return an operator calls another subgraph."""
     callers = [
         (place, index, operator, union, field)
         for place, graph in enumerate(model.subgraphs)
@@ -205,7 +205,7 @@ def _reference(model: Model, chance: random.Random) -> Model:
 
 
 def called(model: Model, chance: random.Random) -> Model:
-    """The first subgraph becomes one that an IF, WHILE, composite or CASE of a new first subgraph calls."""
+    """Return the first subgraph becomes one that an IF, WHILE, composite or CASE of a new first subgraph calls."""
     inner = model.subgraphs[0]
     if not all(0 <= tensor < len(inner.tensors) for tensor in (*inner.inputs, *inner.outputs)):
         return model  # another change has taken its tensors away

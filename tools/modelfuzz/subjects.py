@@ -46,7 +46,7 @@ def tflq(variant: Variant, data: bytes) -> str:
 
 
 def _is_raised(error: BaseException | None) -> bool:
-    """Whether a statement `raise` of tflq's own raised it: a value that an operator has no result for."""
+    """Return whether a statement `raise` of tflq's own raised it: a value that an operator has no result for."""
     frames = traceback.extract_tb(None if error is None else error.__traceback__)
     return bool(frames) and "tflq" in frames[-1].filename and (frames[-1].line or "").startswith("raise ")
 
@@ -79,7 +79,7 @@ def _use(interpreter: Any, seed: int) -> tuple[list[bytes], list[bytes]]:
 
 
 def _outputs(interpreter: Any) -> list[bytes]:
-    """The bytes of the outputs of one more run."""
+    """Return the bytes of the outputs of one more run."""
     interpreter.invoke()
     return [np.asarray(interpreter.get_tensor(d["index"])).tobytes() for d in interpreter.get_output_details()]
 

@@ -32,7 +32,7 @@ class Variant:
     edits: tuple[int, ...]
 
     def data(self) -> bytes:
-        """The file; changes that no file can hold are left out."""
+        """Return the file; changes that no file can hold are left out."""
         data = _base(self.base)
         for change in self.changes:
             try:
@@ -44,7 +44,7 @@ class Variant:
         return data
 
     def simpler(self) -> Sequence[Variant]:
-        """The same with one change or edit less."""
+        """Return the same with one change or edit less."""
         changes, edits = self.changes, self.edits
         return [
             *(replace(self, edits=edits[:i] + edits[i + 1 :]) for i in range(len(edits))),
@@ -56,7 +56,7 @@ class Variant:
 
 
 def variant(seed: int, number: int, models: Sequence[Path] = ()) -> Variant:
-    """The variant of that number: seven in ten have changes to the model, four in ten to its bytes.
+    """Return the variant of that number: seven in ten have changes to the model, four in ten to its bytes.
 
     It is one of `models`, where some are given.
     """
@@ -89,7 +89,7 @@ def _base(name: str) -> bytes:
 
 
 def _edited(data: bytes, chance: random.Random) -> bytes:
-    """Bytes overwritten, cut off, doubled or left out."""
+    """Return bytes overwritten, cut off, doubled or left out."""
     if len(data) < 8:
         return data
     other, at = bytearray(data), chance.randrange(len(data))

@@ -30,7 +30,7 @@ _LOOK = 1.0
 def watch(
     subject: Subject, variants: Iterable[Variant], seconds: float, most_bytes: int
 ) -> Iterator[tuple[Variant, str]]:
-    """How each variant ended: what the subject says, or "!crash: ...", "!hang", "!memory: ..." beyond the bytes."""
+    """Yield how each variant ended: what the subject says, or "!crash: ...", "!hang", "!memory: ..." beyond the bytes."""
     waiting = list(variants)
     while waiting:
         process, pipe = _fork(subject, waiting, most_bytes)
@@ -50,7 +50,7 @@ def watch(
 
 
 def _ends(process: int, pipe: IO[bytes], seconds: float) -> Iterator[str]:
-    """How the variants of one child ended; the last may be how the child itself did."""
+    """Yield how the variants of one child ended; the last may be how the child itself did."""
     since = time.monotonic()
     begun = False
     while True:
@@ -71,7 +71,7 @@ def _ends(process: int, pipe: IO[bytes], seconds: float) -> Iterator[str]:
 
 
 def _status(process: int) -> int:
-    """The status of a process that has ended or is about to, left for another to collect."""
+    """Return the status of a process that has ended or is about to, left for another to collect."""
     info = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
     return 0 if info is None else info.si_status
 

@@ -27,7 +27,7 @@ class Case:
     body: str = ""  # the one operator of a second subgraph
 
     def model(self) -> bytes:
-        """The `.tflite` file."""
+        """Return the `.tflite` file."""
         return build(self.op, self.inputs, self.outputs, self.options, self.version, self.intermediates, self.body)
 
     @property
@@ -48,7 +48,7 @@ class Case:
 
 
 def fed(inputs: Sequence[T | None]) -> list[T]:
-    """The operands that are the model's inputs."""
+    """Return the operands that are the model's inputs."""
     return [t for t in inputs if t is not None and t.value is None and not t.variable]
 
 

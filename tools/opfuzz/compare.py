@@ -87,7 +87,7 @@ def compare(ours: Ran, theirs: Ran) -> Outcome:
 
 
 def difference_of(got: Array, want: Array) -> str:
-    """The first difference in words; empty where there is none."""
+    """Return the first difference in words; empty where there is none."""
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"got {got.dtype} {list(got.shape)}, LiteRT {want.dtype} {list(want.shape)}"
     same = np.asarray(bits(got) == bits(want))
@@ -103,7 +103,7 @@ def difference_of(got: Array, want: Array) -> str:
 
 
 def bits(x: Array) -> Array:
-    """An array whose elements are equal where the bits of `x` are."""
+    """Return an array whose elements are equal where the bits of `x` are."""
     unsigned = {"f": f"u{x.dtype.itemsize}", "c": f"V{x.dtype.itemsize}"}.get(x.dtype.kind)
     return np.ascontiguousarray(x).view(unsigned).reshape(x.shape) if unsigned else x
 

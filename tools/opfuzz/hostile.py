@@ -47,7 +47,7 @@ def _with(case: Case, operands: Sequence[Fed]) -> Case:
 
 
 def _shaped(operand: Fed, shape: Shape) -> Fed:
-    """The operand with that shape; its values are repeated or cut."""
+    """Return the operand with that shape; its values are repeated or cut."""
     tensor, samples = operand
     assert tensor is not None
     value = None if tensor.value is None else np.resize(np.asarray(tensor.value), shape)
@@ -66,7 +66,7 @@ def _other_shape(draw: Draw, shape: Shape, others: Sequence[Shape]) -> Shape:
 
 
 def reshaped_input(draw: Draw, case: Case) -> Case:
-    """One input has another shape."""
+    """Return one input has another shape."""
     operands = _operands(case)
     present = [i for i, (t, _) in enumerate(operands) if t is not None]
     if not present:
@@ -80,7 +80,7 @@ def reshaped_input(draw: Draw, case: Case) -> Case:
 
 
 def reshaped_output(draw: Draw, case: Case) -> Case:
-    """One output, or a tensor in between, is declared with another shape."""
+    """Return one output, or a tensor in between, is declared with another shape."""
     outputs, intermediates = list(case.outputs), list(case.intermediates)
     for tensors in (outputs, intermediates):
         if tensors and draw.chance(0.7):
@@ -121,7 +121,7 @@ def _spoilt(draw: Draw, array: Array) -> Array:
 
 
 def other_option(draw: Draw, case: Case) -> Case:
-    """One option has another value."""
+    """Return one option has another value."""
     if case.options is None or not case.options[1]:
         return case
     table, fields = case.options[0], dict(case.options[1])
@@ -139,7 +139,7 @@ def other_option(draw: Draw, case: Case) -> Case:
 
 
 def other_quantization(draw: Draw, case: Case) -> Case:
-    """One tensor has a scale, a zero point or a number of scales that nobody would give it."""
+    """Return one tensor has a scale, a zero point or a number of scales that nobody would give it."""
 
     def change(tensor: T) -> T:
         if tensor.scale is None:
@@ -164,7 +164,7 @@ def other_quantization(draw: Draw, case: Case) -> Case:
 
 
 def other_type(draw: Draw, case: Case) -> Case:
-    """One tensor that is not constant has another type."""
+    """Return one tensor that is not constant has another type."""
 
     def change(tensor: T) -> T:
         if tensor.value is not None or tensor.type not in TWINS:
@@ -181,7 +181,7 @@ def _cast(tensor: T, samples: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _changed(draw: Draw, case: Case, change: Callable[[T], T]) -> Case:
-    """One tensor of the case changed, without its values."""
+    """Return one tensor of the case changed, without its values."""
     tensors = [*case.inputs, *case.outputs, *case.intermediates]
     present = [i for i, t in enumerate(tensors) if t is not None]
     if present:
@@ -196,7 +196,7 @@ def _changed(draw: Draw, case: Case, change: Callable[[T], T]) -> Case:
 
 
 def fewer_or_more_operands(draw: Draw, case: Case) -> Case:
-    """An input is left out, cut off, or stands there twice; or an input is constant that was fed."""
+    """Return an input is left out, cut off, or stands there twice; or an input is constant that was fed."""
     operands = _operands(case)
     if not operands:
         return case

@@ -17,7 +17,7 @@ ATTEMPTS = 400
 
 
 def minimised(case: Case, outcome: Outcome, live: Live) -> Case:
-    """The simplest form that was found within a bounded number of attempts."""
+    """Return the simplest form that was found within a bounded number of attempts."""
     left = ATTEMPTS
     progress = True
     while progress:

@@ -24,19 +24,19 @@ import numpy as np  # noqa: E402
 
 
 def packed(array: Any) -> Any:
-    """An array in terms that every release of NumPy reads."""
+    """Return an array in terms that every release of NumPy reads."""
     array = np.asarray(array)
     return array.dtype.str, array.shape, array.tobytes()
 
 
 def unpacked(parts: Any) -> Any:
-    """The array again; it can be written to."""
+    """Return the array again; it can be written to."""
     kind, shape, data = parts
     return np.frombuffer(data, np.dtype(kind)).reshape(shape).copy()
 
 
 def receive(stream: BinaryIO) -> Any:
-    """The next message; EOFError at the end."""
+    """Return the next message; EOFError at the end."""
     head = stream.read(8)
     if len(head) < 8:
         raise EOFError
@@ -73,7 +73,7 @@ def resize(interpreter: Any, sample: Any) -> None:
 
 
 def run(interpreter: Any, sample: Any) -> List[Any]:
-    """One run on the packed inputs."""
+    """Return one run on the packed inputs."""
     for detail, parts in zip(interpreter.get_input_details(), sample):
         value = unpacked(parts)
         if value.size:
@@ -83,7 +83,7 @@ def run(interpreter: Any, sample: Any) -> List[Any]:
 
 
 def read(interpreter: Any, detail: Any) -> Any:
-    """An output; the runtimes raise for what has no elements."""
+    """Return an output; the runtimes raise for what has no elements."""
     if 0 in detail["shape"]:
         return np.empty(detail["shape"], detail["dtype"])
     return interpreter.get_tensor(detail["index"])

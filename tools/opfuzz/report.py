@@ -41,12 +41,12 @@ def progress(judged: Iterator[Judged], count: int) -> Iterator[Judged]:
 
 
 def described(case: Case, outcome: Outcome, line: str) -> str:
-    """A case and what came of it."""
+    """Return a case and what came of it."""
     return f"{line}: {outcome.verdict.value}: {outcome.note}\n{case}\n"
 
 
 def table(tally: Tally, seed: int) -> str:
-    """The counts by operator."""
+    """Return the counts by operator."""
     rows = [["operator", "models", *COLUMNS, "constant"]]
     for op, counts in sorted(tally.verdicts.items()):
         cells = [counts[verdict] for verdict in COLUMNS.values()]
@@ -65,7 +65,7 @@ def table(tally: Tally, seed: int) -> str:
 
 
 def as_json(tally: Tally, seed: int) -> str:
-    """The same for programs."""
+    """Return the same for programs."""
     return json.dumps(
         {
             "seed": seed,

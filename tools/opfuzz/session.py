@@ -38,7 +38,7 @@ class Judged:
 
     @property
     def wrong(self) -> bool:
-        """Whether this is an unexplained difference."""
+        """True if this is an unexplained difference."""
         return self.outcome.verdict in WRONG and not self.reason
 
 
@@ -78,18 +78,18 @@ class Tally:
 
 
 def operators(patterns: Sequence[str]) -> tuple[str, ...]:
-    """The operators that can be drawn and match one of the patterns (all where there is none)."""
+    """Return the operators that can be drawn and match one of the patterns (all where there is none)."""
     return tuple(op for op in SPECS if not patterns or any(fnmatch.fnmatch(op, p.upper()) for p in patterns))
 
 
 def draw_case(seed: int, number: int) -> Case:
-    """The case of that number; the same for the same seed and the same ways of drawing."""
+    """Return the case of that number; the same for the same seed and the same ways of drawing."""
     op = operator_of(seed, number)
     return SPECS[op](Draw(np.random.default_rng([seed, number])), op)
 
 
 def operator_of(seed: int, number: int) -> str:
-    """The operator of the case of that number: they take turns, in an order that the seed gives."""
+    """Return the operator of the case of that number: they take turns, in an order that the seed gives."""
     ops = _turns()
     round_, place = divmod(number, len(ops))
     return ops[int(_order(seed, round_)[place])]
@@ -107,7 +107,7 @@ def _order(seed: int, round_: int) -> np.ndarray[Any, Any]:
 
 
 def numbers(seed: int, ops: Sequence[str], start: int = 0) -> Iterator[int]:
-    """The numbers of the cases of these operators, without end."""
+    """Yield the numbers of the cases of these operators, without end."""
     wanted, number = frozenset(ops), start
     while True:
         if operator_of(seed, number) in wanted:
@@ -124,5 +124,5 @@ def judged(seed: int, chosen: Iterator[int] | Sequence[int], live: Live) -> Iter
 
 
 def undrawn(table: Mapping[str, object]) -> tuple[str, ...]:
-    """The operators of a kernel table that this fuzzer cannot draw."""
+    """Return the operators of a kernel table that this fuzzer cannot draw."""
     return tuple(op for op in table if op not in SPECS)

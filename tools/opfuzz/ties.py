@@ -38,7 +38,7 @@ Options = tuple[str, Mapping[str, Any]] | None
 
 
 def ties() -> Iterator[Case]:
-    """Every case, the same ones each time."""
+    """Yield every case, the same ones each time."""
     for op, options in _UNARY:
         yield from unary(op, options)
     for alpha in (0.5, 0.25, 1.5, 3.0, -0.5, -0.25, -1.5, -0.75, 0.0, -1.0, 100.0):
@@ -65,7 +65,7 @@ _UNARY: tuple[tuple[str, Options], ...] = (
 
 
 def unary(op: str, options: Options) -> Iterator[Case]:
-    """An operator of one operand, under all ratios of scales."""
+    """Yield an operator of one operand, under all ratios of scales."""
     for kind, ratio in product(CODES, RATIOS):
         for zero_in, zero_out in ZERO_POINTS[kind]:
             x = T(kind, CODES[kind].shape, ratio * SCALE, zero_in)
@@ -87,7 +87,7 @@ def conversions() -> Iterator[Case]:
 
 
 def binary(op: str) -> Iterator[Case]:
-    """All codes of one operand against some of the other: both of one shape, and broadcast."""
+    """Yield all codes of one operand against some of the other: both of one shape, and broadcast."""
     name = f"{op.title().replace('_', '')}Options"
     for kind, (left, right), same_shape in product(CODES, ((1.0, 0.5), (0.5, 1.5), (0.125, 1.0)), (True, False)):
         codes, few = CODES[kind], _some(kind)

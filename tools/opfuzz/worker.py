@@ -59,7 +59,7 @@ def _run(model: bytes, samples: Any, resolver: str) -> list[list[Any]]:
 
 
 def invoke(interpreter: Any, sample: Any) -> list[Any]:
-    """One run of an interpreter of either kind, all of whose inputs have their final shapes."""
+    """Return one run of an interpreter of either kind, all of whose inputs have their final shapes."""
     for detail, value in zip(interpreter.get_input_details(), sample, strict=True):
         if value.size:
             interpreter.set_tensor(detail["index"], value)

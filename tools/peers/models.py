@@ -10,7 +10,7 @@ from google.protobuf import text_format
 
 
 def graph_of(path: Path) -> tf.compat.v1.GraphDef:
-    """The graph in a text file."""
+    """Return the graph in a text file."""
     graph = tf.compat.v1.GraphDef()
     text_format.Parse(path.read_text(), graph)
     return graph
@@ -35,17 +35,17 @@ class TwoSignatures(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([1], tf.float32, name="x")])
     def add(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """One signature."""
+        """Return one signature."""
         return {"output_0": x + 2.0}
 
     @tf.function(input_signature=[tf.TensorSpec([1], tf.float32, name="x")])
     def multiply(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The other."""
+        """Return the other."""
         return {"output_0": x * 3.0}
 
 
 def two_signatures() -> bytes:
-    """A model with the signatures add and multiply."""
+    """Return a model with the signatures add and multiply."""
     module = TwoSignatures()
     functions = [module.add.get_concrete_function(), module.multiply.get_concrete_function()]
     return tf.lite.TFLiteConverter.from_concrete_functions(functions, module).convert()

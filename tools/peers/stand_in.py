@@ -29,7 +29,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._name, self._target = name, target
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        """A spec that hands on the target's module; None where there is none."""
+        """Return a spec that hands on the target's module; None where there is none."""
         if not fullname.startswith(f"{self._name}."):
             return None
         try:
@@ -39,7 +39,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The target's own module."""
+        """Return the target's own module."""
         return sys.modules[self._target + spec.name[len(self._name) :]]
 
     def exec_module(self, module: ModuleType) -> None:
@@ -53,7 +53,7 @@ class Below(importlib.abc.MetaPathFinder):
         self._name, self._target = name, target
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        """The file's spec, where there is one."""
+        """Return the file's spec, where there is one."""
         if not fullname.startswith(f"{self._target}."):
             return None
         words = (self._name + fullname[len(self._target) :]).split(".")
@@ -81,7 +81,7 @@ def stub_test_data() -> None:
 
 
 def counted(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, which also counts its calls."""
+    """Return the constructor, which also counts its calls."""
 
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:  # noqa: N807
         global _made

@@ -24,7 +24,7 @@ Shape = tuple[int, ...]
 
 
 def ratio(draw: Draw, low: int = EXPONENTS[0], high: int = EXPONENTS[1]) -> float:
-    """A power of two times a small odd number; one in three is any number."""
+    """Return a power of two times a small odd number; one in three is any number."""
     power = 2.0 ** draw.int(low, high)
     return float(power * (draw.real(0.5, 1) if draw.chance(0.33) else draw.pick([1, 1, 3, 5, 0.75])))
 
@@ -176,7 +176,7 @@ def with_constant(draw: Draw, op: str) -> Case:
 
 
 def anything(draw: Draw, op: str) -> Case:
-    """Any operator that the other fuzzers know."""
+    """Return any operator that the other fuzzers know."""
     name = draw.pick(sorted(SPECS))
     return SPECS[name](draw, name)
 

@@ -68,7 +68,7 @@ def feeds(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Fee
 
 
 def _codes(bound: Bound, tensor: int) -> tuple[int, int]:
-    """The lowest code, and how many there are; of other types a few values."""
+    """Return the lowest code, and how many there are; of other types a few values."""
     dtype, label = bound.dtype(tensor), bound.plan.operands[tensor].type.label
     if dtype.kind == "b":
         return 0, 2
@@ -152,7 +152,7 @@ def _directed(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator
 
 
 def _apart(outputs: list[Any], channels: int, reach: int) -> list[set[int]]:
-    """The sums from -reach to reach, or the middle ones, of which two stages make different codes, by channel."""
+    """Return the sums from -reach to reach, or the middle ones, of which two stages make different codes, by channel."""
     half = min(reach, _SUMS // channels // 2)
     sums = np.arange(-half, half + 1, dtype=np.int64)
     codes = []
@@ -195,7 +195,7 @@ def _seen(bound: Bound) -> Iterator[tuple[int, list[tuple[int, int]]]]:
 
 
 def _solved(weights: list[int], span: tuple[int, int], targets: set[int]) -> list[int] | None:
-    """Values of the span whose weighted sum is one of the targets, by sets of sums; None if there are none."""
+    """Return values of the span whose weighted sum is one of the targets, by sets of sums; None if there are none."""
     sets = [{0}]
     for weight in weights:
         if (len(sets[-1]) * (span[1] - span[0]) if weight else 0) > 1 << 21:

@@ -197,6 +197,6 @@ def _distinct(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
 
 
 def _way(verdict: Verdict) -> str:
-    """How it was proved, without numbers."""
+    """Return how it was proved, without numbers."""
     words = (_SAME, "no input reaches", "breakpoints", "all sums", "place", "sums of", "run once")
     return next((word for word in words if word in verdict.reason), verdict.reason)

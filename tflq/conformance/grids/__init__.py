@@ -12,7 +12,7 @@ LEVELS = {"smoke": 1, "standard": 1, "exhaustive": 4}
 
 
 def drafts(seed: int, level: str) -> Iterator[Draft]:
-    """All drafts of a level, in an order that depends on nothing else. Those of smoke are picked from standard's."""
+    """Yield all drafts of a level, in an order that depends on nothing else. Those of smoke are picked from standard's."""
     for family in (contracting, elementwise, summing, moving, refused, extremes, directed):
         for turn in range(LEVELS[level]):
             yield from family.drafts(seed + turn)

@@ -25,12 +25,12 @@ _EDGES = np.arange(-100, 101) + 0.5
 
 
 def in_float32(real: float) -> float:
-    """A multiplier that is computed in float32."""
+    """Return a multiplier that is computed in float32."""
     return float(np.float32(real))
 
 
 def of_bits(bits: int) -> Callable[[float], float]:
-    """A multiplier whose mantissa has so many bits."""
+    """Return a multiplier whose mantissa has so many bits."""
 
     def rounded(real: float) -> float:
         fraction, exponent = math.frexp(real)
@@ -55,7 +55,7 @@ def rescaled(values: Array, real: float) -> Array:
 
 
 def rescaled_once(values: Array, real: float) -> Array:
-    """The same rounded once, half away from zero."""
+    """Return the same rounded once, half away from zero."""
     mantissa, shift = quantize_multiplier(real)
     products = values.astype(np.int64) * mantissa
     rounded: Array = np.sign(products) * ((np.abs(products) + (1 << (30 - shift))) >> (31 - shift))
@@ -63,7 +63,7 @@ def rescaled_once(values: Array, real: float) -> Array:
 
 
 def parting_sum(real: float, other: float) -> int | None:
-    """A sum of which two multipliers make different codes; of several, one far inside the widest gap."""
+    """Return a sum of which two multipliers make different codes; of several, one far inside the widest gap."""
     ends = np.ceil(_EDGES / real), np.ceil(_EDGES / other)
     at = int(np.argmax(np.abs(ends[0] - ends[1])))
     low, high = sorted((int(ends[0][at]), int(ends[1][at])))
@@ -71,7 +71,7 @@ def parting_sum(real: float, other: float) -> int | None:
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Operators of one operand, then sums and products of two."""
+    """Yield operators of one operand, then sums and products of two."""
     rng = np.random.default_rng([seed, 7])
     for kind in TYPES:
         yield from _one_operand(rng, kind)
@@ -151,7 +151,7 @@ def _two_operands(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
 def _parting_sums(
     rng: np.random.Generator, kind: str, op: str, every: Array, otherwise: Callable[..., Array]
 ) -> tuple[T, T, T]:
-    """Two operands and a result, of which some pair of codes becomes another one when it is computed otherwise."""
+    """Return two operands and a result, of which some pair of codes becomes another one when it is computed otherwise."""
     low, high = CODES[kind]
     shape, values = (every.size, every.size), every.astype(np.int64)
     while True:
@@ -169,7 +169,7 @@ def _sums(
     width: type[np.floating[Any]] = np.float64,
     scaled: Callable[[Array, float], Array] = rescaled,
 ) -> Array:
-    """All sums or differences of 8-bit codes; `width` is the type in which multipliers are computed."""
+    """Return all sums or differences of 8-bit codes; `width` is the type in which multipliers are computed."""
     a, b, y = operands
     first, second = np.float32(a.scale), np.float32(b.scale)
     twice = width(np.float32(2) * max(first, second))
@@ -195,7 +195,7 @@ def _binary(op: str, aim: str, a: T, b: T, y: T, grid: Sample) -> Draft:
 
 
 def _zero(rng: np.random.Generator, kind: str) -> int:
-    """A zero point in the middle half of the range, so that there are codes on both sides."""
+    """Return a zero point in the middle half of the range, so that there are codes on both sides."""
     return zero_point(rng, kind) // 2 + (64 if kind == "uint8" else 0)
 
 

@@ -47,12 +47,12 @@ class Scales:
         self.rng, self.powers = rng, powers
 
     def near(self, real: float, spread: float = 1.0) -> float:
-        """A float32 scale around `real`, within 2**spread either way."""
+        """Return a float32 scale around `real`, within 2**spread either way."""
         exponent = np.log2(real) + self.rng.uniform(-spread, spread)
         return float(np.float32(2.0 ** (round(exponent) if self.powers else exponent)))
 
     def tensor(self, kind: str, shape: tuple[int, ...], real: float) -> T:
-        """A tensor whose values reach about `real`."""
+        """Return a tensor whose values reach about `real`."""
         return T(kind, shape, self.near(real / CODES[kind][1]), zero_point(self.rng, kind))
 
 
@@ -66,7 +66,7 @@ def drafts(seed: int) -> Iterator[Draft]:
 
 
 def codes(kind: str) -> Array:
-    """All codes of 8 bits; of 16 bits every 61st, and the ends."""
+    """Return all codes of 8 bits; of 16 bits every 61st, and the ends."""
     low, high = CODES[kind]
     some = np.arange(low, high + 1) if kind != "int16" else np.unique([*range(low, high + 1, 61), -1, 0, 1, high])
     return some.astype(kind)

@@ -87,12 +87,12 @@ def _contraction(
 
 
 def _multiplier(real: float, kind: str) -> float:
-    """The multiplier as the kernels take it: sums of int16 get 15 bits of the 31."""
+    """Return the multiplier as the kernels take it: sums of int16 get 15 bits of the 31."""
     return of_bits(15)(of_bits(31)(real)) if kind == "int16" else real
 
 
 def _average(rng: np.random.Generator, kind: str) -> Draft:
-    """A window whose sum of codes is beyond 16 bits: 256 times -128 is not yet."""
+    """Return a window whose sum of codes is beyond 16 bits: 256 times -128 is not yet."""
     x = T(kind, (1, 17, 17, 3), _scale(rng, -7, -4), zero_point(rng, kind))
     y = T(kind, (1, 1, 1, 3), x.scale, x.zero_point)
     options = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "filter_height": 17, "filter_width": 17}
@@ -105,7 +105,7 @@ def _scale(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def _full(kind: str, shape: Sequence[int]) -> tuple[Sample, ...]:
-    """The highest code everywhere, then the lowest."""
+    """Return the highest code everywhere, then the lowest."""
     low, high = CODES[kind]
     filled: list[Array] = [np.full(shape, code, kind) for code in (high, low)]
     return tuple((one,) for one in filled)

@@ -14,7 +14,7 @@ REFUSED = "must be refused: "
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Shapes, types and quantization that do not go together."""
+    """Yield shapes, types and quantization that do not go together."""
     rng = np.random.default_rng([seed, 5])
 
     def case(op: str, why: str, inputs: tuple[T, ...], output: T, options: tuple[str, Mapping[str, object]]) -> Draft:

@@ -40,7 +40,9 @@ def _sum_of(site: Site, first: Array, second: Array, pipeline: OutputPipeline) -
 
 
 def _to_common_scale(site: Site, operand: int, read: Read, part: int) -> list[Step]:
-    """How an input reaches the common scale, where it is the reference's way; else the value that its table holds."""
+    """Return how an input reaches the common scale, where it is the reference's way; else the value that its table
+    holds.
+    """
     a, b, _ = both(site.node)
     x = (a, b)[operand]
     left = 15 if site.operand(operand).dtype == np.int16 else 20
@@ -118,7 +120,7 @@ def sloped(site: Site) -> Working:
 
 
 def plain(site: Site) -> Working:
-    """An operator in its operands' own type: their values, and what comes of them."""
+    """Return an operator in its operands' own type: their values, and what comes of them."""
     values = [_broadcast_read(site, operand) for operand in (0, 1)]
     a, b = (site.operand(read.operand)[read.place] for read in values)
     result = np.asarray(site.data(a, b)).astype(site.operand(0).dtype)

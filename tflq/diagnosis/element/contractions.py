@@ -15,7 +15,7 @@ from tflq.numerics.steps import Step, pipeline_steps
 
 
 def variable(tell: Teller, bias: int) -> Teller:
-    """A teller for an operator whose weights, or whose bias at input `bias`, the model computes."""
+    """Return a teller for an operator whose weights, or whose bias at input `bias`, the model computes."""
 
     def told(site: Site) -> Working:
         output = site.data.output.with_bias(site.optional(bias), site.shape[-1])
@@ -124,7 +124,7 @@ def _finished(site: Site, taps: list[Tap], outside: int = 0) -> Working:
 
 
 def _weight(site: Site, place: Index) -> Read:
-    """A weight as the kernel reads it: 16-bit activations take theirs as int8."""
+    """Return a weight as the kernel reads it: 16-bit activations take theirs as int8."""
     if site.data.output.pipeline.dtype == np.int16 and len(place) == 4:
         w = weights_read_as_int8(site.operand(1))
         return Read(1, place, w[place].item(), site.data.weight_zero_point)

@@ -50,7 +50,9 @@ Element = Callable[[Sequence[Array | None]], object]
 
 
 def moved(site: Site, element: Element) -> Working | None:
-    """The element that the output's is a copy of, if any: a fill value is none. None where the operator does more."""
+    """Return the element that the output's is a copy of, if any: a fill value is none. None where the operator does
+    more.
+    """
     positions = MOVES.get(site.node.op, ())
     chosen = [p for p in (range(len(site.inputs)) if positions is None else positions) if site.optional(p) is not None]
     if not chosen or site.operand(chosen[0]).dtype.kind not in "biuf":
@@ -69,7 +71,7 @@ def moved(site: Site, element: Element) -> Working | None:
 
 
 def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
-    """Which of all elements of these operands arrives, counted through them in order; -1 for a fill value."""
+    """Return which of all elements of these operands arrives, counted through them in order; -1 for a fill value."""
     kind = site.operand(positions[0]).dtype
     unsigned = np.dtype(f"u{kind.itemsize}")
     base = 2 if kind == np.bool_ else 2 ** min(8 * kind.itemsize, 22)  # a float's bits below 2**22 are no NaN

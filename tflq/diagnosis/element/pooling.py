@@ -112,7 +112,7 @@ def _in_float32(taps: Sequence[Tap], scale: np.float32, offset: np.float32) -> t
 
 
 def _summands(site: Site, reduced: Reduced, read_as: np.dtype[np.generic] | None = None) -> tuple[Tap, ...]:
-    """The elements that make an output, in the order in which they are added."""
+    """Return the elements that make an output, in the order in which they are added."""
     x = site.operand(0)
     outer, inner = divmod(site.flat, reduced.view[2])
     offsets = reduced.rows(np.arange(x.size).reshape(x.shape))[outer, :, inner]

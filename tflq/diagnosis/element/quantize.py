@@ -12,7 +12,7 @@ from tflq.numerics.steps import Step, clamp_step, wrapped
 
 
 def by_quotient(site: Site) -> Working:
-    """The reference: a float32 quotient, half away from zero; one scale a channel."""
+    """Return the reference: a float32 quotient, half away from zero; one scale a channel."""
     data = site.data
     channel = site.flat // data.rows[2] % data.rows[1]
     scale = data.scale[channel]
@@ -23,7 +23,7 @@ def by_quotient(site: Site) -> Working:
 
 
 def by_wide_quotient(site: Site) -> Working:
-    """The optimized kernels' scalar loop: a float64 quotient, half away from zero."""
+    """Return the optimized kernels' scalar loop: a float64 quotient, half away from zero."""
     scale = float(site.data.scale[0])
     step = Step("divided by the scale, in float64", _given(site) / scale, f"{_given(site)!r} / {scale!r}")
     return _rounded_away(site, step, int(site.data.zero_point.codes[0]))

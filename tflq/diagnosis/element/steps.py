@@ -65,14 +65,14 @@ class Site:
     shape: Index  # of the output
 
     def operand(self, position: int) -> Array:
-        """The array at an input position; a ValueError where it is absent."""
+        """Return the array at an input position; a ValueError where it is absent."""
         array = self.inputs[position]
         if array is None:
             raise ValueError(f"input {position} is absent")
         return array
 
     def optional(self, position: int) -> Array | None:
-        """The array at an input position, or None."""
+        """Return the array at an input position, or None."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     @property
@@ -81,11 +81,11 @@ class Site:
         return int(np.ravel_multi_index(self.index, self.shape)) if self.shape else 0
 
     def read(self, operand: int, place: Index, zero_point: int = 0) -> Read:
-        """One code of an operand."""
+        """Return one code of an operand."""
         return Read(operand, place, self.operand(operand)[place].item(), zero_point)
 
     def read_flat(self, operand: int, offset: int, zero_point: int = 0) -> Read:
-        """The code that lies at an offset in memory."""
+        """Return the code that lies at an offset in memory."""
         shape = self.operand(operand).shape
         place = tuple(int(i) for i in np.unravel_index(offset, shape)) if shape else ()
         return self.read(operand, place, zero_point)
@@ -101,12 +101,12 @@ def total_of(taps: Sequence[Tap], name: str = "sum of products") -> Step:
 
 
 def zero_point_of(site: Site, operand: int) -> int:
-    """An operand's per-tensor zero point; 0 where it has none or is absent."""
+    """Return an operand's per-tensor zero point; 0 where it has none or is absent."""
     x = site.node.inputs[operand]
     return 0 if x is None else x.zero_point
 
 
 def aligned(index: Index, shape: Index) -> Index:
-    """Where an operand that is repeated has what belongs to an index of the whole."""
+    """Return where an operand that is repeated has what belongs to an index of the whole."""
     tail = index[len(index) - len(shape) :]
     return tuple(0 if size == 1 else i for i, size in zip(tail, shape, strict=True))

@@ -67,7 +67,7 @@ def _trace(plan: Plan, inputs: Mapping[int, Array], index: Index, output: int) -
 
 
 def _worked_out(plan: Plan, values: Sequence[Array | None], output: int, index: Index, shape: Index) -> Working | None:
-    """The working, where one is known for this kernel, or where it only moves elements."""
+    """Return the working, where one is known for this kernel, or where it only moves elements."""
     step = plan.steps[0]
     prepared = bound(plan, step, State(), values)
     site = Site(step.node, prepared.data, plan.profile.arithmetic, values, index, shape)

@@ -16,7 +16,7 @@ from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, w
 
 
 def tabulated(site: Site) -> Working:
-    """An operator on 8-bit codes by its table, and how the table's entry was made where that is known."""
+    """Return an operator on 8-bit codes by its table, and how the table's entry was made where that is known."""
     return _from_table(site, site.data)
 
 
@@ -38,7 +38,7 @@ def _from_table(site: Site, data: Tabulated) -> Working:
 
 
 def looked_up(site: Site) -> Working:
-    """A table of 256 codes."""
+    """Return a table of 256 codes."""
     read = _read_here(site)
     return Working((_alone(read),), (_looked_up(site.data, read),))
 
@@ -48,7 +48,7 @@ def _looked_up(table: Array, read: Read) -> Step:
 
 
 def interpolated(site: Site) -> Working:
-    """A table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
+    """Return a table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
     read = _read_here(site)
     code = int(read.code)
     at, part = (code >> 7) + 256, code & 127

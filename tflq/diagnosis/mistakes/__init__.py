@@ -97,12 +97,12 @@ def readings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def readings_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
-    """Two of them at once, one of which is of the `leading` names."""
+    """Yield two of them at once, one of which is of the `leading` names."""
     yield from taps_together(alone, profile, leading)
 
 
 def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:
-    """A device whose prepared data is what `build` returns; it is built when the device first runs."""
+    """Return a device whose prepared data is what `build` returns; it is built when the device first runs."""
     data = cache(build)
 
     def device(alone: Part) -> Any:

@@ -39,7 +39,7 @@ _QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
 
 
 def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every mistake in the quotients of one operator."""
+    """Yield every mistake in the quotients of one operator."""
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     prepared = alone.plan(profile).steps[0].prepared
     if name not in _REDUCTIONS or prepared is None or _input(alone).dtype.kind not in "iu" or len(alone.got) != 1:
@@ -95,7 +95,7 @@ _WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _s
 
 
 def _overflows(alone: Part, taps: int) -> bool:
-    """Whether sums of so many codes may leave 16 bits."""
+    """Return whether sums of so many codes may leave 16 bits."""
     x = _input(alone).astype(np.int64)
     return bool(x.size) and x.dtype.kind == "i" and int(np.abs(x).max()) * 2 * taps >= 2**15
 
@@ -151,7 +151,7 @@ def _sums(x: Array, data: pooling.OpData) -> Ints:
 
 
 def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
-    """The quotient of the sum of codes by their number, whatever the scales and zero points."""
+    """Return the quotient of the sum of codes by their number, whatever the scales and zero points."""
 
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
@@ -167,7 +167,7 @@ def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], 
 def _mean(
     data: mean.OpData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
 ) -> Device:
-    """The multiplier that holds the division by the count. `narrowed`: the sum, `centred` or as the codes are."""
+    """Return the multiplier that holds the division by the count. `narrowed`: the sum, `centred` or as the codes are."""
     mantissa, shift = data.multiplier
     real = np.ldexp(np.array([float(mantissa)]), shift - 31)
     fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)

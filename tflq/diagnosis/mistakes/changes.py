@@ -42,7 +42,7 @@ def changes(alone: Part, profile: Profile) -> Iterator[Change]:
 
 
 def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
-    """Codes that go in or come out one off, which is what a table off by one makes of any way to compute it."""
+    """Yield codes that go in or come out one off, which is what a table off by one makes of any way to compute it."""
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     codes = [*alone.inputs.values(), *alone.got.values()]
     if name not in _TABLED or any(x.dtype.kind not in "iu" or x.dtype.itemsize > 1 for x in codes):
@@ -54,13 +54,13 @@ def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
 
 
 def _stepped(step: int, codes: NDArray[Any]) -> NDArray[Any]:
-    """Codes moved by a step, held at the ends of their type."""
+    """Return codes moved by a step, held at the ends of their type."""
     limits = np.iinfo(codes.dtype)
     return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)
 
 
 def _with_row(profile: Profile, row: Kernel, mistake: str) -> Profile:
-    """The profile with a row whose prepared constants have the mistake of that name."""
+    """Return the profile with a row whose prepared constants have the mistake of that name."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         right = row.prepare(node, arithmetic)

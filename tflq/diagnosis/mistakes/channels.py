@@ -130,13 +130,13 @@ def _first_item(profile: Profile, fill: Callable[[Array], Any]) -> Device:
 
 
 def differing_channels(computed: Array, dumped: Array) -> Array:
-    """The channels, the last axis, in which any element differs."""
+    """Return the channels, the last axis, in which any element differs."""
     apart = (computed != dumped).reshape(-1, computed.shape[-1]).any(axis=0)
     return np.flatnonzero(apart)
 
 
 def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Model]]:
-    """The operator's model with weights or biases of the differing channels wrong."""
+    """Yield the operator's model with weights or biases of the differing channels wrong."""
     operator = alone.model.subgraphs[0].operators[0]
     name = alone.model.operator_codes[operator.opcode_index].name
     if name not in _CHANNEL_AXIS or len(alone.got) != 1:
@@ -154,7 +154,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
 
 
 def _biases(model: Model, positions: Sequence[int], channels: Array, count: int) -> Iterator[tuple[str, Model]]:
-    """A bias that is missing in the differing channels, or in the blocks or the half of all that hold them."""
+    """Yield a bias that is missing in the differing channels, or in the blocks or the half of all that hold them."""
     for position in (t for t in positions if t >= 0):
         bias = constant_of(model, model.subgraphs[0].tensors[position])
         if bias is None or bias.size != count:

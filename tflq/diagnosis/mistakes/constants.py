@@ -29,7 +29,7 @@ _TABLES = (256, 513)
 
 
 def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
-    """Every mistake in the prepared data of an operator."""
+    """Yield every mistake in the prepared data of an operator."""
     type_ = node.outputs[0].type
     if isinstance(type_, TensorType) and CARRIER[type_].kind in "iu":
         yield from _clamps(data, node, CARRIER[type_])
@@ -70,7 +70,7 @@ def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _zero_points(data: Any) -> Iterator[Mistaken]:
-    """One by one; limits stay where they are."""
+    """Yield one by one; limits stay where they are."""
     for part in parts_of(data, ZeroPoint):
         for name, changed in (("ignored", 0), ("with the wrong sign", -part.value)) if part.value else ():
             yield f"{part.name or 'zero point'} {name}{_within(part)}", partial(part.rebuild, ZeroPoint(changed))
@@ -105,7 +105,7 @@ def _paddings(data: Any) -> Iterator[Mistaken]:
 
 
 def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:
-    """The padding at both ends together, in pixels."""
+    """Return the padding at both ends together, in pixels."""
     return max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - size)
 
 

@@ -80,13 +80,13 @@ class Change:
         return self.under(lambda turned: turned.run(turned.plan(self.profile)))(part)
 
     def of(self, part: Part) -> Part:
-        """The operator as this mistake has it, with what it would have made but for the results' form."""
+        """Return the operator as this mistake has it, with what it would have made but for the results' form."""
         inputs = {t: self.given[t].there(x) if t in self.given else x for t, x in part.inputs.items()}
         got = part.got if self.made is None else {t: self.made.back(y) for t, y in part.got.items()}
         return replace(part, model=self.model, inputs=inputs, got=got)
 
     def under(self, second: Device) -> Device:
-        """The device that makes another mistake as well."""
+        """Return the device that makes another mistake as well."""
 
         def device(part: Part) -> Values:
             values = second(self.of(part))

@@ -78,7 +78,7 @@ class Quotient:
     zero_first: bool
 
     def codes(self, reals: Array, quantization: Quantization, rounding: str) -> Array:
-        """Codes before the clamp, float32."""
+        """Return codes before the clamp, float32."""
         scale, zero = quantization.scale[0], np.float32(quantization.zero_point[0])
         scaled = reals * (np.float32(1) / scale) if self.is_product else reals / scale
         scaled = scaled + zero if self.zero_first else scaled
@@ -122,7 +122,7 @@ class _Quantized:
     biases: frozenset[int]
 
     def in_floats(self, model: Model, rounded: Callable[[Array], Array]) -> Model:
-        """The model of the float operator; constants are dequantized, those of codes `rounded`."""
+        """Return the model of the float operator; constants are dequantized, those of codes `rounded`."""
         for tensor in (*self.codes, *self.biases):
             spec = model.subgraphs[0].tensors[tensor]
             value = constant_of(model, spec)
@@ -134,7 +134,7 @@ class _Quantized:
 
 
 def _quantized(alone: Part) -> _Quantized | None:
-    """None where results are no codes, or some tensor's reals are not known."""
+    """Return None where results are no codes, or some tensor's reals are not known."""
     graph = alone.model.subgraphs[0]
     operator = graph.operators[0]
     tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
@@ -184,7 +184,7 @@ class _FloatOperator:
     kept: list[tuple[Part, dict[int, Array]]] = field(default_factory=list)
 
     def reals(self, alone: Part) -> dict[int, Array]:
-        """The results, by the index in the operator's own model."""
+        """Return the results, by the index in the operator's own model."""
         known = next((values for part, values in self.kept if part is alone), None)
         if known is None:
             known = self._computed(alone)

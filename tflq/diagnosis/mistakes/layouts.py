@@ -34,7 +34,7 @@ _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.I
 
 
 def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Codes of the other signedness, and padding that is stored."""
+    """Yield codes of the other signedness, and padding that is stored."""
     yield from _signs(alone, profile)
     yield from _stored_paddings(alone, profile)
 
@@ -61,18 +61,18 @@ def _bound(change: _Reorder, order: tuple[int, ...]) -> Callable[[Array], Array]
 
 
 def _read_as(x: Array, order: tuple[int, ...]) -> Array:
-    """The elements in memory, taken for an array whose axes have that order."""
+    """Return the elements in memory, taken for an array whose axes have that order."""
     shape = [x.shape[i] for i in order]
     return np.ascontiguousarray(np.ascontiguousarray(x).reshape(shape).transpose(np.argsort(order)))
 
 
 def _stored_as(x: Array, order: tuple[int, ...]) -> Array:
-    """The elements in memory of an array that was written in that order."""
+    """Return the elements in memory of an array that was written in that order."""
     return np.ascontiguousarray(x.transpose(order)).reshape(x.shape)
 
 
 def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) -> Device:
-    """A device that takes inputs, by position, for others."""
+    """Return a device that takes inputs, by position, for others."""
 
     def device(alone: Part) -> Values:
         inputs = {p: changes[p](value) if p in changes else value for p, value in alone.inputs.items()}
@@ -83,7 +83,7 @@ def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) ->
 
 
 def _made(profile: Profile, change: Callable[[Array], Array]) -> Device:
-    """A device that gives its results another form."""
+    """Return a device that gives its results another form."""
     return _then(lambda alone: alone.run(alone.plan(profile)), change)
 
 
@@ -146,7 +146,7 @@ def _all_other(profile: Profile) -> Device:
 
 
 def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
-    """Codes beyond the half that both types share are 256 away, which is what another zero point makes of them.
+    """Return codes beyond the half that both types share are 256 away, which is what another zero point makes of them.
 
     Made element by element: only where every result hangs on the operands' elements at its own place.
     """
@@ -176,17 +176,17 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def _operand(alone: Part, tensor: int) -> Array | None:
-    """An operand's value, computed or constant."""
+    """Return an operand's value, computed or constant."""
     return alone.inputs.get(tensor, constant_of(alone.model, alone.model.subgraphs[0].tensors[tensor]))
 
 
 def _beyond(x: Array) -> NDArray[np.bool_]:
-    """Codes that the other type does not have."""
+    """Return codes that the other type does not have."""
     return x < 0 if x.dtype == np.int8 else x > 127
 
 
 def _with_moved_zero(model: Model, tensor: int) -> Model:
-    """A zero point that is 256 away: code - zero point of the code's other reading."""
+    """Return a zero point that is 256 away: code - zero point of the code's other reading."""
     spec = model.subgraphs[0].tensors[tensor]
     assert spec.quantization is not None
     step = -256 if spec.type == TensorType.INT8 else 256
@@ -220,7 +220,7 @@ def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def _padded(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:
-    """The operator without padding over an image that holds it."""
+    """Return the operator without padding over an image that holds it."""
     down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
     across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
 
@@ -239,5 +239,5 @@ def _padded(profile: Profile, image: int, window: Window, fill: int, other_side:
 
 
 def _reach(out: int, stride: int, kernel: int, dilation: int) -> int:
-    """The rows, or columns, that all windows see together."""
+    """Return the rows, or columns, that all windows see together."""
     return (out - 1) * stride + (kernel - 1) * dilation + 1

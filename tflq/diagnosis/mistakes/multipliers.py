@@ -26,7 +26,7 @@ _OF_PRODUCT = "multiplier of a product of scales in float32"
 
 
 def reals_of(model: Model) -> tuple[Mapping[str, Reals], ...]:
-    """The multipliers that a single operator may have, each by the name of the field's value."""
+    """Return the multipliers that a single operator may have, each by the name of the field's value."""
     with np.errstate(all="ignore"):
         return tuple(_reals(_scales(model), _alpha(model)))
 
@@ -40,7 +40,7 @@ def _scales(model: Model) -> list[Scales]:
 
 
 def _alpha(model: Model) -> np.float32 | None:
-    """The slope of LEAKY_RELU."""
+    """Return the slope of LEAKY_RELU."""
     options = model.subgraphs[0].operators[0].options
     alpha = None if options is None else options.get("alpha")
     return None if alpha is None else np.float32(alpha)

@@ -51,7 +51,7 @@ def _fused(a: list[Floats], b: list[Floats]) -> Array:
 
 
 def _in_lanes(lanes: int, add: Order) -> Order:
-    """Every lane adds each so-many-th term; then the lanes are added pairwise, neighbours last."""
+    """Return every lane adds each so-many-th term; then the lanes are added pairwise, neighbours last."""
 
     def order(a: list[Floats], b: list[Floats]) -> Array:
         sums = [add(a[lane::lanes], b[lane::lanes]) for lane in range(min(lanes, len(a)))]
@@ -101,7 +101,7 @@ ORDERS: dict[str, Order] = {
 
 
 def mistaken_orders(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every order of a contraction of floats with constant weights."""
+    """Yield every order of a contraction of floats with constant weights."""
     if len(alone.got) != 1 or next(iter(alone.got.values())).dtype != np.float32:
         return
     if _terms(alone, profile) is None:

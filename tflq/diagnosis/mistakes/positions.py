@@ -26,12 +26,12 @@ def _asymmetric(i: int, size: int, count: int) -> Fraction:
 
 
 def _centres(i: int, size: int, count: int) -> Fraction:
-    """The centre of the output pixel, from the input image's edge."""
+    """Return the centre of the output pixel, from the input image's edge."""
     return (i + _HALF) * Fraction(size, count)
 
 
 def _half_pixel(i: int, size: int, count: int) -> Fraction:
-    """The centre of the output pixel, from the first input pixel's centre."""
+    """Return the centre of the output pixel, from the first input pixel's centre."""
     return _centres(i, size, count) - _HALF
 
 
@@ -82,7 +82,7 @@ def mistaken_positions(alone: Part) -> Iterator[Mistaken]:
 
 
 def _said(rule: str, *, align: bool, half: bool, is_own: bool) -> str:
-    """The rule's name, in words of the options that it ignores or takes."""
+    """Return the rule's name, in words of the options that it ignores or takes."""
     if is_own:
         return ""
     if rule == "half_pixel_centers ignored":

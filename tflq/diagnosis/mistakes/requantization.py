@@ -55,7 +55,7 @@ def _real(rounding: str, dtype: type[np.floating[Any]]) -> StageOf:
 
 
 def _multiplier(change: Callable[[Reals], Reals]) -> Mistake:
-    """The right rounding of changed multipliers."""
+    """Return the right rounding of changed multipliers."""
     return lambda right: lambda real: right(change(_reals(real)))
 
 
@@ -64,14 +64,14 @@ def _accumulator(bits: int, *, wraps: bool) -> Mistake:
 
 
 def _shortened(real: Reals) -> Reals:
-    """The multipliers with mantissas of 15 bits and a sign, rounded to nearest."""
+    """Return the multipliers with mantissas of 15 bits and a sign, rounded to nearest."""
     fraction, exponent = np.frexp(real)
     rounded: Reals = np.ldexp(np.rint(fraction * 2**15), exponent - 15)
     return rounded
 
 
 def _cut_short(real: Reals) -> Reals:
-    """The multiplier cut off to 15 bits instead of rounded."""
+    """Return the multiplier cut off to 15 bits instead of rounded."""
     fraction, exponent = np.frexp(real)
     cut: Reals = np.ldexp(np.trunc(fraction * 2**15), exponent - 15)
     return cut
@@ -84,7 +84,7 @@ def _without_far_shifts(real: Reals) -> Reals:
 
 
 def _shift_modulo_32(real: Reals) -> Reals:
-    """The multipliers as scalar shifts of 32-bit registers see them."""
+    """Return the multipliers as scalar shifts of 32-bit registers see them."""
     fraction, exponent = np.frexp(real)
     return np.asarray(np.ldexp(fraction, np.where(exponent >= 32, exponent % 32, exponent)))
 
@@ -127,13 +127,15 @@ MISTAKES: dict[str, Mistake] = dict(_mistakes())
 
 
 def mistaken_profiles(profile: Profile, model: Model) -> Iterator[tuple[str, Profile]]:
-    """The profile with a mistake in every stage that its arithmetic makes, for a model of one operator."""
+    """Yield the profile with a mistake in every stage that its arithmetic makes, for a model of one operator."""
     for name, mistake in (*MISTAKES.items(), *_products_of_scales(model)):
         yield name, profile.derive(f"{profile.name}, {name}", arithmetic=profile.arithmetic.each_stage(mistake))
 
 
 def stages_made(alone: Part, profile: Profile) -> int:
-    """How many stages the operator's preparation makes by the profile's arithmetic; 2 at least if it holds others."""
+    """Return how many stages the operator's preparation makes by the profile's arithmetic; 2 at least if it holds
+    others.
+    """
     stages: list[OutputStage] = []
 
     def noting(right: StageOf) -> StageOf:
@@ -159,7 +161,7 @@ def _products_of_scales(model: Model) -> Iterator[tuple[str, Mistake]]:
 
 
 def _in_place_of(products: Sequence[Reals], real: Reals) -> Reals:
-    """The product that the multipliers are meant to be, if there is one."""
+    """Return the product that the multipliers are meant to be, if there is one."""
     for product in products:
         alike = product.size in (1, real.size) and np.allclose(np.abs(real), np.abs(product), rtol=1e-6, atol=0)
         if alike:
@@ -179,7 +181,7 @@ def mistaken_stages(data: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _with_stage(part: Place[OutputPipeline], make: StageOf, real: Reals) -> Any:
-    """The operator's prepared data with another stage in that place."""
+    """Return the operator's prepared data with another stage in that place."""
     return part.rebuild(replace(part.value, stage=make(real)))
 
 

@@ -66,7 +66,7 @@ class RealRounding(_Plain):
     dtype: type[np.floating[Any]] = np.float64
 
     def again(self, real: ArrayLike) -> RealRounding:
-        """The same way to round, for other multipliers."""
+        """Return the same way to round, for other multipliers."""
         return replace(self, real=np.atleast_1d(np.asarray(real, np.float64)))
 
     def scaled(self, total: Ints) -> Ints:
@@ -106,7 +106,7 @@ class FixedRounding(_Plain):
         return make
 
     def again(self, real: ArrayLike) -> FixedRounding:
-        """The same way to round, for other multipliers."""
+        """Return the same way to round, for other multipliers."""
         return FixedRounding.of(self.first, self.last, self.bits, cut=self.cut)(real)
 
     def scaled(self, total: Ints) -> Ints:

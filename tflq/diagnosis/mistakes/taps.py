@@ -76,7 +76,7 @@ class Contraction:
     image: Callable[[Array], Array]  # the operator's input as (N, H, W, C)
 
     def codes(self, x: Array, reading: Reading) -> Array:
-        """The operator's results."""
+        """Return the operator's results."""
         bias = self.output.bias[: len(self.weights)].astype(np.int64)
         values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
         weights = reading.weights(self.weights).astype(np.int32) - np.int32(reading.weight_zero(self.weight_zero_point))
@@ -115,7 +115,7 @@ class Reading:
     bias_first: bool = False
 
     def joined(self, other: Reading) -> Reading | None:
-        """Both at once; None where they are about the same thing."""
+        """Return both at once; None where they are about the same thing."""
         mine, theirs = ({f.name: v for f in fields(r) if (v := getattr(r, f.name)) != f.default} for r in (self, other))
         return None if set(mine) & set(theirs) else Reading(**{**mine, **theirs})
 
@@ -149,7 +149,7 @@ _READINGS: dict[str, Reading] = {
 
 
 def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every mistake in the taps of a contraction."""
+    """Yield every mistake in the taps of a contraction."""
     contraction = _right_contraction(alone, profile)
     if contraction is not None:
         for name, reading in _readings(contraction, alone):
@@ -157,7 +157,7 @@ def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
-    """Two mistakes in the taps of a contraction at once, one of them of the `leading` names."""
+    """Yield two mistakes in the taps of a contraction at once, one of them of the `leading` names."""
     contraction = _right_contraction(alone, profile)
     known = [] if contraction is None else list(_readings(contraction, alone))
     for (first, one), (second, other) in combinations(known, 2):
@@ -167,7 +167,7 @@ def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Ite
 
 
 def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
-    """The operator in that form, where that computes what the profile does."""
+    """Return the operator in that form, where that computes what the profile does."""
     prepared = alone.plan(profile).steps[0].prepared
     name = alone.model.operator_codes[alone.model.subgraphs[0].operators[0].opcode_index].name
     if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
@@ -235,7 +235,7 @@ def _device(contraction: Contraction, reading: Reading) -> Device:
 
 
 def _is_right(contraction: Contraction, alone: Part, profile: Profile) -> bool:
-    """Whether the form without a mistake is what the profile computes."""
+    """Return whether the form without a mistake is what the profile computes."""
     (tensor,) = alone.got
     right = alone.run(alone.plan(profile))[tensor]
     codes = contraction.codes(_input(alone), Reading())
@@ -282,6 +282,6 @@ def _contraction(alone: Part, prepared: Prepared, name: str) -> Contraction | No
 
 
 def zero_point(model: Model, tensor: int) -> int:
-    """A tensor's first zero point, 0 where it has none."""
+    """Return a tensor's first zero point, 0 where it has none."""
     quantization = model.subgraphs[0].tensors[tensor].quantization
     return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0

@@ -40,7 +40,7 @@ _SWITCHES = ("align_corners", "half_pixel_centers")
 
 
 def mistaken_models(alone: Model) -> Iterator[Mistaken]:
-    """A single operator's model with one of its tensors or options misread."""
+    """Yield a single operator's model with one of its tensors or options misread."""
     yield from _zero_points(alone)
     yield from _biases(alone)
     yield from _scales(alone)
@@ -173,7 +173,7 @@ def _wrong_scales(scale: Array) -> dict[str, Array]:
 
 
 def _filters(alone: Model) -> Iterator[Mistaken]:
-    """The filter's constant in the order of other axes: read so, stored so, or mirrored."""
+    """Yield the filter's constant in the order of other axes: read so, stored so, or mirrored."""
     graph = alone.subgraphs[0]
     operator = graph.operators[0]
     axes = _AXES.get(alone.operator_codes[operator.opcode_index].name)
@@ -191,7 +191,7 @@ def _filters(alone: Model) -> Iterator[Mistaken]:
 
 
 def wrong_orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
-    """An array in other orders of its axes, each different one once; with a height and a width, mirrored too."""
+    """Yield an array in other orders of its axes, each different one once; with a height and a width, mirrored too."""
     tried = {_digest(value)}
     for name, changed in _orders(value, axes):
         digest = _digest(changed)

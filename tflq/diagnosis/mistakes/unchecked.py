@@ -11,7 +11,9 @@ from tflq.profiles import Profile
 
 
 def unchecked(profile: Profile) -> Profile:
-    """The profile without SUB's look at the range of zero points, which ADD and MUL, computed alike, do not take."""
+    """Return the profile without SUB's look at the range of zero points, which ADD and MUL, computed alike, do not
+    take.
+    """
     rows = profile.kernels.get("SUB", ())
     free = partial(prepare_general, sign=-1)
     loose = tuple(replace(row, prepare=free) for row in rows if row.prepare is sub.prepare_quantized)

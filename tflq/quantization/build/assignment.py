@@ -114,7 +114,7 @@ def assign(
     codes: Mapping[Slot, Array] | None = None,
     biases: Mapping[Slot, NDArray[np.float32]] | None = None,
 ) -> Assignment:
-    """Codes for constants, and the types of the graph's inputs and outputs.
+    """Return codes for constants, and the types of the graph's inputs and outputs.
 
     `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own. Under `weights`
     every bias fits its type: `fitted_weights` sees to that.
@@ -161,7 +161,7 @@ def assign(
 def _cell_biases(
     scheme: Scheme, index: int, constants: Mapping[Slot, Constant], data: Params, hidden: Params
 ) -> dict[Slot, Constant]:
-    """The biases of an LSTM, each in the unit of the sums it is added to."""
+    """Return the biases of an LSTM, each in the unit of the sums it is added to."""
     inputs, biases = scheme.model.graph.operators[index].inputs, {}
     for position, weights in cells.BIASES.items():
         if inputs[position] in scheme.model.constants:
@@ -187,7 +187,7 @@ def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
 
 
 def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
-    """A constant that is read as activation."""
+    """Return a constant that is read as activation."""
     operator, position = slot
     tensor = scheme.model.graph.operators[operator].inputs[position]
     values = scheme.model.constants[tensor]
@@ -229,7 +229,7 @@ def _weights(
     codes: Array | None,
     biases: Mapping[Slot, NDArray[np.float32]],
 ) -> dict[Slot, Constant]:
-    """An operator's weights and bias."""
+    """Return an operator's weights and bias."""
     slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), mode_of(scheme, m)
     values, widened = scheme.model.constants[m.tensor], mode == Mode.WEIGHTS
     if widened and recipe.weights_type == TensorType.FLOAT16:

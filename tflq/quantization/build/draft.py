@@ -40,7 +40,7 @@ class Draft:
         return candidate
 
     def buffer(self, values: Array | None) -> int:
-        """The number of the buffer that holds those values; 0 for None."""
+        """Return the number of the buffer that holds those values; 0 for None."""
         if values is None:
             return 0
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
@@ -51,7 +51,7 @@ class Draft:
         return self._stored[key]
 
     def copied(self, buffer: int) -> int:
-        """The number that a buffer of the model has here."""
+        """Return the number that a buffer of the model has here."""
         return self.buffer(self._model.buffers[buffer].data)
 
     def append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
@@ -65,7 +65,7 @@ class Draft:
         self.append(Operator(0, (source,), (result,), Record(f"{name.capitalize()}Options")), code, -1)
 
     def finished(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Model:
-        """The model; what it says about itself stays, but for the runtime version that its operators needed."""
+        """Return the model; what it says about itself stays, but for the runtime version that its operators needed."""
         first, *others = self._model.subgraphs
         first = replace(
             first, tensors=tuple(self.tensors), inputs=inputs, outputs=outputs, operators=tuple(self.operators)

@@ -41,7 +41,7 @@ NO_DIRECT_WAY = {(TensorType.INT16, TensorType.UINT8)}
 
 
 def rewritten(assignment: Assignment) -> IntegerModel:
-    """The integer model: unused constants, operator codes and tensors are left out."""
+    """Return the integer model: unused constants, operator codes and tensors are left out."""
     writing = _Writing(assignment)
     for index in range(len(assignment.scheme.modes)):
         writing.operator(index)
@@ -83,7 +83,7 @@ class _Writing:
         self._draft.append(new, code, index)
 
     def result(self) -> IntegerModel:
-        """The model, its outputs converted to what callers get."""
+        """Return the model, its outputs converted to what callers get."""
         outputs = tuple(self._output(t) for t in self._source.graph.outputs)
         inputs = dict(zip(self._source.graph.inputs, self._inputs, strict=True))
         taken = dict(zip(self._source.graph.outputs, outputs, strict=True))
@@ -113,7 +113,7 @@ class _Writing:
         return self._original(tensor)
 
     def _in_form(self, tensor: int, form: Params | None) -> int:
-        """The new tensor that holds a computed tensor in that form."""
+        """Return the new tensor that holds a computed tensor in that form."""
         own, home = self._home(tensor)
         if form == own:
             return home
@@ -125,7 +125,9 @@ class _Writing:
         return self._converted[key]
 
     def _home(self, tensor: int) -> tuple[Params | None, int]:
-        """The form of a computed tensor as it is made, and its new tensor: what DEQUANTIZE reads where one makes it."""
+        """Return the form of a computed tensor as it is made, and its new tensor: what DEQUANTIZE reads where one makes
+        it.
+        """
         narrow = self._source.codes.get(tensor)
         if narrow is None:
             return self._assignment.results.get(tensor), self._original(tensor)
@@ -145,7 +147,7 @@ class _Writing:
         return result
 
     def _dissolved(self, index: int, operator: Operator) -> bool:
-        """Whether the float model's own conversion is none any more, or one that is written where it is needed."""
+        """Return whether the float model's own conversion is none any more, or one that is written where it is needed."""
         op, source, output = self._source.op(index), operator.inputs[0], operator.outputs[0]
         if op == "DEQUANTIZE":
             return output in self._source.codes
@@ -190,7 +192,7 @@ class _Writing:
         return replace(params.quantization, details=details)
 
     def _minus_one(self, type_: TensorType) -> int:
-        """The number -1 as a constant; one for each type."""
+        """Return the number -1 as a constant; one for each type."""
         if type_ not in self._minus_ones:
             params = asymmetric(Range.of(-1.0, 0.0), type_)
             buffer = self._draft.buffer(params.encode(np.full((), -1.0)))
@@ -199,7 +201,7 @@ class _Writing:
         return self._minus_ones[type_]
 
     def _original(self, tensor: int) -> int:
-        """The new tensor of one that is computed, given or kept from run to run, or of a constant as it is."""
+        """Return the new tensor of one that is computed, given or kept from run to run, or of a constant as it is."""
         if tensor < 0:
             return -1
         if tensor not in self._made:
@@ -211,7 +213,7 @@ class _Writing:
         return self._made[tensor]
 
     def _intermediates(self, index: int, operator: Operator) -> tuple[int, ...] | None:
-        """The tensors that carry scales of an operator's inside."""
+        """Return the tensors that carry scales of an operator's inside."""
         if index not in self._assignment.intermediates:
             return None if operator.intermediates is None else tuple(map(self._original, operator.intermediates))
         name = self._source.graph.tensors[operator.outputs[0]].name
@@ -239,7 +241,7 @@ def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[
 
 
 def _in_type(spec: TensorSpec, params: Params | None, name: str | None) -> TensorSpec:
-    """A tensor of the same shape with those parameters, or with float32 values; without a buffer."""
+    """Return a tensor of the same shape with those parameters, or with float32 values; without a buffer."""
     if params is None:
         return replace(spec, name=name, type=TensorType.FLOAT32, quantization=None, buffer=0)
     return replace(spec, name=name, type=params.type, quantization=params.quantization, buffer=0)

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 
 def opened(source: str | os.PathLike[str], names: InputNames) -> Iterator[tuple[Array, ...]]:
-    """The samples of a file or a folder, arrays in input order.
+    """Return the samples of a file or a folder, arrays in input order.
 
     An `.npz` holds stacked arrays named after the inputs, or `s<k>_in<i>` for input i of sample k; for a model of one
     input also the only array of any name, or the one named `x`. An `.npy` holds the stacked samples of one input. A
@@ -60,7 +60,7 @@ def _numbered(archive: archives.Archive, sample: int, names: InputNames) -> tupl
 
 
 def _stacked(present: tuple[str, ...], names: InputNames) -> tuple[str, ...]:
-    """The names of the arrays that hold the samples, in input order."""
+    """Return the names of the arrays that hold the samples, in input order."""
     if len(names.specs) == 1 and not set(present) & set(names.positions):
         return (present if len(present) == 1 else tuple(n for n in present if n == "x")) or names.order(present)
     return names.order(present)

@@ -21,7 +21,8 @@ def read_samples(
     std: Numbers = None,
     labels: Iterable[int] | None = None,
 ) -> tuple[Kept, list[int] | None]:
-    """The samples for a model, float inputs scaled where `mean` or `std` is given, and the labels of all of them.
+    """Return the samples for a model, float inputs scaled where `mean` or `std` is given, and the labels of all of
+    them.
 
     Raises:
         InputError: Labels are not as many as samples.

@@ -16,7 +16,8 @@ from tflq.storage.reading import read_bytes
 
 
 def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """One class a sample: an `.npy`, an `.npz` with the only array or one named `y`, or text with a number a line.
+    """Return one class a sample: an `.npy`, an `.npz` with the only array or one named `y`, or text with a number a
+    line.
 
     Raises:
         FileAccessError: The file cannot be read.

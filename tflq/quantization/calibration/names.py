@@ -38,11 +38,11 @@ class InputNames:
         return InputNames(graph.inputs, tuple(graph.tensors[t] for t in graph.inputs), positions)
 
     def ordered(self, names: Mapping[Any, ArrayLike], sample: int | None) -> tuple[Array, ...]:
-        """Arrays given by name or tensor index, in input order."""
+        """Return arrays given by name or tensor index, in input order."""
         return tuple(np.asarray(names[name]) for name in self.order(names, sample))
 
     def order(self, names: Iterable[Name], sample: int | None = None) -> tuple[Name, ...]:
-        """The given names in input order; every input must be named once, and nothing else."""
+        """Return the given names in input order; every input must be named once, and nothing else."""
         by_position: dict[int, Name] = {}
         for name in names:
             i = self.positions.get(name)

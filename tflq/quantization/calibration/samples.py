@@ -78,7 +78,7 @@ class Calibration:
             raise CalibrationError("there are no samples")
 
     def _opened(self, source: CalibrationSource) -> Callable[[], Iterator[tuple[Array, ...]]]:
-        """A function that gives the samples from the first on, arrays in input order."""
+        """Return a function that gives the samples from the first on, arrays in input order."""
         names = self._names
         if isinstance(source, (str, os.PathLike)):
             path = source
@@ -122,7 +122,7 @@ class Calibration:
             raise CalibrationError("is no list or dict of arrays", sample=number, got=type(sample).__name__) from error
 
     def _holds_rows(self, arrays: Sequence[Array]) -> bool:
-        """Whether every array holds the same number of rows, more than one, where the model takes one."""
+        """Return whether every array holds the same number of rows, more than one, where the model takes one."""
         lengths = {array.shape[0] if array.ndim else 0 for array in arrays}
         return (
             len(lengths) == 1
@@ -134,7 +134,7 @@ class Calibration:
         )
 
     def _whole(self, row: Sequence[Array], number: int) -> tuple[Array, ...]:
-        """A sample with the batch dimensions that its arrays lack."""
+        """Return a sample with the batch dimensions that its arrays lack."""
         self._names.check_count(len(row), number)
         return tuple(
             array[None] if _single(spec) and array.ndim == len(_wanted(spec)) - 1 else array
@@ -170,7 +170,7 @@ class Calibration:
         return values
 
     def _integers(self, spec: TensorSpec, array: Array, number: int) -> Array:
-        """Values of an input that is no float: they must all be of its type."""
+        """Return values of an input that is no float: they must all be of its type."""
         carrier = CARRIER[TensorType(spec.type)]
         values = array.astype(carrier) if array.dtype.kind in "iub" and carrier.kind in "iub" else array
         if values.dtype != carrier or not np.array_equal(values, array):
@@ -188,11 +188,13 @@ def _side_by_side(stacked: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
 
 
 def _wanted(spec: TensorSpec) -> tuple[int, ...]:
-    """The shape that an input takes; -1 where the file leaves it open, but for the first dimension, which is 1 then."""
+    """Return the shape that an input takes; -1 where the file leaves it open, but for the first dimension, which is 1
+    then.
+    """
     shape = spec.shape_signature or spec.shape
     return (1, *shape[1:]) if shape[:1] == (-1,) else shape
 
 
 def _single(spec: TensorSpec) -> bool:
-    """Whether one row along axis 0 is a sample."""
+    """Return whether one row along axis 0 is a sample."""
     return _wanted(spec)[:1] == (1,)

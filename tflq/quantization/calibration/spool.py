@@ -22,7 +22,7 @@ class Spool:
         self._places: list[tuple[int, int]] = []  # where each sample begins, and how many arrays it has
 
     def __iter__(self) -> Iterator[Sample]:
-        """All samples from the first on, taken from the source where they were not read before."""
+        """Yield all samples from the first on, taken from the source where they were not read before."""
         k = 0
         while k < len(self._places) or self._take():
             start, count = self._places[k]

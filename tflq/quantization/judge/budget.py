@@ -98,15 +98,15 @@ class _Tries:
         return tuple(self._trials[count] for count in sorted(self._trials))
 
     def spared(self, count: int) -> tuple[int, ...]:
-        """The operators that are spared."""
+        """Return the operators that are spared."""
         return tuple(s.operator for s in self._order[:count])
 
     def share(self, count: int) -> float:
-        """Their share of the multiply-accumulates."""
+        """Return their share of the multiply-accumulates."""
         return sum(self._shares[i] for i in self.spared(count))
 
     def built(self, count: int) -> Built:
-        """The model that spares so many operators."""
+        """Return the model that spares so many operators."""
         if count not in self._built:
             task, spared = self._task, self.spared(count)
             task.tell(f"sparing {count} operators", len(self._built), 0)
@@ -116,7 +116,7 @@ class _Tries:
         return self._built[count]
 
     def trial(self, count: int) -> Trial:
-        """How it does, made or found in the journal."""
+        """Return how it does, made or found in the journal."""
         if count not in self._trials:
             key = entry_key(f"sparing {count}", self._task.methods)
             entry = self._journal.get(key)
@@ -131,7 +131,7 @@ class _Tries:
 
 
 def _turn(most: int, holds: Callable[[int], bool]) -> int:
-    """The least count from which a property holds, taken to hold from there on; most + 1 where it never does."""
+    """Return the least count from which a property holds, taken to hold from there on; most + 1 where it never does."""
     low, high = -1, 0
     while high <= most and not holds(high):
         low, high = high, max(1, high * 2)
@@ -145,7 +145,7 @@ def _turn(most: int, holds: Callable[[int], bool]) -> int:
 
 
 def _shares(floats: FloatModel) -> list[float]:
-    """Each operator's share of the model's multiply-accumulates."""
+    """Return each operator's share of the model's multiply-accumulates."""
     graph = floats.graph
     counts = [macs_of(floats.op(i), graph.tensors, operator) for i, operator in enumerate(graph.operators)]
     return [count / max(1, sum(counts)) for count in counts]

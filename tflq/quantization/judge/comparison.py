@@ -155,7 +155,7 @@ def _label(labels: Sequence[int], sample: int) -> int:
 
 
 def _results(model: Model) -> list[int]:
-    """Tensors that operators make and that stand for real numbers."""
+    """Return tensors that operators make and that stand for real numbers."""
     graph = model.subgraphs[0]
     outputs = dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0)
     return [t for t in outputs if graph.tensors[t].type == TensorType.FLOAT32 or _is_quantized(graph.tensors[t])]
@@ -166,7 +166,7 @@ def _is_quantized(spec: TensorSpec) -> bool:
 
 
 def _matching(reference: Model, other: Model) -> dict[int, int]:
-    """Tensors that the reference's operators make -> the other's of the same name and shape."""
+    """Return tensors that the reference's operators make -> the other's of the same name and shape."""
     graph = other.subgraphs[0]
     by_name: dict[str, int] = {}
     for operator in graph.operators:

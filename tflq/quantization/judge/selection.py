@@ -179,7 +179,7 @@ def joined(scores: Sequence[Score]) -> Score:
 
 
 def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """The candidates, the best first; then those that left, at last those without a model."""
+    """Return the candidates, the best first; then those that left, at last those without a model."""
     known = [c for c in candidates if c.score is not None and not c.left]
     gone = [*(c for c in candidates if c.left), *(c for c in candidates if c.score is None and not c.left)]
     if not known:
@@ -197,7 +197,7 @@ def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
 
 
 def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
-    """Whether a candidate surely lost more than `times` what the best lost, over the same samples.
+    """Return whether a candidate surely lost more than `times` what the best lost, over the same samples.
 
     Surely: by more than SURE standard errors of the mean of the paired differences.
     """
@@ -208,7 +208,7 @@ def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
 
 
 def is_even(candidate: Score, best: Score) -> bool:
-    """Whether the same samples cannot tell that a candidate is behind."""
+    """Return whether the same samples cannot tell that a candidate is behind."""
     behind = candidate.losses - best.losses
     error = float(behind.std() / math.sqrt(max(1, len(behind))))
     if best.divergences is None:

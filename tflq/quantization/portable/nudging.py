@@ -49,7 +49,7 @@ class Nudge:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it takes at least half of the disagreements away."""
+        """True if it takes at least half of the disagreements away."""
         return 2 * self.after <= self.before
 
 
@@ -148,7 +148,7 @@ def _computed(model: Model) -> frozenset[int]:
 
 
 def _is_known(operator: Operator, computed: Collection[int], values: Mapping[int, Array]) -> bool:
-    """Whether all that an operator reads is at hand: values, or constants of the file."""
+    """Return whether all that an operator reads is at hand: values, or constants of the file."""
     return all(t in values for t in operator.inputs if t in computed)
 
 
@@ -202,7 +202,7 @@ def _times(scale: Array, factor: float) -> Array:
 
 
 def _is_alike(one: Model, other: Model) -> bool:
-    """Whether two models have the same operators on the same tensors, whatever their scales."""
+    """Return whether two models have the same operators on the same tensors, whatever their scales."""
     first, second = one.subgraphs[0], other.subgraphs[0]
     return len(first.tensors) == len(second.tensors) and [(o.inputs, o.outputs) for o in first.operators] == [
         (o.inputs, o.outputs) for o in second.operators

@@ -24,7 +24,7 @@ def activation_ranges(
     weights: Mapping[Slot, Params],
     progress: Progress | None = None,
 ) -> dict[int, Range]:
-    """The range of each tensor that a scheme wants observed; tensors that share a scale get the same.
+    """Return the range of each tensor that a scheme wants observed; tensors that share a scale get the same.
 
     The samples are run once, if `watching` has not seen them yet, twice with two passes, once for every group of
     tensors layer by layer.

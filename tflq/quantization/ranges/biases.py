@@ -76,7 +76,7 @@ def fitting(weights: Params, values: Array, bias: NDArray[np.float32], data: Par
 
 
 def mode_of(scheme: Scheme, weights: Multiplied) -> Mode:
-    """The mode of the operator that multiplies these weights."""
+    """Return the mode of the operator that multiplies these weights."""
     mode = scheme.modes[weights.operator]
     assert mode is not None  # float operators have no Multiplied
     return mode

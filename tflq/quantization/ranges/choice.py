@@ -70,15 +70,15 @@ class Chooser:
         return Observations({t: self._observers(t) for tensors in self.groups.values() for t in tensors})
 
     def quantizer(self, group: Form) -> Quantizer:
-        """How codes are laid over the group's range."""
+        """Return how codes are laid over the group's range."""
         return Quantizer(self.ranging.rule, group[1])
 
     def start(self, group: Form, observations: Observations) -> Range:
-        """The range that is observed: the hull of the group's tensors."""
+        """Return the range that is observed: the hull of the group's tensors."""
         return hull([observations.of[t][0].range for t in self.groups[group]])
 
     def range(self, group: Form, observations: Observations, start: Range | None = None) -> Range:
-        """The range that is chosen, sought from `start` (None: what is observed)."""
+        """Return the range that is chosen, sought from `start` (None: what is observed)."""
         start = self.start(group, observations) if start is None else start
         search, quantizer = self.ranging.activations, self.quantizer(group)
         if search is None:
@@ -97,7 +97,7 @@ class Chooser:
         return chosen if lost(chosen) <= COARSE else solver(Problem(lost, start, quantizer))
 
     def quantized(self, group: Form, value: Array, range_: Range) -> Array:
-        """A float tensor as quantization to the group's range leaves it."""
+        """Return a float tensor as quantization to the group's range leaves it."""
         flat = value.reshape(1, -1).astype(np.float64)
         return self.quantizer(group).nearest(flat, range_).reshape(value.shape).astype(np.float32)
 
@@ -113,8 +113,8 @@ class Chooser:
         return (first, *values)
 
     def _layers(self, group: Form, observations: Observations) -> list[tuple[Layer, Multiplied]]:
-        """The operators that multiply the group's tensors by weights, with samples of their data; none where one of
-        the tensors is read by no such operator, so that outputs would not tell what it loses.
+        """Return the operators that multiply the group's tensors by weights, with samples of their data; none where one
+        of the tensors is read by no such operator, so that outputs would not tell what it loses.
         """
         layers: list[tuple[Layer, Multiplied]] = []
         if not set(self.groups[group]) <= {m.data for m in self.scheme.multiplied}:
@@ -149,7 +149,7 @@ def _first_samples(observations: Observations, tensor: int) -> FirstSamples:
 
 
 def _points(observers: tuple[Observer, ...]) -> Points:
-    """The values that one of a tensor's observers holds."""
+    """Return the values that one of a tensor's observers holds."""
     for observer in observers:
         if isinstance(observer, Histogram):
             return Points.of_histogram(observer)

@@ -50,7 +50,7 @@ class Layer:
 
 
 def layer_of(plan: Plan, weights: Multiplied, kept: FirstSamples) -> Layer | None:
-    """The operator that multiplies these weights; None where another of its operands is computed too."""
+    """Return the operator that multiplies these weights; None where another of its operands is computed too."""
     step = plan.steps[weights.operator]
     position = step.inputs.index(weights.data)
     values = inputs_of(plan, step, {})

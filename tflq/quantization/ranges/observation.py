@@ -110,7 +110,7 @@ def observe(
 def batches(
     model: Model, tensors: Collection[int], samples: Iterable[Sample], together: int | None = None
 ) -> Iterator[tuple[dict[int, Array], int]]:
-    """Values of tensors for all samples, one or more samples at a time along axis 0, and how many those are."""
+    """Yield values of tensors for all samples, one or more samples at a time along axis 0, and how many those are."""
     stream = iter(samples)
     first = next(stream, None)
     if first is None:

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progress | None = None) -> dict[int, Range]:
-    """Ranges by tensor: of one group after another, in the order in which they are complete, each seen while all
+    """Return ranges by tensor: of one group after another, in the order in which they are complete, each seen while all
     weights and all groups before it are quantized. Runs the samples once for every group.
     """
     groups, begun = list(_in_order(chooser)), chooser.begin()
@@ -41,8 +41,8 @@ def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progre
 
 
 def online(chooser: Chooser, samples: Iterable[Sample], progress: Progress | None = None) -> dict[int, Range]:
-    """Ranges by tensor, from one pass in which all weights are quantized, and every activation by what is known of its
-    range after its own sample was seen.
+    """Return ranges by tensor, from one pass in which all weights are quantized, and every activation by what is known
+    of its range after its own sample was seen.
     """
     group_of = {t: group for group, tensors in chooser.groups.items() for t in tensors}
     watching = _Watching(chooser, dict(chooser.begin().of))
@@ -68,7 +68,7 @@ class _Watching:
         self.seen = Observations(of)
 
     def tap(self, number: int, then: Tap) -> Tap:
-        """A tap that lets the observers see sample `number` before `then` replaces values."""
+        """Return a tap that lets the observers see sample `number` before `then` replaces values."""
 
         def seen(tensor: int, value: Array) -> Array:
             if tensor in self._of and value.size:

@@ -24,7 +24,7 @@ SCHEMA = "tflq/recipe/1"
 
 
 def read_recipe(source: str | os.PathLike[str]) -> Recipe:
-    """A preset by its name, or the recipe in a JSON or YAML file.
+    """Return a preset by its name, or the recipe in a JSON or YAML file.
 
     Raises:
         UnknownNameError: It is neither a preset nor a file, or a field is unknown: those that there are, nearest first.
@@ -45,7 +45,8 @@ def changed_recipe(
     words: Mapping[str, str | None],
     runtimes: str | None = None,
 ) -> Recipe:
-    """A recipe with some of its fields changed: by `words` those that are not None, by `budget` as `read_budget` does.
+    """Return a recipe with some of its fields changed: by `words` those that are not None, by `budget` as `read_budget`
+    does.
 
     More operators stay in float: those of `keep_float`. `runtimes` are names of profiles with commas, of which the
     first replaces the recipe's own profile.
@@ -65,7 +66,8 @@ def changed_recipe(
 
 
 def read_budget(text: str) -> Budget:
-    """A budget in words: "sqnr>=35, agreement>=0.99, bytes<=200000, share<=0.1, spared=float", each at most once.
+    """Return a budget in words: "sqnr>=35, agreement>=0.99, bytes<=200000, share<=0.1, spared=float", each at most
+    once.
 
     Raises:
         UnknownNameError: There is no such bound.
@@ -97,12 +99,12 @@ _BOUNDS = {
 
 
 def document_of(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as a document: `schemas/recipe.schema.json`. Fields that have their default are written, too."""
+    """Return the recipe as a document: `schemas/recipe.schema.json`. Fields that have their default are written, too."""
     return {"schema": SCHEMA, **plain(recipe)}
 
 
 def recipe_from(document: Mapping[str, Any]) -> Recipe:
-    """The inverse of `document_of`; fields that are left out have their defaults."""
+    """Return the inverse of `document_of`; fields that are left out have their defaults."""
     if not isinstance(document, Mapping):
         raise OptionError("a recipe is a mapping of fields to values")
     known = {name: value for name, value in document.items() if name != "schema"}
@@ -119,7 +121,7 @@ def digest(recipe: Recipe) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A recipe, or a part of one, in terms that JSON has."""
+    """Return a recipe, or a part of one, in terms that JSON has."""
     if isinstance(value, TensorType):
         return value.label
     if isinstance(value, Enum):

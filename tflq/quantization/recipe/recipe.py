@@ -40,7 +40,7 @@ class Types:
 
     @property
     def per_channel(self) -> bool:
-        """Whether weights have a scale for each channel, and zero points of 0."""
+        """True if weights have a scale for each channel, and zero points of 0."""
         return self.weights in (TensorType.INT8, TensorType.INT4)
 
 
@@ -113,7 +113,7 @@ class Budget:
 
     @property
     def wants_accuracy(self) -> bool:
-        """Whether an accuracy is to be reached."""
+        """True if an accuracy is to be reached."""
         return self.least_sqnr is not None or self.least_agreement is not None
 
 

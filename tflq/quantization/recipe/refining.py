@@ -42,10 +42,10 @@ class Refining:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether weights are rounded to nearest and nothing else is done."""
+        """True if weights are rounded to nearest and nothing else is done."""
         return self == Refining(samples=self.samples)
 
     @property
     def needs_squares(self) -> bool:
-        """Whether second moments are looked at, not means alone."""
+        """True if second moments are looked at, not means alone."""
         return self.rounding != Rounding.NEAREST or self.match_inputs or self.match_variance

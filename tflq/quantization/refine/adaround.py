@@ -22,7 +22,7 @@ WARM = 0.2
 
 
 def adaround(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
+    """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
 
     A row that ends worse than by rounding to nearest is rounded to nearest.
     """

@@ -18,7 +18,7 @@ ROUNDS = 3
 
 
 def bit_split(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
+    """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
     weight = damped(square)
     codes = np.clip(np.rint(targets), low, high)
     slope = (codes - targets) @ weight  # half the gradient of the error

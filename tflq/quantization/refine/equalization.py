@@ -32,7 +32,7 @@ EQUALIZED = "/equalized"
 
 
 def equalized(model: FloatModel, magnitudes: Mapping[int, Reals], strength: float = 0.5) -> FloatModel:
-    """The model with the channels of all free groups equalized.
+    """Return the model with the channels of all free groups equalized.
 
     `magnitudes` are the largest |values| of each channel of activations, by tensor; `strength` lies in 0 to 1.
     """
@@ -61,7 +61,7 @@ def _logs(values: Reals) -> Reals:
 
 
 def _column_magnitudes(model: FloatModel, group: Group) -> Reals | None:
-    """The largest weight on each channel relative to its row's largest; None where nothing sums over channels."""
+    """Return the largest weight on each channel relative to its row's largest; None where nothing sums over channels."""
     columns = []
     for factor in group.factors:
         if factor.reads:
@@ -72,7 +72,7 @@ def _column_magnitudes(model: FloatModel, group: Group) -> Reals | None:
 
 
 def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
-    """The model with each group's tensors divided by its factors, and named so."""
+    """Return the model with each group's tensors divided by its factors, and named so."""
     changed: dict[int, Array] = {}
     for group, s in groups:
         for factor in group.factors:
@@ -85,7 +85,7 @@ def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
 
 
 def _named(model: FloatModel, tensors: Collection[int]) -> FloatModel:
-    """The model with names for those tensors that say that they are other values than before."""
+    """Return the model with names for those tensors that say that they are other values than before."""
     specs = tuple(
         replace(spec, name=spec.name + EQUALIZED) if t in tensors and spec.name else spec
         for t, spec in enumerate(model.graph.tensors)

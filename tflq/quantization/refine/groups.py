@@ -47,7 +47,9 @@ class Group:
 
 
 def channel_groups(model: FloatModel) -> tuple[Group, ...]:
-    """All groups that can be scaled, in order of their first tensor; none whose ranges or codes the file prescribes."""
+    """Return all groups that can be scaled, in order of their first tensor; none whose ranges or codes the file
+    prescribes.
+    """
     finding = _Finding(model)
     for index, operator in enumerate(model.graph.operators):
         _HANDLERS.get(model.op(index), _Finding.freeze)(finding, operator)
@@ -68,7 +70,7 @@ class _Finding:
         self._uses = Counter(t for o in model.graph.operators for t in o.inputs if t >= 0)
 
     def root(self, tensor: int) -> int:
-        """The tensor that stands for its group."""
+        """Return the tensor that stands for its group."""
         while self._parent.get(tensor, tensor) != tensor:
             tensor = self._parent[tensor]
         return tensor
@@ -102,7 +104,7 @@ class _Finding:
         self.freeze_tensors((*operator.inputs, *operator.outputs))
 
     def own_constant(self, tensor: int) -> bool:
-        """Whether it is a float constant that nothing else reads."""
+        """Return whether it is a float constant that nothing else reads."""
         return tensor in self.model.constants and self.model.is_float(tensor) and self._uses[tensor] == 1
 
     def absorb(self, factor: Factor) -> None:
@@ -114,7 +116,7 @@ class _Finding:
         self._products.append((left, right, output))
 
     def groups(self) -> tuple[Group, ...]:
-        """The groups that are left free."""
+        """Return the groups that are left free."""
         self._settle_products()
         members: dict[int, list[int]] = {}
         output = [t for o in self.model.graph.operators for t in o.outputs if self.model.is_float(t)]
@@ -237,7 +239,7 @@ def _pad(finding: _Finding, operator: Operator) -> None:
 
 
 def _constant_row(finding: _Finding, operator: Operator) -> tuple[int, int] | None:
-    """The activation and the constant with one value a channel, where an operator has one of each."""
+    """Return the activation and the constant with one value a channel, where an operator has one of each."""
     left, right = operator.inputs
     for data, constant in ((left, right), (right, left)):
         row = finding.own_constant(constant) and data not in finding.model.constants

@@ -65,7 +65,7 @@ class Needed:
 
     @property
     def floats(self) -> bool:
-        """Whether rows of the float model are needed, not their mean alone."""
+        """True if rows of the float model are needed, not their mean alone."""
         return self.float_float or self.float_integer
 
 

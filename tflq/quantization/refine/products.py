@@ -48,14 +48,14 @@ class MatrixProduct:
         return self.taps if self.depthwise else self.taps * int(self.shape[-1])
 
     def matrix(self, weights: Array) -> Array:
-        """The weights, or anything of their shape, as [G, O, K]."""
+        """Return the weights, or anything of their shape, as [G, O, K]."""
         if not self.depthwise:
             return weights.reshape(self.groups, self.shape[0] // self.groups, -1)
         taps = weights.reshape(-1, self.groups, self.shape[3] // self.groups)
         return np.ascontiguousarray(taps.transpose(1, 2, 0))
 
     def weights(self, matrix: Array) -> Array:
-        """The inverse of `matrix`."""
+        """Return the inverse of `matrix`."""
         if not self.depthwise:
             return matrix.reshape(self.shape)
         return np.ascontiguousarray(matrix.transpose(2, 0, 1)).reshape(self.shape)

@@ -54,7 +54,7 @@ def refusal(model: FloatModel, index: int) -> str | None:
 
 
 def cell_scale(model: FloatModel, index: int) -> float:
-    """The power of two whose int16 codes hold every cell state that a sequence can reach."""
+    """Return the power of two whose int16 codes hold every cell state that a sequence can reach."""
     operator = model.graph.operators[index]
     options, shape = operator.options, model.graph.tensors[operator.inputs[0]].shape
     clip = 0.0 if options is None else float(options["cell_clip"])

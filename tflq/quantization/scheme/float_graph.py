@@ -51,17 +51,17 @@ class FloatModel:
         return self.model.subgraphs[0]
 
     def op(self, index: int) -> str:
-        """An operator's name."""
+        """Return an operator's name."""
         code = self.model.operator_codes[self.graph.operators[index].opcode_index]
         return code.custom_code or code.name if code.name == "CUSTOM" else code.name
 
     def is_float(self, tensor: int) -> bool:
-        """Whether a tensor holds float32; False for an absent one."""
+        """Return whether a tensor holds float32; False for an absent one."""
         return tensor >= 0 and self.graph.tensors[tensor].type == TensorType.FLOAT32
 
 
 def prepared(model: Model) -> FloatModel:
-    """The model ready to be observed and rewritten."""
+    """Return the model ready to be observed and rewritten."""
     folding = _Folding(model)
     for index, operator in enumerate(model.subgraphs[0].operators):
         folding.take(index, operator)
@@ -69,7 +69,7 @@ def prepared(model: Model) -> FloatModel:
 
 
 def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel:
-    """The model with other values in some of its float constants."""
+    """Return the model with other values in some of its float constants."""
     tensors, buffers = list(model.graph.tensors), list(model.model.buffers)
     for tensor, array in values.items():
         buffers.append(Buffer(np.ascontiguousarray(array, np.float32).reshape(-1).view(np.uint8)))
@@ -128,7 +128,7 @@ class _Folding:
                 self._widen(tensor, tensor)
 
     def result(self) -> FloatModel:
-        """The model without what was dissolved."""
+        """Return the model without what was dissolved."""
         buffers = list(self._model.buffers)
         for tensor, values in self._new.items():
             buffers.append(Buffer(np.ascontiguousarray(values).reshape(-1).view(np.uint8)))

@@ -47,7 +47,7 @@ def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
 
 
 def _has_blocks(model: FloatModel, index: int, weights: Multiplied) -> bool:
-    """Whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
+    """Return whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
     shape = model.constants[weights.tensor].shape
     return model.op(index) == "FULLY_CONNECTED" and len(shape) == 2 and shape[1] > 0 and shape[1] % BLOCK == 0
 

@@ -52,7 +52,7 @@ def operand_types(model: FloatModel, index: int, mode: Mode) -> tuple[list[Tenso
 
 
 def own_type(op: str, position: int, mode: Mode) -> TensorType | None:
-    """The element type of a float input that is neither weights nor bias; None where it stays float."""
+    """Return the element type of a float input that is neither weights nor bias; None where it stays float."""
     data = TYPES[mode].data
     if mode == Mode.INT8 and op in CELLS:
         return cells.TYPES.get(position)
@@ -77,7 +77,7 @@ def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int |
 
 
 def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
-    """The constant weights of an operator; None where it has none."""
+    """Return the constant weights of an operator; None where it has none."""
     rule, inputs = RULES.get(model.op(index)), model.graph.operators[index].inputs
     weights = None if rule is None else rule.weights
     if weights is None or weights.weights >= len(inputs):

@@ -221,7 +221,7 @@ FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
 
 
 def tied_inputs(op: str, count: int) -> tuple[int, ...]:
-    """Which of an operator's `count` inputs share scale and zero point with its output."""
+    """Return which of an operator's `count` inputs share scale and zero point with its output."""
     tied = RULES.get(op, FREE).tied
     if tied is None:
         return ()

@@ -58,19 +58,19 @@ class Scheme:
 
 
 def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
-    """The scheme of a graph whose operators compute in `modes`."""
+    """Return the scheme of a graph whose operators compute in `modes`."""
     return _Grouping(model, tuple(modes)).result()
 
 
 def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
-    """Positions of inputs that share the output's scale and are no constants."""
+    """Return positions of inputs that share the output's scale and are no constants."""
     inputs, op = model.graph.operators[index].inputs, model.op(index)
     tied = tied_inputs(op, len(inputs))
     return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
 
 
 def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int]:
-    """Tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
+    """Return tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
     graph, lost = model.graph, set(model.graph.outputs)
     for index in reversed(range(len(modes))):
         operator, tied = graph.operators[index], _tied_and_computed(model, index)
@@ -203,7 +203,7 @@ class _Grouping:
                 self._edges[tensor] = self._new((tensor, data))
 
     def _may_share(self, form: Form) -> bool:
-        """Whether a group is only read by what joins it to others: then it loses nothing by a wider range."""
+        """Return whether a group is only read by what joins it to others: then it loses nothing by a wider range."""
         root = self._root(self._new(form))
         members = (other[0] for other in self._parent if self._root(other) == root)
         return root not in self._fixed and all(tensor in self._passed_on for tensor in members)
@@ -223,7 +223,7 @@ class _Grouping:
         return len(fixed) < 2 or fixed[0] == fixed[1]
 
     def _new(self, form: Form) -> Form:
-        """A form, with the parameters that the file prescribes for its tensor unless an operator fixes others."""
+        """Return a form, with the parameters that the file prescribes for its tensor unless an operator fixes others."""
         if form not in self._parent:
             self._parent[form] = form
             stored = self._model.params.get(form[0])

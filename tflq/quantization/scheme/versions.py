@@ -116,7 +116,7 @@ MUL_BY_ONE_OR_MORE = 3
 
 
 def needed(op: str, types: Sequence[TensorType | None], *, per_channel: bool = False) -> int:
-    """The version that an operator with inputs of those types needs, as far as types and scales' number decide."""
+    """Return the version that an operator with inputs of those types needs, as far as types and scales' number decide."""
     data = next((t for t in types if t in (TensorType.INT8, TensorType.INT16, TensorType.UINT8)), None)
     if TensorType.FLOAT32 in types:
         if TensorType.INT4 in types:

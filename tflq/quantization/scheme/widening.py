@@ -72,7 +72,7 @@ def widened(model: Model) -> tuple[FloatModel, Mode]:
 
 
 def _mode(model: Model, activations: Mapping[int, Params]) -> Mode:
-    """The mode that a model's activations speak of."""
+    """Return the mode that a model's activations speak of."""
     graph = model.subgraphs[0]
     kinds = Counter(p.type for p in activations.values())
     if len(kinds) != 1 or len(model.subgraphs) != 1:
@@ -113,7 +113,7 @@ def _without_conversions(
 
 
 def _wide(spec: TensorSpec, codes: Array, params: Mapping[int, Params]) -> Array | None:
-    """The values of codes, float32; None where they are no codes."""
+    """Return the values of codes, float32; None where they are no codes."""
     quantized = spec.quantization is not None and spec.quantization.scale.size > 0
     known = stored_params(spec.type, spec.quantization)
     if known is not None:

@@ -40,7 +40,9 @@ ACTIVATIONS = (0, 0, 0, 0, 0, 1, 2, 3)
 
 
 def arithmetic(draw: Draw, op: str) -> Case:
-    """Codes, integers or floats; operands constant now and then; one scale for all where the operator wants that."""
+    """Return codes, integers or floats; operands constant now and then; one scale for all where the operator wants
+    that.
+    """
     (left, right), (made,) = draw.types(op)
     shapes = draw.broadcasting(5 if op not in ("DIV", "POW") else 4)
     a, b = (draw.tensor(str(kind), shape) for kind, shape in zip((left, right), shapes, strict=True))
@@ -89,7 +91,7 @@ def _usable(draw: Draw, op: str, tensor: T, which: int) -> T:
 
 
 def _given(draw: Draw, op: str, tensor: T, second: bool) -> Array | None:
-    """Values without which an operator has no defined result: divisors other than 0, shifts within the width."""
+    """Return values without which an operator has no defined result: divisors other than 0, shifts within the width."""
     shape = tuple(tensor.shape)
     if op in ("DIV", "FLOOR_DIV", "FLOOR_MOD") and second and tensor.type != "float32":
         values = draw.values(tensor.type, shape)

@@ -18,7 +18,7 @@ INT32, INT64 = 2, 4
 
 
 def pixels(size: int, window: int, stride: int, padding: int) -> int:
-    """How many outputs a window of that reach makes."""
+    """Return how many outputs a window of that reach makes."""
     return -(-size // stride) if padding == SAME else max(0, (size + stride - window) // stride)
 
 
@@ -58,7 +58,7 @@ def weights(draw: Draw, kind: str, shape: Shape, axis: int, channelwise: float =
 
 
 def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
-    """A bias of the scale that goes with x and w."""
+    """Return a bias of the scale that goes with x and w."""
     if kind == "float32":
         return T(kind, (channels,), value=draw.floats((channels,), 1.0, 0.02))
     scales = np.atleast_1d(np.asarray(w.scale, np.float32)) * np.float32(x.scale)
@@ -70,7 +70,7 @@ def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
 
 
 def result(draw: Draw, x: T, w: T, shape: Shape, length: int, kind: str) -> T:
-    """An output whose scale fits sums of `length` products."""
+    """Return an output whose scale fits sums of `length` products."""
     if kind not in QUANTIZED:
         return T(kind, shape)
     spread = float(np.mean(np.asarray(w.scale))) * float(x.scale) * math.sqrt(max(length, 1))

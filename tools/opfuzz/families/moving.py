@@ -13,7 +13,7 @@ from opfuzz.one_operator import T
 
 
 def like(x: T, shape: Shape) -> T:
-    """A tensor of x's type and quantization."""
+    """Return a tensor of x's type and quantization."""
     return T(x.type, shape, x.scale, x.zero_point)
 
 
@@ -23,7 +23,7 @@ def wide(tensor: T, draw: Draw) -> T:
 
 
 def from_either_end(draw: Draw, axis: int, rank: int) -> int:
-    """The axis, now and then counted from the end."""
+    """Return the axis, now and then counted from the end."""
     return axis - rank if draw.chance(0.3) else axis
 
 
@@ -253,7 +253,7 @@ def strided_slice(draw: Draw, op: str) -> Case:
 
 
 def _bounds(draw: Draw, shape: Shape, strides: list[int]) -> tuple[list[int], list[int]]:
-    """Where to begin and to end: mostly something lies between, rarely anything goes."""
+    """Return where to begin and to end: mostly something lies between, rarely anything goes."""
     begin, end = [], []
     for n, step in zip(shape, strides, strict=False):
         if draw.chance(0.04):

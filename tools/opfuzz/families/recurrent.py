@@ -29,7 +29,7 @@ def weights(draw: Draw, kind: str, *shape: int) -> T:
 
 
 def state(*shape: int) -> T:
-    """A variable, zero at first."""
+    """Return a variable, zero at first."""
     return T("float32", shape, variable=True)
 
 

@@ -23,7 +23,7 @@ def axes(draw: Draw, rank: int) -> list[int]:
 
 
 def kept(shape: tuple[int, ...], gone: list[int], keep: bool) -> tuple[int, ...]:
-    """The shape of what remains."""
+    """Return the shape of what remains."""
     away = {a % len(shape) for a in gone} if shape else set()
     return tuple(1 if i in away else n for i, n in enumerate(shape) if keep or i not in away)
 

@@ -47,7 +47,7 @@ OPTIONS = {
 
 
 def pointwise(draw: Draw, op: str) -> Case:
-    """An operator that maps every element by itself."""
+    """Return an operator that maps every element by itself."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape())
     if op in ("LOG", "SQRT", "RSQRT") and x.type in QUANTIZED and draw.chance(0.95):
@@ -56,7 +56,7 @@ def pointwise(draw: Draw, op: str) -> Case:
 
 
 def output(draw: Draw, op: str, x: T, kind: str) -> T:
-    """An output of x's shape whose scale fits what the operator makes of x."""
+    """Return an output of x's shape whose scale fits what the operator makes of x."""
     if kind not in QUANTIZED:
         return T(kind, x.shape)
     if kind in FIXED.get(op, {}) and draw.chance(0.95):
@@ -79,7 +79,7 @@ def positive(draw: Draw, op: str, x: T) -> Array | None:
 
 
 def options(draw: Draw, op: str) -> Any:
-    """The operator's options table, where it has one."""
+    """Return the operator's options table, where it has one."""
     if op == "LEAKY_RELU":
         return "LeakyReluOptions", {"alpha": draw.pick([0.1, 0.2, 0.5, -0.3, 1.5, draw.real(0, 1), 0.0])}
     if op == "GELU":
@@ -90,7 +90,7 @@ def options(draw: Draw, op: str) -> Any:
 
 
 def rows(draw: Draw, op: str) -> Case:
-    """An operator along the last axis."""
+    """Return an operator along the last axis."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape(1, 4))
     chosen = ("L2NormOptions", {"fused_activation_function": 0}) if op == "L2_NORMALIZATION" else options(draw, op)

@@ -26,7 +26,7 @@ class MinMax:
         return self.merge(MinMax(float(samples.min()), float(samples.max())))
 
     def merge(self, other: MinMax) -> MinMax:
-        """The hull of both."""
+        """Return the hull of both."""
         return MinMax(min(self.low, other.low), max(self.high, other.high))
 
     @property
@@ -58,7 +58,7 @@ class MovingAverage:
         return self.merge(replace(self, low=low, high=high, weight=float(ages.sum()), count=len(rows)))
 
     def merge(self, other: MovingAverage) -> MovingAverage:
-        """The other's samples are the newer ones."""
+        """Return the other's samples are the newer ones."""
         aged = self.decay**other.count
         return replace(
             self,

@@ -70,7 +70,7 @@ class Histogram:
         return self._holding(low, high)._counting(samples)
 
     def merge(self, other: Histogram) -> Histogram:
-        """Both counted together; histograms that stay as they are must have the same bins."""
+        """Return both counted together; histograms that stay as they are must have the same bins."""
         if not len(other.counts):
             return self
         mine = self._holding(other.low, other.high) if len(self.counts) else other._emptied()
@@ -86,7 +86,7 @@ class Histogram:
         )
 
     def quantile(self, share: float) -> float:
-        """The value below which `share` of all values lie; within a bin they are taken as evenly spread."""
+        """Return the value below which `share` of all values lie; within a bin they are taken as evenly spread."""
         total = np.cumsum(self.counts)
         rank = share * total[-1]
         i = int(np.searchsorted(total, rank))
@@ -155,7 +155,7 @@ def _relative_weights(samples: Array, low: float, high: float) -> Reals:
 
 
 def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
-    """The least exponent, and the first bin, of a window of `bins` bins that holds [low, high]."""
+    """Return the least exponent, and the first bin, of a window of `bins` bins that holds [low, high]."""
     magnitude = max(abs(low), abs(high), 2.0**-149)
     exponent = math.frexp(magnitude)[1] - _FINEST
     width = high - low

@@ -26,7 +26,7 @@ class Percentile:
         return replace(self, histogram=self.histogram.update(samples))
 
     def merge(self, other: Percentile) -> Percentile:
-        """Both counted together."""
+        """Return both counted together."""
         return replace(self, histogram=self.histogram.merge(other.histogram))
 
     @property

@@ -35,7 +35,7 @@ class Reservoir:
         return replace(self._smallest(keys, values), seen=self.seen + samples.size)
 
     def merge(self, other: Reservoir) -> Reservoir:
-        """A choice from the values of both."""
+        """Return a choice from the values of both."""
         return replace(self._smallest(other.keys, other.values), seen=self.seen + other.seen)
 
     @property

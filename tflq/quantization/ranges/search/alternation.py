@@ -29,7 +29,7 @@ class Patience:
     rounds: int = 20
 
     def improve(self, start: Range, loss: Callable[[Range], Reals], step: Callable[[Range], Range]) -> Range:
-        """The best range, row by row, of those that repeated steps from `start` lead to."""
+        """Return the best range, row by row, of those that repeated steps from `start` lead to."""
         best, least, current, waited = start, loss(start), start, 0
         for _ in range(self.rounds):
             current = step(current)
@@ -50,7 +50,7 @@ class AlternatingEnds:
     least: float = 2.0**-8
 
     def __call__(self, problem: Problem) -> Range:
-        """The best range met; with one end to move, what golden section finds."""
+        """Return the best range met; with one end to move, what golden section finds."""
         if one_ended(problem):
             return GoldenSection(2 * self.evaluations, self.least)(problem)
         return self.until.improve(problem.start, problem.loss, lambda current: self._round(problem, current))
@@ -79,7 +79,7 @@ class AlternatingCodes:
     until: Patience = Patience()
 
     def __call__(self, problem: Problem) -> Range:
-        """The best range met."""
+        """Return the best range met."""
         points = problem.points
         if points is None:
             raise OptionError("fits scales to values, not to an operator's output", name="AlternatingCodes")

@@ -29,7 +29,7 @@ class GoldenSection:
     least: float = 2.0**-8
 
     def __call__(self, problem: Problem) -> Range:
-        """The range at the end of the search."""
+        """Return the range at the end of the search."""
         rows = len(problem.start.low)
         factor_log = narrowed(
             lambda factor: problem.loss(problem.scaled(np.exp(factor), np.exp(factor))),
@@ -41,7 +41,7 @@ class GoldenSection:
 
 
 def narrowed(loss: Callable[[Reals], Reals], low: Reals, high: Reals, evaluations: int) -> Reals:
-    """Where each row's loss is least between its bounds, up to what so many evaluations leave open."""
+    """Return where each row's loss is least between its bounds, up to what so many evaluations leave open."""
     left, right = high - _SECTION * (high - low), low + _SECTION * (high - low)
     at_left, at_right = loss(left), loss(right)
     for _ in range(evaluations - 2):

@@ -24,7 +24,7 @@ class Grid:
     least: float = 2.0**-8
 
     def __call__(self, problem: Problem) -> Range:
-        """The best of the grid, the start among it."""
+        """Return the best of the grid, the start among it."""
         together = one_ended(problem)
         count = self.factors if together else self.pairs
         ratio = self.least ** (1 / (count - 1))

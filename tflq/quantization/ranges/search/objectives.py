@@ -19,7 +19,7 @@ Loss = Callable[[Range], Reals]
 
 
 def loss(points: Points, quantizer: Quantizer, objective: Objective) -> Loss:
-    """The objective as a function of the range alone. KL and JENSEN_SHANNON gather the points in bins first."""
+    """Return the objective as a function of the range alone. KL and JENSEN_SHANNON gather the points in bins first."""
     if objective in _OF_HISTOGRAMS:
         bins = points.binned()
         divergence = _OF_HISTOGRAMS[objective]
@@ -29,7 +29,7 @@ def loss(points: Points, quantizer: Quantizer, objective: Objective) -> Loss:
 
 
 def distance(objective: Objective) -> Callable[[Points, Reals], Reals]:
-    """How far other values [C, N] are from points, row by row.
+    """Return how far other values [C, N] are from points, row by row.
 
     Raises:
         OptionError: The objective compares histograms, not values.
@@ -59,7 +59,7 @@ def _angle(points: Points, near: Reals) -> Reals:
 
 
 def _mean(points: Points, terms: Reals) -> Reals:
-    """The weighted mean of each row."""
+    """Return the weighted mean of each row."""
     rows, count = terms.shape
     if points.counts.size == 1:
         return terms.mean(axis=1) if count else np.zeros(rows)
@@ -98,13 +98,13 @@ def _jensen_shannon(bins: Points, quantizer: Quantizer, span: Range) -> Reals:
 
 
 def _codes(bins: Points, quantizer: Quantizer, span: Range) -> Reals:
-    """The code nearest to each bin, not saturated."""
+    """Return the code nearest to each bin, not saturated."""
     params = quantizer.params(span)
     return np.rint(bins.values / params.scale.astype(np.float64)[:, None]) + params.zero_point[:, None]
 
 
 def _spread(within: Reals, code: Reals, quantizer: Quantizer) -> Reals:
-    """The mass of each code, spread evenly over the occupied bins that have it."""
+    """Return the mass of each code, spread evenly over the occupied bins that have it."""
     code = np.clip(code, *quantizer.codes)
     masses, homes = _by_code(within, code, quantizer), _by_code((within > 0).astype(np.float64), code, quantizer)
     return np.where(within > 0, _at(_ratio(masses, homes), code, quantizer), 0.0)

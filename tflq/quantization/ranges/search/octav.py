@@ -24,7 +24,7 @@ class Octav:
     iterations: int = 40
 
     def __call__(self, problem: Problem) -> Range:
-        """The range at the fixed point; the loss of the problem is not looked at."""
+        """Return the range at the fixed point; the loss of the problem is not looked at."""
         if problem.points is None:
             raise OptionError("looks at values, not at an operator's output", name="Octav")
         quantizer, values = problem.quantizer, problem.points.values
@@ -51,7 +51,7 @@ class Octav:
 
 
 def _ends(start: Range, one_sided: bool) -> Range:
-    """The start widened to hold 0; where one magnitude says it all, as far below 0 as above."""
+    """Return the start widened to hold 0; where one magnitude says it all, as far below 0 as above."""
     low, high = np.minimum(start.low, 0.0), np.maximum(start.high, 0.0)
     if not one_sided:
         return Range(low, high)

@@ -23,12 +23,12 @@ class Points:
 
     @staticmethod
     def of_values(values: NDArray[Any], axis: int | None = None) -> Points:
-        """Every element once: the whole tensor as one row, or a row for each index along `axis`."""
+        """Return every element once: the whole tensor as one row, or a row for each index along `axis`."""
         return Points(rows_of(values, axis).astype(np.float64), np.ones((1, 1)))
 
     @staticmethod
     def of_histogram(histogram: Histogram) -> Points:
-        """The mean value of each occupied bin, weighted by its count."""
+        """Return the mean value of each occupied bin, weighted by its count."""
         occupied = histogram.counts > 0
         counts = histogram.counts[occupied]
         return Points((histogram.sums[occupied] / counts)[None], counts[None])
@@ -41,8 +41,8 @@ class Points:
         return Range(self.values.min(axis=1), self.values.max(axis=1))
 
     def binned(self, bins: int = 2048) -> Points:
-        """Each row's values gathered in equal bins over its own range, at most one a value: mean value and count of
-        every bin, ascending. Bins without values stand at their centre with count 0.
+        """Return each row's values gathered in equal bins over its own range, at most one a value: mean value and count
+        of every bin, ascending. Bins without values stand at their centre with count 0.
         """
         rows, whole = len(self.values), self.range
         bins = max(1, min(bins, self.values.shape[1]))
@@ -56,18 +56,18 @@ class Points:
         return Points(np.divide(sums, counts, out=centres, where=counts > 0), counts)
 
     def joined(self, other: Points) -> Points:
-        """The points of both, row by row."""
+        """Return the points of both, row by row."""
         counts = [np.broadcast_to(points.counts, points.values.shape) for points in (self, other)]
         return Points(np.concatenate([self.values, other.values], axis=1), np.concatenate(counts, axis=1))
 
 
 def rows_of(values: NDArray[Any], axis: int | None) -> NDArray[Any]:
-    """A tensor as one row, or with a row for each index along `axis`."""
+    """Return a tensor as one row, or with a row for each index along `axis`."""
     return values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
 
 
 def from_rows(rows: NDArray[Any], shape: tuple[int, ...], axis: int | None) -> NDArray[Any]:
-    """The tensor of that shape whose `rows_of` these are."""
+    """Return the tensor of that shape whose `rows_of` these are."""
     if axis is None:
         return rows.reshape(shape)
     return np.moveaxis(rows.reshape(shape[axis], *shape[:axis], *shape[axis + 1 :]), 0, axis)

@@ -33,7 +33,7 @@ class Problem:
     points: Points | None = None
 
     def best(self, candidates: Iterable[Range]) -> Range:
-        """The candidate that loses least, row by row, the earliest of equals."""
+        """Return the candidate that loses least, row by row, the earliest of equals."""
         if self.points is None or len(self.points.values) > 1:
             return best_of(self.loss, candidates)[0]
         stream, best_of_each = iter(candidates), []
@@ -42,17 +42,17 @@ class Problem:
         return self._best_of_row(best_of_each)
 
     def _best_of_row(self, candidates: Sequence[Range]) -> Range:
-        """The best of candidates for a single row of points, tried all at once."""
+        """Return the best of candidates for a single row of points, tried all at once."""
         ranges = Range(*(np.concatenate(ends) for ends in zip(*((c.low, c.high) for c in candidates), strict=True)))
         return candidates[int(np.argmin(self.loss(ranges)))]
 
     def scaled(self, low: Reals | float, high: Reals | float) -> Range:
-        """The start with its ends multiplied."""
+        """Return the start with its ends multiplied."""
         return Range(self.start.low * low, self.start.high * high)
 
 
 def one_ended(problem: Problem) -> bool:
-    """Whether a single factor says it all: one magnitude counts, or one of the ends is 0 in every row."""
+    """Return whether a single factor says it all: one magnitude counts, or one of the ends is 0 in every row."""
     start = problem.start
     return problem.quantizer.one_sided or bool(np.all((start.low == 0) | (start.high == 0)))
 
@@ -62,7 +62,7 @@ Solver = Callable[[Problem], Range]
 
 
 def best_of(loss: Loss, candidates: Iterable[Range]) -> tuple[Range, Reals]:
-    """The candidate that loses least, row by row, the earliest of equals; and what it loses."""
+    """Return the candidate that loses least, row by row, the earliest of equals; and what it loses."""
     low, high, least = np.zeros(0), np.zeros(0), np.zeros(0)
     for candidate in candidates:
         lost = loss(candidate)

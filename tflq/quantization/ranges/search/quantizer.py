@@ -31,7 +31,7 @@ class Quantizer:
 
     @property
     def one_sided(self) -> bool:
-        """Whether one magnitude says the whole range."""
+        """True if one magnitude says the whole range."""
         return self.rule is RangeRule.SYMMETRIC or self.type == TensorType.INT16
 
     @property

@@ -13,6 +13,8 @@ from tflq.quantization.recipe.ranging import Objective
 def search_range(
     points: Points, quantizer: Quantizer, objective: Objective, solver: Solver, start: Range | None = None
 ) -> Range:
-    """The range of each row of `points`, sought from `start` inwards (None: from the least to the greatest value)."""
+    """Return the range of each row of `points`, sought from `start` inwards (None: from the least to the greatest
+    value).
+    """
     start = points.range if start is None else start
     return solver(Problem(loss(points, quantizer, objective), start, quantizer, points))
