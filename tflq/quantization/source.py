@@ -1,4 +1,4 @@
-"""What is to be quantized: read, converted, or refused with the reason."""
+"""The model to be quantized: read, converted, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
 
 
 def refuse_integers(source: Model) -> None:
-    """Refuse a model in which no operator computes with floats, and say what helps instead."""
+    """Refuse a model in which no operator computes with floats, and describe the alternatives."""
     graph = source.subgraphs[0]
     quantized = any(t.quantization is not None and len(t.quantization.scale) for t in graph.tensors)
     names = [source.operator_codes[operator.opcode_index].name for operator in graph.operators]
@@ -43,14 +43,14 @@ def refuse_integers(source: Model) -> None:
     ]
     if quantized and not floats:
         raise ModelError(
-            f"the model is integer already: none of its {len(names)} operators computes with floats, and the values "
-            "that its codes were rounded from are not in it; quantize the float model that it was made from, or let "
+            f"the model is integer already: none of its {len(names)} operators computes with floats, and it lacks the "
+            "values that its codes were rounded from; quantize the float model that it was made from, or let "
             "--requantize bias improve its biases"
         )
 
 
 def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
-    """Return an integer model's float function, and a recipe for its biases: as they are, or corrected."""
+    """Return an integer model's float function, and a recipe for its biases: unchanged, or corrected."""
     floats, mode = widened(source)
     graph = source.subgraphs[0]
     given, taken = (

@@ -1,8 +1,8 @@
-"""Which tensors of a float model may have their channels scaled without changing what the model computes.
+"""Tensors of a float model whose channels can be scaled without changing the model's function.
 
-Dividing channel c of a tensor by s[c] > 0 changes nothing if what makes the tensor divides, and what reads it
-multiplies: weights and other constants can, and operators that commute with positive factors pass the duty on. Tensors
-that have to be scaled alike form a group; a group with a member that nothing can absorb is frozen at 1.
+Dividing channel c of a tensor by s[c] > 0 changes nothing if the producer divides and the readers multiply. Weights and
+other constants can do so; operators that commute with positive factors pass the factor on. Tensors that must have the
+same scaling form a group. If nothing can absorb the factor of a member, its group is frozen at 1.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ HOMOGENEOUS = (0, 1)
 class Factor:
     """Axis `axis` of a constant is multiplied by s[channels] ** `sign` of a tensor's group.
 
-    `channels` gives the group's channel for every index along the axis. `reads` says that the constant weighs the
-    tensor as an operand of a sum over channels, as dense weights do.
+    `channels` gives the group's channel for every index along the axis. `reads` is set if the constant weights the
+    tensor in a sum over channels, as dense weights do.
     """
 
     constant: int
@@ -39,7 +39,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Tensors whose channels (their last dimension) are scaled alike, and the constants that absorb it."""
+    """Tensors whose channels (their last dimension) have the same scaling, and the constants that absorb it."""
 
     tensors: tuple[int, ...]
     size: int
@@ -47,8 +47,9 @@ class Group:
 
 
 def channel_groups(model: FloatModel) -> tuple[Group, ...]:
-    """Return all groups that can be scaled, in order of their first tensor; none whose ranges or codes the file
-    prescribes.
+    """Return all groups that can be scaled, in order of their first tensor.
+
+    Groups with ranges or codes that the file prescribes are excluded.
     """
     finding = _Finding(model)
     for index, operator in enumerate(model.graph.operators):
@@ -59,7 +60,7 @@ def channel_groups(model: FloatModel) -> tuple[Group, ...]:
 
 
 class _Finding:
-    """Groups while operators are looked at: a forest of tensors, `frozen` roots, and factors by tensor."""
+    """The groups found so far: a forest of tensors, `frozen` roots, and factors by tensor."""
 
     def __init__(self, model: FloatModel) -> None:
         self.model = model
@@ -70,7 +71,7 @@ class _Finding:
         self._uses = Counter(t for o in model.graph.operators for t in o.inputs if t >= 0)
 
     def root(self, tensor: int) -> int:
-        """Return the tensor that stands for its group."""
+        """Return the tensor that represents its group."""
         while self._parent.get(tensor, tensor) != tensor:
             tensor = self._parent[tensor]
         return tensor
@@ -80,11 +81,11 @@ class _Finding:
         return self.model.graph.tensors[tensor].shape
 
     def channels(self, tensor: int) -> int:
-        """Length of the last dimension; 0 where there is none."""
+        """Return the length of the last dimension; 0 if there is none."""
         return (0, *self.shape(tensor))[-1]
 
     def tie(self, *tensors: int) -> None:
-        """Scale these alike; tensors with other numbers of channels are frozen."""
+        """Give these tensors the same scaling; tensors with other numbers of channels are frozen."""
         if len({self.channels(t) for t in tensors}) > 1:
             self.freeze_tensors(tensors)
             return
@@ -96,11 +97,11 @@ class _Finding:
                     self._frozen.add(first)
 
     def freeze_tensors(self, tensors: tuple[int, ...]) -> None:
-        """Nothing can absorb a scale of these."""
+        """Freeze tensors whose scale nothing can absorb."""
         self._frozen.update(self.root(t) for t in tensors if t >= 0)
 
     def freeze(self, operator: Operator) -> None:
-        """Any operator of which nothing is known."""
+        """Freeze the tensors of an operator without a rule."""
         self.freeze_tensors((*operator.inputs, *operator.outputs))
 
     def own_constant(self, tensor: int) -> bool:
@@ -112,11 +113,11 @@ class _Finding:
         self._factors.append(factor)
 
     def product(self, left: int, right: int, output: int) -> None:
-        """s[made] = s[left] * s[right]: settled when it is known which of them are frozen."""
+        """Note s[made] = s[left] * s[right], which is settled once the frozen tensors are known."""
         self._products.append((left, right, output))
 
     def groups(self) -> tuple[Group, ...]:
-        """Return the groups that are left free."""
+        """Return the groups that are not frozen."""
         self._settle_products()
         members: dict[int, list[int]] = {}
         output = [t for o in self.model.graph.operators for t in o.outputs if self.model.is_float(t)]
@@ -132,7 +133,7 @@ class _Finding:
         return tuple(f for f in self._factors if self.root(f.tensor) == root)
 
     def _settle_products(self) -> None:
-        """A factor that is frozen leaves the other and the product tied; where neither is, one of them is frozen."""
+        """Tie the product to the other factor if one is frozen; if neither is, freeze one of them."""
         while self._products:
             for position, (left, right, output) in enumerate(self._products):
                 for one, other in ((left, right), (right, left)):
@@ -209,7 +210,10 @@ def _transpose_conv(finding: _Finding, operator: Operator) -> None:
 
 
 def _pass(finding: _Finding, operator: Operator) -> None:
-    """One input whose channels the output keeps: RESHAPE does where the last dimension keeps its length."""
+    """Handle an operator whose output keeps the channels of its one input.
+
+    RESHAPE does so if the last dimension keeps its length.
+    """
     finding.tie(operator.inputs[0], operator.outputs[0])
 
 
@@ -239,7 +243,7 @@ def _pad(finding: _Finding, operator: Operator) -> None:
 
 
 def _constant_row(finding: _Finding, operator: Operator) -> tuple[int, int] | None:
-    """Return the activation and the constant with one value a channel, where an operator has one of each."""
+    """Return the activation and the constant with one value per channel, if an operator has one of each."""
     left, right = operator.inputs
     for data, constant in ((left, right), (right, left)):
         row = finding.own_constant(constant) and data not in finding.model.constants

@@ -1,7 +1,7 @@
-"""What the TFLite 8-bit quantization specification and LiteRT's kernels ask of each operator's operands.
+"""Requirements of the TFLite 8-bit quantization specification and LiteRT's kernels on each operator's operands.
 
-Sources: TFLite 8-bit quantization specification; LiteRT 2.3 tflite/kernels/*.cc, their Prepare functions. Which element
-types a kernel takes is not said here: the kernel table of profile `litert-ref` knows.
+Sources: TFLite 8-bit quantization specification; LiteRT 2.3 tflite/kernels/*.cc, their Prepare functions. The element
+types that a kernel takes are defined elsewhere: in the kernel table of profile `litert-ref`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One operator. Its float operands are activations with scales of their own but for what is said here.
+    """The rule of one operator. By default, its float operands are activations with scales of their own.
 
     `tied` are the inputs whose codes become output codes, so that scale and zero point must be equal (None: none, an
     empty tuple: all of them). `weights` are all that may be constants of another kind. `narrow` are inputs that have 8
-    bits and zero point 0 where data have 16. `fills` says that the kernel writes code 0 for the value 0.
+    bits and zero point 0 if data have 16. `fills` is set if the kernel writes code 0 for the value 0.
     """
 
     tied: tuple[int, ...] | None = None
@@ -43,7 +43,7 @@ class Rule:
 
 FREE, MOVES, JOINS = Rule(), Rule(tied=(0,)), Rule(tied=())
 
-#: Operator -> rule, for all that have a kernel which reads codes as scaled numbers.
+#: Operator -> rule, for all operators with a kernel that reads codes as scaled numbers.
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "CONV_2D": Rule(weights=Weights(0, 1, 0, 2)),
@@ -141,16 +141,16 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )
 
-#: Operators that copy rows of a table -> its position. Where data stay float, constant tables are stored in 8 bits,
-#: with a scale for each row.
+#: Operators that copy rows of a table -> its position. If data stay float, constant tables are stored in 8 bits, with a
+#: scale for each row.
 TABLES: Mapping[str, int] = MappingProxyType({"EMBEDDING_LOOKUP": 1, "GATHER": 0})
 
-#: Operators that look at nothing but shapes: they read a tensor as it is made.
+#: Operators that read only shapes: they take a tensor in the form in which it is produced.
 READS_SHAPES = frozenset({"RANK", "SHAPE"})
-#: Operators that change a tensor's form, and do not compute.
+#: Operators that change a tensor's form without computing.
 CONVERSIONS = frozenset({"DENSIFY", "DEQUANTIZE", "QUANTIZE"})
 
-#: Operators with an integer kernel that stay in float all the same, and why.
+#: Operators with an integer kernel that still stay in float, and the reason.
 KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -170,17 +170,17 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
                 "STABLEHLO_REDUCE_WINDOW",
                 "STABLEHLO_SHIFT_LEFT",
             ),
-            "its integer kernel computes with codes as they are, without a scale",
+            "its integer kernel computes with unscaled codes",
         ),
         **dict.fromkeys(
             ("DILATE", "STABLEHLO_GATHER", "STABLEHLO_PAD", "STABLEHLO_SCATTER"),
-            "its integer kernel copies codes as they are, without a scale",
+            "its integer kernel copies codes without a scale",
         ),
-        "WHERE": "values near 0 could become 0, and the output's shape hangs on which do",
-        "UNIQUE": "values that differ could share a code, and the output's shape hangs on which do",
+        "WHERE": "values near 0 could become 0, and the output's shape depends on which do",
+        "UNIQUE": "different values could share a code, and the output's shape depends on which do",
         **dict.fromkeys(
             ("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"),
-            "LiteRT has no kernel of it for integer activations",
+            "LiteRT has no kernel for integer activations",
         ),
         "LSH_PROJECTION": "its kernel hashes bytes",
         "NumericVerify": "it compares with float values",
@@ -190,7 +190,7 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
     }
 )
 
-#: (operator, type of data) of kernels whose results are wrong, and how.
+#: (operator, type of data) -> error of kernels with wrong results.
 #: Source: reduce.cc EvalSum, QuantizedMeanOrSum.
 BROKEN: Mapping[tuple[str, TensorType], str] = MappingProxyType(
     {
@@ -199,7 +199,7 @@ BROKEN: Mapping[tuple[str, TensorType], str] = MappingProxyType(
     }
 )
 
-#: (operator, output type) -> scale and zero point that its kernel computes with, whatever the file says.
+#: (operator, output type) -> fixed scale and zero point of its kernel, which ignores those in the file.
 #: Source: activations.cc SoftmaxPrepare, SigmoidPrepare, TanhPrepare, LogSoftmaxPrepare; l2norm.cc Prepare.
 FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
     {

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from tflq.ir import Record, TensorType
 
-#: Operator -> (version that int8 data need at least, the same for int16 data); 1 where it is not listed.
+#: Operator -> (least version for int8 data, least version for int16 data); 1 if it is not listed.
 NEEDED: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "CONV_2D": (3, 1),
@@ -90,7 +90,7 @@ NEEDED: Mapping[str, tuple[int, int]] = MappingProxyType(
     }
 )
 
-#: Operators that multiply float data by int8 weights: versions for one scale and for one a channel.
+#: Operators that multiply float data by int8 weights: versions for one scale and for one per channel.
 HYBRID: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "CONV_2D": (2, 5),
@@ -101,14 +101,14 @@ HYBRID: Mapping[str, tuple[int, int]] = MappingProxyType(
     }
 )
 
-#: Operators that multiply int8 data by int4 weights: the version that this needs.
+#: Operators that multiply int8 data by int4 weights: the version for this.
 FOUR_BITS: Mapping[str, int] = MappingProxyType({"CONV_2D": 7, "DEPTHWISE_CONV_2D": 7, "FULLY_CONNECTED": 10})
 
-#: Operators that multiply float data by int4 weights with scales of blocks. The source asks for none beyond that of
-#: floats; runtimes that know this one know int4 weights, and older ones refuse it.
+#: Operators that multiply float data by int4 weights with block scales. The source requires no newer version than for
+#: floats. Runtimes with this version take int4 weights, and older ones refuse it.
 FOUR_BITS_OF_FLOATS: Mapping[str, int] = MappingProxyType({"FULLY_CONNECTED": 13})
 
-#: Operators that older runtimes know with 8-bit data of one sign only: uint8 needs the version of int8.
+#: Operators that older runtimes take with 8-bit data of one sign only: uint8 needs the version of int8.
 UINT8_AS_INT8 = frozenset({"ABS", "GELU", "RELU", "SPARSE_TO_DENSE", "UNPACK"})
 
 #: The least version of a MUL whose product of input scales is not below the output's scale.
@@ -116,7 +116,7 @@ MUL_BY_ONE_OR_MORE = 3
 
 
 def needed(op: str, types: Sequence[TensorType | None], *, per_channel: bool = False) -> int:
-    """Return the version that an operator with inputs of those types needs, as far as types and scales' number decide."""
+    """Return the version that an operator needs for inputs of those types and its number of scales."""
     data = next((t for t in types if t in (TensorType.INT8, TensorType.INT16, TensorType.UINT8)), None)
     if TensorType.FLOAT32 in types:
         if TensorType.INT4 in types:
@@ -147,7 +147,7 @@ def quantize_version(source: TensorType, result: TensorType) -> int:
 
 
 def structure_version(op: str, options: Record | None, inputs: int) -> int:
-    """What the operator's options and number of inputs need, whatever its types."""
+    """Return the version that the operator's options and number of inputs need, for any types."""
     if op == "FULLY_CONNECTED":
         return 6 if inputs == 2 else 5 if options is not None and options.get("keep_num_dims") else 1
     if op == "TRANSPOSE_CONV":

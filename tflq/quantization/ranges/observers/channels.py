@@ -25,7 +25,7 @@ class Channels:
     high: Reals = field(default_factory=_none)
 
     def update(self, samples: NDArray[Any]) -> Channels:
-        """Widened by the samples."""
+        """Return the extremes widened by the samples."""
         rows = samples.reshape(-1, samples.shape[-1])
         return self.merge(Channels(rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)))
 
