@@ -1,4 +1,4 @@
-"""Everything that is said of a dump: where it parts from a profile, why, one element worked out, and what follows."""
+"""All findings on a dump: where it differs from a profile, the cause, one traced element, and the consequences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
-#: Operators whose differences are followed through the model, each alone: the model is run twice for each.
+#: Number of operators whose differences are followed through the model; the model runs twice for each.
 _FOLLOWED = 8
 Array = NDArray[Any]
 Index = tuple[int, ...]
@@ -37,9 +37,9 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worked:
-    """An element of operator `index`, worked out under the profile; `got` is the dump's, None where it has none.
+    """A traced element of operator `index` under the profile; `got` is the dump's, None if it has none.
 
-    `other` is the same element under the cause, where there is one and its steps are known.
+    `other` is the same element under the cause, if there is one and its steps are known.
     """
 
     index: int
@@ -51,7 +51,7 @@ class Worked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divergence:
-    """The first differing result of an operator, as the profile computes it and as the dump has it."""
+    """The first differing result of an operator: the profile's and the dump's."""
 
     index: int
     tensor: int
@@ -69,7 +69,7 @@ class Divergence:
 @told("explain")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""
+    """A dump compared with a profile. Parts about one operator are None if no operator differs or is requested."""
 
     profile: str
     mode: Mode
@@ -80,13 +80,13 @@ class Findings:
     element: Worked | None = None
     amplification: Amplification | None = None
     growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
-    discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
-    sample: int | None = None  # which of several samples this is of: the one in which most elements differ
+    discrimination: Discrimination | None = None  # if it was requested, and several causes fit
+    sample: int | None = None  # number of this sample among several: the one in which most elements differ
     faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
 
     @property
     def verdict(self) -> Verdict:
-        """Same, close, differs, nothing compared, or incomplete: nothing differs, but something was not compared."""
+        """The verdict: same, close, differs, nothing compared, or incomplete (no difference in the compared part)."""
         if not self.operators:
             return Verdict.NOTHING
         if self.first is not None:
@@ -120,9 +120,9 @@ def investigate(
     mode: Mode = Mode.ISOLATED,
     element: Index | None = None,
 ) -> Findings:
-    """Hold all samples of a dump against a profile, and explain operator `op`, or the first that differs.
+    """Compare all samples of a dump with a profile, and explain operator `op`, or the first that differs.
 
-    `element` of it is worked out, or its first differing one.
+    `element` of it is traced, or its first differing one.
 
     Raises:
         OptionError: There is no such operator or element.
@@ -151,10 +151,9 @@ def investigate(
 def _growths(
     findings: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
 ) -> tuple[Amplification, ...]:
-    """Return how each of the first differences grows by itself, in the sample in which most of the operator's elements
-    differ.
+    """Return the growth of each of the first differences by itself, in the sample in which it is largest.
 
-    End to end later operators differ through earlier ones, so that nothing is theirs alone.
+    In an end-to-end run later operators differ because of earlier ones, so no difference can be attributed.
     """
     differing = [o.index for o in findings.differing] if findings.mode == Mode.ISOLATED else []
     known = {} if findings.amplification is None else {findings.amplification.index: findings.amplification}
@@ -175,7 +174,7 @@ def _told(
     profile: Profile,
     element: Index | None,
 ) -> Findings:
-    """Return the findings with what one sample's dump says of one operator; the others count in its explanation only.
+    """Return the findings with one sample's explanation of one operator; the others count in its evidence only.
 
     A fault in one part is noted, and loses neither the verdict nor the other parts.
     """
@@ -214,7 +213,7 @@ def _told(
 
 @contextmanager
 def _noted(faults: list[str], part: str) -> Iterator[None]:
-    """Note an exception, and go on behind the block. An element that there is not is the caller's mistake."""
+    """Note an exception, and continue after the block. A missing element is the caller's mistake and is raised."""
     try:
         yield
     except OptionError:
@@ -226,8 +225,7 @@ def _noted(faults: list[str], part: str) -> Iterator[None]:
 def work_out(
     model: Model, inputs: Mapping[int, Array], profile: Profile, element: Index, op: int | None = None
 ) -> Worked:
-    """Return an element of operator `op`, or of the one that makes the first graph output, in a run of the profile's
-    own.
+    """Trace an element of operator `op`, or of the producer of the first graph output, in a run of the profile.
 
     `inputs` are the graph's, by tensor index.
     """
@@ -240,13 +238,13 @@ def work_out(
 
 
 def _maker_of_output(model: Model) -> int:
-    """Return the operator that makes the first graph output."""
+    """Return the operator that produces the first graph output."""
     graph = model.subgraphs[0]
     return last_makers(model).get(graph.outputs[0], len(graph.operators) - 1)
 
 
 def check_operator(model: Model, op: int | None) -> None:
-    """Refuse an operator that the model has not."""
+    """Refuse an operator that the model does not have."""
     count = len(model.subgraphs[0].operators)
     if op is not None and not 0 <= op < count:
         raise OptionError(f"--op {op}: the model has operators 0 to {count - 1}")
@@ -278,7 +276,7 @@ def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanat
 
 
 def _under(alone: Part, cause: Cause, tensor: int, element: Index) -> ElementTrace | None:
-    """Return the element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
+    """Return the element as the cause computes it, if the cause is a run of a bound operator alone."""
     runs: list[tuple[Plan, Mapping[int, Array]]] = []
     if not results(cause.members[0].device, replace(alone, runs=runs)) or not runs:
         return None

@@ -1,4 +1,4 @@
-"""Inputs of a model on which profiles part that all fit a dump."""
+"""Search model inputs on which profiles differ that all fit a dump."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tflq.verification.localization import alone
 
 Array = NDArray[Any]
 
-#: How many inputs are tried.
+#: Number of tried inputs.
 _TRIALS = 12
 
 
 def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimination:
-    """Search inputs on which the model's outputs part under those profiles; where they never do, any tensor counts.
+    """Search inputs on which the model's outputs differ under those profiles; if they never do, any tensor counts.
 
-    Causes are profiles; those that compute every operator of the model alike are one cause under the first one's name.
+    Causes are profiles. Profiles that compute every operator of the model alike are one cause, named after the first.
     """
     distinct = _distinct(model, names)
     devices = [device_of(by_name(name)) for name in distinct]
@@ -43,7 +43,7 @@ def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimina
 
 
 def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
-    """Return one profile of each set that computes the whole model alike, and what the set is called."""
+    """Return one profile of each set that computes the whole model alike, and the name of the set."""
     parts = [alone(model, index) for index in range(len(model.subgraphs[0].operators))]
     sets: dict[Hashable, list[str]] = {}
     for name in names:
@@ -52,7 +52,7 @@ def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
 
 
 def _trials(model: Model, dump: Dump, tensors: Sequence[int]) -> Iterator[tuple[tuple[Array, ...], Part]]:
-    """Random inputs in the shapes that the dump has, and the whole model on them, looked at in those tensors."""
+    """Yield random inputs in the dump's shapes, and the whole model on them with those tensors as results."""
     graph = model.subgraphs[0]
     looked: Mapping[int, Array] = {t: np.empty(0) for t in tensors}
     for trial in range(_TRIALS):

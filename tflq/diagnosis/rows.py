@@ -1,4 +1,4 @@
-"""Which profiles compute an operator alike: by the kernel row that they take, and what it reads of their arithmetic."""
+"""Profiles that compute an operator alike: by their kernel row, and the arithmetic that the row reads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tflq.surgery.results import operator_name
 
 
 def computation(part: Part, profile: Profile) -> Hashable:
-    """What decides the bits of a part's first operator, apart from the operator itself: equal for equal bits.
+    """Return the key of a part's first operator: profiles with equal keys compute equal bits.
 
-    Rows that call subgraphs, or that cannot be told before the model is bound, are every profile's own.
+    Rows that call subgraphs, or that are unknown before the model is bound, are unique to each profile.
     """
     row = row_of(part, profile)
     if row is None or row.session or row.calls:
@@ -26,7 +26,7 @@ def computation(part: Part, profile: Profile) -> Hashable:
 
 
 def row_of(part: Part, profile: Profile) -> Kernel | None:
-    """Return the row that the profile's table has for the operator; None where it refuses it, or a type is unknown."""
+    """Return the row that the profile's table has for the operator; None if it refuses it, or a type is unknown."""
     model, operator = part.model, part.model.subgraphs[0].operators[0]
     tensors = model.subgraphs[0].tensors
     inputs = [tensors[t] if t >= 0 else None for t in operator.inputs]

@@ -1,4 +1,4 @@
-"""Which working belongs to which kernel: by the kernel's eval, which all profiles that share its body share."""
+"""The trace function of each kernel, by the kernel's eval, which all profiles with the same body share."""
 
 from __future__ import annotations
 

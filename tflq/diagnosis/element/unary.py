@@ -16,7 +16,7 @@ from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, w
 
 
 def tabulated(site: Site) -> Working:
-    """Return an operator on 8-bit codes by its table, and how the table's entry was made where that is known."""
+    """Trace an operator on 8-bit codes by its table, and the computation of the table's entry if it is known."""
     return _from_table(site, site.data)
 
 
@@ -38,7 +38,7 @@ def _from_table(site: Site, data: Tabulated) -> Working:
 
 
 def looked_up(site: Site) -> Working:
-    """Return a table of 256 codes."""
+    """Return the step of a table of 256 codes."""
     read = _read_here(site)
     return Working((_alone(read),), (_looked_up(site.data, read),))
 
@@ -48,7 +48,7 @@ def _looked_up(table: Array, read: Read) -> Step:
 
 
 def interpolated(site: Site) -> Working:
-    """Return a table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
+    """Trace a table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
     read = _read_here(site)
     code = int(read.code)
     at, part = (code >> 7) + 256, code & 127
@@ -65,7 +65,10 @@ def interpolated(site: Site) -> Working:
 
 
 def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
-    """LOGISTIC and TANH of int16: `bits` of the scaled magnitude interpolate between entries of the published table."""
+    """Return the trace function of LOGISTIC and TANH of int16.
+
+    `bits` of the scaled magnitude interpolate between entries of the published table.
+    """
 
     def told(site: Site) -> Working:
         read, (multiplier, shift) = _read_here(site), site.data
@@ -84,19 +87,19 @@ def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
 
 
 def dequantized(site: Site) -> Working:
-    """DEQUANTIZE of what has no table: 16 bits, or several scales."""
+    """Trace DEQUANTIZE without a table: 16 bits, or several scales."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_dequantize(site.data, read, site.flat)))
 
 
 def requantized(site: Site) -> Working:
-    """QUANTIZE from codes to codes."""
+    """Trace QUANTIZE from codes to codes."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_requantize(site.data, read)))
 
 
 def leaky(site: Site) -> Working:
-    """LEAKY_RELU: one multiplier above the zero point, another below."""
+    """Trace LEAKY_RELU: one multiplier above the zero point, another below."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_leaky(site.data, read)))
 
@@ -108,20 +111,20 @@ def _dequantize(data: dequantize.OpData, read: Read, flat: int = 0) -> list[Step
     centred = int(read.code) - zero_point
     real = np.float32(np.float64(centred) * scale)
     return [
-        Step("zero point taken off", centred, f"{read.code} - {zero_point}"),
+        Step("zero point subtracted", centred, f"{read.code} - {zero_point}"),
         Step("multiplied by the scale, rounded to float32", real.item(), f"{centred} * {float(scale)!r}"),
     ]
 
 
 def _requantize(data: quantize.RequantizeData, read: Read) -> list[Step]:
     centred = int(read.code) - data.zero_point
-    first = Step("input zero point taken off", centred, f"{read.code} - {data.zero_point}")
+    first = Step("input zero point subtracted", centred, f"{read.code} - {data.zero_point}")
     return [first, *pipeline_steps(data.pipeline, wrapped(centred))]
 
 
 def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
     centred = int(read.code) - data.input_zero_point
-    steps = [Step("input zero point taken off", centred, f"{read.code} - {data.input_zero_point}")]
+    steps = [Step("input zero point subtracted", centred, f"{read.code} - {data.input_zero_point}")]
     if centred >= 0:
         steps += stage_steps(data.positive, centred, 0)
     else:
@@ -133,7 +136,7 @@ def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
     return [*steps, clamp_step(moved, *data.clamp)]
 
 
-#: What makes the entries of tables, by the constants that they are made of.
+#: Trace functions of table entries, by the type of the table's constants.
 _INSIDE: dict[type, Callable[[Any, Read], list[Step]]] = {
     quantize.RequantizeData: _requantize,
     leaky_relu.OpData: _leaky,

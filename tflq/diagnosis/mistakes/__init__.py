@@ -1,4 +1,4 @@
-"""What devices get wrong, each expressed once and tried on any operator that it can befall.
+"""Known mistakes of devices, each defined once and tried on every operator to which it applies.
 
 | module            | mistakes in                                                                                  |
 |-------------------|----------------------------------------------------------------------------------------------|
@@ -46,7 +46,7 @@ __all__ = ["Device", "changes", "mistakes", "readings", "readings_together", "re
 
 
 def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Yield devices that compute the operator as the profile does except for one mistake, with the mistake's name.
+    """Yield devices that compute as the profile except for one mistake, with the mistake's name.
 
     Their result at one place of an image depends only on the surroundings of that place, wherever the image ends.
     """
@@ -97,12 +97,12 @@ def readings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def readings_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
-    """Yield two of them at once, one of which is of the `leading` names."""
+    """Yield two of them at once, one of which has a `leading` name."""
     yield from taps_together(alone, profile, leading)
 
 
 def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:
-    """Return a device whose prepared data is what `build` returns; it is built when the device first runs."""
+    """Return a device with prepared data from `build`, which is called when the device first runs."""
     data = cache(build)
 
     def device(alone: Part) -> Any:

@@ -1,4 +1,4 @@
-"""Float operators with narrow weights, whose images a device quantizes by other groups: a scale a pixel, or an image.
+"""Float operators with narrow weights: a device quantizes images by other groups, one scale per pixel or image.
 
 A CONV_2D of one tap, without strides, is a FULLY_CONNECTED of pixels. Runtimes that run it as one quantize each pixel
 (XNNPACK's qd8-f32-qc8w gemm in place of its igemm).
@@ -24,7 +24,7 @@ _DENSE = OperatorCode(9, "FULLY_CONNECTED")
 
 
 def mistaken_hybrids(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Yield the convolution as a FULLY_CONNECTED of its pixels, as each profile computes that."""
+    """Yield the convolution as a FULLY_CONNECTED of its pixels, under each profile."""
     graph = alone.model.subgraphs[0]
     operator = graph.operators[0]
     name, options = alone.model.operator_codes[operator.opcode_index].name, operator.options

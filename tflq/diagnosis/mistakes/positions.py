@@ -1,7 +1,7 @@
-"""RESIZE_NEAREST_NEIGHBOR by other rules: which input row and column each output row and column copies.
+"""RESIZE_NEAREST_NEIGHBOR by other rules: the input row and column that each output row and column copies.
 
 A rule is the position of output index i on an axis of `size` inputs and `count` outputs, as an exact fraction, and its
-rounding. Positions beyond an end are held there.
+rounding. Positions beyond an end are clamped to it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _corners(i: int, size: int, count: int) -> Fraction:
     return Fraction(i * (size - 1), count - 1) if count > 1 else Fraction(0)
 
 
-#: By name.
+#: Rules by name.
 _POSITIONS: dict[str, _Position] = {
     "half_pixel_centers ignored": _asymmetric,
     "half_pixel_centers taken": _centres,
@@ -56,7 +56,7 @@ def _half_up(x: Fraction) -> int:
     return math.floor(x + _HALF)
 
 
-#: By name.
+#: Roundings by name.
 _ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
     "rounded down": math.floor,
     "rounded half up": _half_up,
@@ -82,7 +82,7 @@ def mistaken_positions(alone: Part) -> Iterator[Mistaken]:
 
 
 def _said(rule: str, *, align: bool, half: bool, is_own: bool) -> str:
-    """Return the rule's name, in words of the options that it ignores or takes."""
+    """Return the rule's name, in terms of the options that it ignores or uses."""
     if is_own:
         return ""
     if rule == "half_pixel_centers ignored":
