@@ -45,7 +45,7 @@ def test_a_changed_arithmetic_fails_the_self_test(few: None, monkeypatch: pytest
     assert drawn == doctor.DRAWN
     monkeypatch.setattr(doctor, "by_name", lambda name: by_name("litert-ref+single-rounding"))
     result = CliRunner().invoke(cli, ["doctor"])
-    assert (result.exit_code, "not those that were recorded" in result.stdout) == (1, True), result.output
+    assert (result.exit_code, "differ from those recorded" in result.stdout) == (1, True), result.output
 
 
 def test_a_runtime_stands_for_the_profile_of_its_version() -> None:

@@ -181,7 +181,7 @@ def test_images_of_other_proportions_are_cut_and_resized(tmp_path: Path) -> None
     with pytest.raises(CalibrationError, match=r"sample 0, t0: takes no image"):
         read(one_input(1, 6), tmp_path)
     (tmp_path / "b.png").write_bytes(b"no picture")
-    with pytest.raises(InputError, match="no readable image"):
+    with pytest.raises(InputError, match="not a readable image"):
         read(one_input(1, 2, 2, 3), tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""What the model is run on: generated, from files, or handed in; always checked against the model's inputs."""
+"""Inputs of a model: generated, from files, or from the caller; always checked against the model's inputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ InputSource: TypeAlias = "str | os.PathLike[str] | SampleSource | Sequence[Sampl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """Samples in the order of the graph's inputs, and where they came from."""
+    """Samples in the order of the graph's inputs, and their source."""
 
     facts: InputFacts
     samples: tuple[Sample, ...]
@@ -42,7 +42,7 @@ class Inputs:
 def make_inputs(
     model: Model, source: InputSource = None, samples: int = 1, seed: int = 0, how: Preparation = PLAIN
 ) -> Inputs:
-    """Inputs for the first subgraph of `model`; `how` prepares what does not come from a generator.
+    """Return inputs for the first subgraph of `model`; `how` prepares values that do not come from a generator.
 
     A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an `.npy` for a model of one input, raw
     little-endian bytes of the tensor for a model of one input, an image, or a folder of images; `.npy` and raw files
@@ -156,7 +156,7 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """Return the sample numbers k = 0, 1, ... for which there are entries `s<k>_...`; a gap is refused."""
+    """Return the sample numbers k = 0, 1, ... with entries `s<k>_...`; a gap is refused."""
     present = {name[1:].partition("_")[0] for name in names if name.startswith("s") and "_" in name}
     numbers: list[int] = []
     while str(len(numbers)) in present:
@@ -179,12 +179,12 @@ def _numbered_sample(
     return tuple(values)
 
 
-#: Endings of files that hold text, whatever their size.
+#: Endings of files that hold text, of any size.
 _TEXT = frozenset((".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"))
 
 
 def _raw(path: Path, spec: TensorSpec) -> Array:
-    """Raw elements of one input, one or more samples behind each other."""
+    """Return the raw elements of one input, for one or more consecutive samples."""
     if not isinstance(spec.type, TensorType) or CARRIER[spec.type] == np.dtype(object):
         raise UnsupportedError("raw input file", reason=f"input {spec.name!r} has no plain elements")
     if path.suffix.lower() in _TEXT:

@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV, with scales that put their roundings to the test."""
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV, with scales that test their roundings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILTERS = 6
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """Scales of one kind. `gain` is about how many codes of the output the sums spread over."""
+    """Scales of one kind. `gain` is the approximate number of output codes over which the sums spread."""
 
     aim: str
     gain: float = 60.0
@@ -41,7 +41,7 @@ REGIMES = (
 
 
 class Scales:
-    """Draws tensors of one regime."""
+    """Draws of tensors for one regime."""
 
     def __init__(self, rng: np.random.Generator, regime: Regime, kind: str) -> None:
         self.rng, self.regime, self.kind = rng, regime, kind
@@ -58,11 +58,11 @@ class Scales:
         return zero_point(self.rng, kind)
 
     def image(self, shape: tuple[int, ...]) -> T:
-        """Return the activations that go in."""
+        """Return the input activations."""
         return T(self.kind, shape, self.scale(-8, -4), self.zero(self.kind))
 
     def weights(self, shape: tuple[int, ...], axis: int) -> T:
-        """Constant weights, ends of the range among them."""
+        """Return constant weights that include the ends of the range."""
         kind = "uint8" if self.kind == "uint8" else "int8"
         low, high = CODES[kind]
         value = self.rng.integers(low + (kind == "int8"), high + 1, shape)

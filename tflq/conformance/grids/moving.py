@@ -1,4 +1,4 @@
-"""Operators that move codes: nothing is rounded, geometry is what can go wrong; and those that interpolate."""
+"""Operators that move codes, where only geometry can be wrong; and operators that interpolate."""
 
 from __future__ import annotations
 
