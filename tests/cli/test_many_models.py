@@ -183,7 +183,7 @@ def test_outputs_of_several_models_have_files_of_their_own(folder: Path) -> None
 def test_options_of_one_model_are_refused_for_several(folder: Path, words: tuple[str, ...]) -> None:
     done = tflq(words[0], "a.tflite", "b.tflite", *words[1:])
     assert done.exit_code == 2
-    assert "of one model only, but 2 are given" in done.stderr
+    assert "for one model only, but 2 are given" in done.stderr
 
 
 def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:

@@ -147,7 +147,7 @@ def test_scaling_is_mean_and_std_in_float32() -> None:
     (sample,) = read(one_input(1, 2, 3), stored, Scaling.of([0, 1, 2], 255))
     wanted = (stored.astype(np.float32) - np.float32([0, 1, 2])) / np.float32(255)
     assert np.array_equal(sample[0], wanted)
-    with pytest.raises(OptionError, match="one a channel"):
+    with pytest.raises(OptionError, match="one per channel"):
         read(one_input(1, 2, 3), stored, Scaling.of([1, 2], 1))
     for mean, std in ((0.0, 0.0), (np.nan, 1.0), (0.0, [1.0, 0.0])):
         with pytest.raises(OptionError, match="finite"):

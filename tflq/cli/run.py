@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 @input_options
 @preparation_options
 @click.option(
-    "--labels", metavar="FILE", type=click.Path(), help="Names of the classes, one a line; the 5 likeliest are listed."
+    "--labels",
+    metavar="FILE",
+    type=click.Path(),
+    help="Names of the classes, one per line; the 5 likeliest are listed.",
 )
 @click.option(
     "-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs; - for standard output."
 )
-@click.option("--all-tensors", is_flag=True, help="Write every tensor, as t<index>, beside the outputs.")
+@click.option("--all-tensors", is_flag=True, help="Also write every tensor, as t<index>.")
 @html_option
 @force_option
 @profile_option
@@ -87,7 +90,7 @@ def run_command(
     return Exit.SAME
 
 
-#: What a summary says of each model.
+#: Columns of the summary of several models.
 _COLUMNS = (("samples", ">"), ("outputs", ">"), ("promise", "<"), ("written to", "<"))
 
 
@@ -103,7 +106,7 @@ def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Done:
-    """One model's outputs by name, what they are promised to be, the lines of its classes, its page."""
+    """One model's outputs by name, their promises, the lines of its classes, its page."""
 
     facts: ModelFacts
     profile: str
@@ -179,7 +182,7 @@ def _page(model: str, profile: Profile, fed: Inputs, sample: Sequence[Any], trac
 
 
 def _pair(word: str, model: Model) -> tuple[str, str]:
-    """NAME=FILE; a model of one input needs no name."""
+    """Return NAME=FILE as a pair; a model of one input needs no name."""
     from tflq.errors import OptionError
     from tflq.verification.inputs import input_specs
 
@@ -193,9 +196,7 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
 
 
 def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
-    """Return tensors by the names of their arrays: the outputs' own, and indices in a form that is no other tensor's
-    name.
-    """
+    """Return tensors by the names of their arrays: the outputs' own, or indices in a form without collisions."""
     graph = model.subgraphs[0]
     names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
     counts = Counter(names)
