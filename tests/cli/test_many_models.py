@@ -91,7 +91,7 @@ def test_pyproject_gives_defaults_that_the_command_line_overrules(folder: Path) 
     [
         ('[tool.tflq]\nprofil = "tflm"\n', "did you mean profile"),
         ("[tool.tflq.verify]\nsample = 3\n", "did you mean samples"),
-        ("[tool.tflq\n", "is no TOML"),
+        ("[tool.tflq\n", "is not TOML"),
         ('[tool.tflq]\nprofile = "litert-rf"\n', "did you mean litert-ref"),
     ],
 )

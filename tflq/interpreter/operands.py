@@ -1,4 +1,4 @@
-"""One operator of a file as its kernel sees it: a Node with Operands."""
+"""One operator of a file in the form for its kernel: a Node with Operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.kernels.kernel import SCALES_ELSEWHERE, Node, Operand, Shape, Surround
 
 
 class _Zeros(Mapping[str, int]):
-    """Options that the file leaves out: TFLite hands its kernels zeroed parameters then."""
+    """Options that the file leaves out: TFLite then gives its kernels zeroed parameters."""
 
     def __getitem__(self, key: str) -> int:
         return 0
@@ -32,7 +32,7 @@ NO_OPTIONS = Record("", _Zeros())
 def node_of(
     model: Model, operands: Sequence[Operand], index: int, operator: Operator, around: Surroundings, room: int
 ) -> Node:
-    """Return the operator of that index, on the subgraph's operands, to be prepared in `room` bytes."""
+    """Return the operator of that index, on the subgraph's operands, for preparation in `room` bytes."""
     if not 0 <= operator.opcode_index < len(model.operator_codes):
         raise ModelError("operator code out of range", index=index, got=operator.opcode_index)
     code = model.operator_codes[operator.opcode_index]
@@ -51,9 +51,9 @@ def node_of(
 
 
 def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, computed: bool) -> Operand:
-    """Return a tensor of the subgraph, with its value where it is constant.
+    """Return a tensor of the subgraph, with its value if it is constant.
 
-    `shape` replaces the file's where given; `made` says that an operator makes the tensor.
+    `shape` replaces the file's if given; `computed` is set if an operator makes the tensor.
     """
     spec = graph.tensors[index]
     if not isinstance(spec.type, TensorType):
@@ -77,7 +77,9 @@ def operand_of(model: Model, graph: Subgraph, index: int, shape: Shape | None, c
 
 
 def visible(quantization: Quantization | None) -> Quantization | None:
-    """Quantization as LiteRT's kernels find it: without plain scales where the details name tensors that hold scales.
+    """Return the quantization as LiteRT's kernels see it.
+
+    Plain scales are removed if the details name tensors that hold scales.
 
     Source: LiteRT 2.3 InterpreterBuilder::ParseQuantization.
     """
