@@ -107,7 +107,7 @@ def test_codes_beyond_narrow_types(type_: TensorType, code: int) -> None:
 
 
 def test_ragged_lists_and_unknown_types() -> None:
-    with pytest.raises(InputError, match="no array"):
+    with pytest.raises(InputError, match="not an array"):
         admit([[1], [1, 2]], TensorType.INT32, None, "x")
     with pytest.raises(UnsupportedError, match="type 99"):
         admit(CODES, 99, None, "x")

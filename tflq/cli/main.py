@@ -187,7 +187,7 @@ def _message(error: BaseException, code: Exit) -> str:
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(None, "-V", "--version", package_name="tflq", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Bit-exact execution, verification and quantization of .tflite models.
+    """Run, verify and quantize .tflite models with bit-exact results.
 
     \b
     tflq inspect model.tflite                        the contents of the model

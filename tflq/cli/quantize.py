@@ -200,7 +200,7 @@ def quantize_command(
 
 @contextmanager
 def _journal_told(journal: str | None) -> Iterator[None]:
-    """On the way out of an unfinished run, report where it can continue."""
+    """Report, at the exit from an unfinished run, where it can continue."""
     try:
         yield
     finally:

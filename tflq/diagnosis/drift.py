@@ -158,7 +158,7 @@ def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden
 
 
 def _values(model: Model, observation: Observation) -> dict[int, Array]:
-    """What a sample holds, by tensor."""
+    """Return the values of a sample, by tensor."""
     graph = model.subgraphs[0]
     named = {**dict(zip(graph.outputs, observation.outputs, strict=True)), **observation.tensors}
     named |= dict(zip(graph.inputs, observation.inputs, strict=True))

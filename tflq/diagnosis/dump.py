@@ -176,7 +176,7 @@ def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, 
 
 
 def _names(model: Model) -> dict[str, int]:
-    """Tensor indices by name and by name as files spell it; ambiguous names are left out."""
+    """Return tensor indices by name and by its spelling in files; ambiguous names are left out."""
     indices_of: dict[str, set[int]] = {}
     for index, spec in enumerate(model.subgraphs[0].tensors):
         name = spec.name or ""

@@ -1,6 +1,6 @@
 """One operator narrowed to a box of its output: smaller shapes, the same arithmetic inside the box.
 
-Windows that reach over an edge keep it, since what an implementation does there may be what is looked for.
+Windows that reach over an edge keep it, since the cause of a difference may be there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
 
 
 def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """Ways to narrow a model of one operator to a box of one channel, strongest first. They have to be checked."""
+    """Yield models narrowed to a box of one channel, strongest first. The caller must check them."""
     operator = model.subgraphs[0].operators[0]
     name = model.operator_codes[operator.opcode_index].name
     if name in PLACES:
@@ -68,7 +68,7 @@ def _pool(model: Model, operator: Operator, sample: Sample, box: Selection) -> I
 
 
 def _resized(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """Yield one channel; of it, where the sizes are constant, the part around the box at which the ratio is the same."""
+    """Yield one channel; if the sizes are constant, then its part around the box with the same ratio."""
     if len(box) != 4 or len(sample) != 1 or operator.options is None:
         return
     whole = (box[0], slice(None), slice(None), box[3])
@@ -82,7 +82,7 @@ def _resized(model: Model, operator: Operator, sample: Sample, box: Selection) -
 
 
 def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, slice]:
-    """Input and output range around the box and one step of their ratio more; `ends` is 1 where corners are aligned."""
+    """Return input and output range around the box, plus one step of their ratio; `ends` is 1 for aligned corners."""
     steps = math.gcd(extent - ends, size - ends)
     if steps <= 0:
         return slice(0, extent), slice(0, size)
@@ -119,7 +119,7 @@ def _part(model: Model, operator: Operator, sample: Sample, read: Selection, wri
 
 
 def _elementwise(model: Model, operator: Operator, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """Yield the box of every operand; along axes where an operand has one element for all, that one."""
+    """Yield the box of every operand; along broadcast axes of an operand, its one element."""
     graph = model.subgraphs[0]
     narrow = tuple(np.asarray(value[_broadcast(value.shape, box)], order="C") for value in sample)
     edited = with_shape(model, operator.outputs[0], tuple(s.stop - s.start for s in box))

@@ -1,4 +1,4 @@
-"""A single operator's model with one thing changed: a tensor's description, a constant, an option."""
+"""A single operator's model with one change: a tensor's description, a constant, or an option."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Array = NDArray[Any]
 
 
 def with_tensor(model: Model, tensor: int, spec: TensorSpec) -> Model:
-    """With another description of a tensor of the first subgraph."""
+    """Return the model with another description of a tensor in the first subgraph."""
     graph = model.subgraphs[0]
     tensors = (*graph.tensors[:tensor], spec, *graph.tensors[tensor + 1 :])
     return replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]))
 
 
 def with_constant(model: Model, tensor: int, value: Array) -> Model:
-    """With another value of a constant, of the type that it has, in a buffer of its own."""
+    """Return the model with another value of a constant, of the same type, in a buffer of its own."""
     data = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
     spec = replace(
         model.subgraphs[0].tensors[tensor],
@@ -34,13 +34,13 @@ def with_constant(model: Model, tensor: int, value: Array) -> Model:
 
 
 def with_operator(model: Model, operator: Operator) -> Model:
-    """With another operator in place of the only one."""
+    """Return the model with another operator in place of the only one."""
     graph = replace(model.subgraphs[0], operators=(operator,))
     return replace(model, subgraphs=(graph, *model.subgraphs[1:]))
 
 
 def with_option(model: Model, name: str, value: Any) -> Model:
-    """With another value of one of its options."""
+    """Return the model with another value of one option."""
     operator = model.subgraphs[0].operators[0]
     assert operator.options is not None
     options = replace(operator.options, fields={**operator.options.fields, name: value})

@@ -1,4 +1,4 @@
-"""What the operators of a graph write: names, results, and which of several operators writes a tensor last."""
+"""Results of a graph's operators: names, tensors, and the last of several operators that write a tensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def results_of(model: Model, operator: Operator) -> tuple[int, ...]:
 
 
 def last_makers(model: Model) -> dict[int, int]:
-    """By tensor index, the last operator that writes it; for a variable, the last one that reads or updates it."""
+    """Return, by tensor index, the last operator that writes it; for a variable, the last that reads or updates it."""
     makers: dict[int, int] = {}
     for index, operator in enumerate(model.subgraphs[0].operators):
         for tensor in results_of(model, operator):

@@ -196,5 +196,5 @@ def _maker(stage: OutputStage) -> StageOf:
         return stage.again
     if isinstance(stage, FloatRounding) and not stage.wraps:
         return FloatRounding.of_wide
-    maker: StageOf = type(stage).of  # every stage that scales has it
+    maker: StageOf = type(stage).of  # type: ignore[attr-defined]  # every stage that scales has it
     return maker

@@ -2,7 +2,7 @@
 
 With one scale per tensor, a channel with small values gets few codes. Channel c is divided by
 
-s[c] = a[c] ** strength / w[c] ** (1 - strength), rescaled to a geometric mean of 1
+    s[c] = a[c] ** strength / w[c] ** (1 - strength), rescaled to a geometric mean of 1
 
 where a[c] is its largest magnitude over the calibration data and w[c] the largest weight that any consumer applies to
 it, each relative to its row's largest (rows have scales of their own). If no consumer sums over channels (depthwise

@@ -15,9 +15,12 @@ from tflq.quantization.ranges.search.problem import Problem
 class Octav:
     """Least expected square error of uniform rounding noise inside and clipping outside.
 
-    Both ends shrink by one factor t. With the ends a < 0 < b at t = 1, n steps between them and weights p: t' = (sum_{x
-    > tb} p b x + sum_{x < ta} p a x) / (sum_{inside, x != 0} p (b - a)^2 / (12 n^2) + sum_{x > tb} p b^2 + sum_{x < ta}
-    p a^2), which for b = -a is the published iteration.
+    Both ends shrink by one factor t. With the ends a < 0 < b at t = 1, n steps between them and weights p:
+
+        t' = (sum_{x > tb} p b x + sum_{x < ta} p a x)
+           / (sum_{inside, x != 0} p (b - a)^2 / (12 n^2) + sum_{x > tb} p b^2 + sum_{x < ta} p a^2)
+
+    For b = -a this is the published iteration.
 
     Source: Sakr et al. 2022 (arXiv:2206.06501).
     """
