@@ -1,8 +1,8 @@
 """Train small real networks and convert them to `.tflite`, into golden/models/.
 
 Needs the extra `tensorflow` and scikit-learn. The data is the 8x8 handwritten digits that scikit-learn ships, so
-nothing is downloaded. Each network is written as float32, int8 and int16x8 (where the converter can), together with
-a provenance file: versions, seed, test accuracy or error, SHA-256.
+nothing is downloaded. Each network is written as float32, int8 and int16x8 (if the converter supports it), together
+with a provenance file: versions, seed, test accuracy or error, SHA-256.
 
     python tools/make_models.py [NAME ...]
 """
@@ -76,12 +76,12 @@ def recurrent() -> keras.Model:
     """Return an LSTM that reads a digit row by row."""
     inputs = keras.Input((8, 8, 1))
     x = layers.Reshape((8, 8))(inputs)
-    x = layers.LSTM(20, unroll=True)(x)  # one operator a gate: the fused LSTM cannot be calibrated in TensorFlow 2.21
+    x = layers.LSTM(20, unroll=True)(x)  # one operator per gate: the fused LSTM cannot be calibrated in TensorFlow 2.21
     return keras.Model(inputs, layers.Softmax()(layers.Dense(10)(x)))
 
 
 def denoiser() -> keras.Model:
-    """Return a small U-Net: strided convolutions down, transposed convolutions up, skip connections by concatenation."""
+    """Return a small U-Net: strided and transposed convolutions, skip connections by concatenation."""
     inputs = keras.Input((8, 8, 1))
     a = layers.Conv2D(8, 3, padding="same", activation="relu")(inputs)
     b = layers.Conv2D(16, 3, strides=2, padding="same")(a)
@@ -93,7 +93,7 @@ def denoiser() -> keras.Model:
 
 
 def autoencoder() -> keras.Model:
-    """Ten fully connected layers with a narrow middle: every rounding difference is amplified."""
+    """Return ten fully connected layers with a narrow middle: every rounding difference is amplified."""
     x = inputs = keras.Input((8, 8, 1))
     x = layers.Flatten()(x)
     for units in (48, 48, 32, 8, 32, 48, 48):
@@ -103,7 +103,7 @@ def autoencoder() -> keras.Model:
 
 @dataclass(frozen=True)
 class Network:
-    """How to build and train one network, and which quantized forms are wanted."""
+    """How to build and train one network, and its quantized forms."""
 
     build: Callable[[], keras.Model]
     task: str  # classify, denoise, reconstruct
@@ -166,13 +166,13 @@ def _calibration(data: Data) -> Iterator[list[np.ndarray]]:
 
 
 def main() -> None:
-    """Write every network that was named (all of them by default)."""
+    """Write every named network (all by default)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(NETWORKS), metavar="NAME", help=", ".join(NETWORKS))
     names = parser.parse_args().names
     data = digits()
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    # The test images, as codes 0..16: what `tflq verify --inputs` and the goldens feed.
+    # The test images, as codes 0..16: inputs of `tflq verify --inputs` and of the goldens.
     np.savez_compressed(
         GOLDEN / "digits_test.npz", images=np.round(data.test_x * 16).astype(np.uint8), labels=data.test_y
     )

@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Markdown rows; bars inside cells are escaped."""
+    """Yield Markdown rows; bars inside cells are escaped."""
     yield "| " + " | ".join(titles) + " |"
     yield "|" + "---|" * len(titles)
     for row in rows:
@@ -65,7 +65,7 @@ PAGES = {"profiles.md": {"profiles": profiles, "faults": faults}, "versions.md":
 
 
 def page(title: str, text: str) -> str:
-    """`text` of that page with every generated part made anew."""
+    """Return the page's `text` with every generated part updated."""
     for name, make in PAGES[title].items():
         start, end = f"<!-- {name}: made by tools/profile_docs.py -->", f"<!-- end of {name} -->"
         pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
@@ -77,7 +77,7 @@ def page(title: str, text: str) -> str:
 
 
 def main() -> int:
-    """0 where the pages are up to date, or now are."""
+    """Return 0 if the pages are up to date, or have been updated."""
     old = {title: (DOCS / title).read_text(encoding="utf-8") for title in PAGES}
     new = {title: page(title, text) for title, text in old.items()}
     if "--check" in sys.argv[1:]:

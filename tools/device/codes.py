@@ -1,4 +1,4 @@
-"""The two ends of every quantized operator: codes read with their zero point, and results written as codes."""
+"""Input and output of every quantized operator: codes read with their zero point, and results written as codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 def point(zero: int, mistake: Point) -> int:
-    """Return the zero point as the device takes it."""
+    """Return the zero point that the device uses."""
     return {"right": zero, "ignored": 0, "negated": -zero}[mistake]
 
 
@@ -32,7 +32,7 @@ def other(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def written(scaled: Any, site: Site, device: Device) -> Array:
-    """Results in LSB of the output, without zero point, as codes: zero point, clamp, type."""
+    """Return results in LSB of the output, without zero point, as codes: zero point, clamp, type."""
     y = site.output
     codes = np.asarray(scaled, np.int64) + point(y.zero, device.y_zero)
     if device.clamp != "wraps":
@@ -48,7 +48,7 @@ def _flipped(codes: Array) -> Array:
 
 
 def clamp(site: Site, device: Device) -> tuple[int, int]:
-    """Lowest and highest code that the device lets out."""
+    """Return the lowest and highest code of the device's output."""
     y = site.output
     low, high = y.limits
     if device.clamp == "other type":

@@ -1,4 +1,4 @@
-"""One drawn model with the inputs it is run on. Everything about it is plain data, so that it can be shrunk."""
+"""One drawn model with its inputs. All of it is plain data, so that it can be shrunk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """An operator, its operands and options. `samples` holds what the fed inputs (those without a value) get."""
+    """An operator, its operands and options. `samples` holds the values of the fed inputs (those without a value)."""
 
     op: str
     inputs: tuple[T | None, ...]

@@ -1,4 +1,4 @@
-"""The models that LiteRT's build makes for its interpreter_test.py. Its argument is the checkout."""
+"""Create the models that LiteRT's build makes for its interpreter_test.py. The argument is the checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def graph_of(path: Path) -> tf.compat.v1.GraphDef:
 
 
 def converted(path: Path, inputs: list[str], quantized: bool = False) -> bytes:
-    """What `tflite_convert` makes of a graph with these inputs and the output "output"."""
+    """Return the result of `tflite_convert` for a graph with these inputs and the output "output"."""
     tf.compat.v1.reset_default_graph()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.import_graph_def(graph_of(path), name="")
@@ -52,7 +52,7 @@ def two_signatures() -> bytes:
 
 
 def main() -> None:
-    """Write them where interpreter_test.py looks for them."""
+    """Write the models to the place where interpreter_test.py looks for them."""
     folder = Path(sys.argv[1]) / "tflite" / "python" / "testdata"
     made = {
         "permute_float": lambda: converted(folder / "permute.pbtxt", ["input"]),
