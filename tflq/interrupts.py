@@ -1,6 +1,6 @@
 """Delay Ctrl-C while modules are imported or functions are compiled.
 
-If an import is interrupted, Python removes the module, but not what numba, llvmlite and others have registered. A
+If an import is interrupted, Python removes the module, but not the registrations of numba, llvmlite and others. A
 second import then fails, and the process can no longer compute.
 """
 

@@ -36,7 +36,7 @@ from tflq.profiles import PROFILES
 
 FOUND, USAGE = 1, 2
 DRAWN = {**SPECS, **BESIDES}
-#: One of this many models stays as it is drawn.
+#: One of this many models stays as drawn.
 HONEST_ONE_IN = 5
 MEMORY_BYTES = 64 << 20
 #: The error for an index beyond an array in machine code with bounds checks.

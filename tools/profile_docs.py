@@ -2,7 +2,7 @@
 (which release changed which operator's bits).
 
 python tools/profile_docs.py           write them
-python tools/profile_docs.py --check   only say whether they are up to date
+python tools/profile_docs.py --check   only check whether they are up to date
 """
 
 from __future__ import annotations

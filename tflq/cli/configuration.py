@@ -1,4 +1,4 @@
-"""`[tool.tflq]` in pyproject.toml: what the options of the verbs are where the command line does not say.
+"""`[tool.tflq]` in pyproject.toml: defaults of the verbs' options.
 
 [tool.tflq]
 profile = "litert-xnnpack"

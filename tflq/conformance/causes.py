@@ -31,7 +31,7 @@ EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
 
 
 def group_of(judged: Judged) -> Hashable:
-    """Return what cases of one group have in common."""
+    """Return the key that cases of one group share."""
     return judged.case.op, judged.case.types, judged.case.tells
 
 

@@ -46,7 +46,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Amplification:
-    """The growth of operator `index`'s difference. `reason` tells why the rest of the model cannot run."""
+    """The growth of operator `index`'s difference. `reason` is the reason if the rest of the model cannot run."""
 
     index: int
     spreads: tuple[Spread, ...] = ()

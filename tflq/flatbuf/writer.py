@@ -136,7 +136,7 @@ class _Writer:
 
     def _table(self, table: Layout, value: Any) -> int:
         fields = self._fields(table, value)
-        # In the schema's order, whatever the mapping's: the bytes depend on values alone.
+        # In the schema's order, not the mapping's: the bytes depend only on values.
         slots = [self._slot(table, field, fields.get(name)) for name, field in table.fields.items()]
         present = [entry for group in slots for entry in group]
         present += [(u.id, _UNKNOWN, _unknown_number(u)) for u in self._unknown(table, value)]

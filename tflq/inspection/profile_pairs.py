@@ -44,7 +44,7 @@ class Primitive:
 class PairDifference:
     """One operator with operand types, such as "int8 -> int8", or "all".
 
-    `notes` are what the kernels of other runtimes state about themselves.
+    `notes` are the descriptions of the kernels of other runtimes.
     """
 
     op: str

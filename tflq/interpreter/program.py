@@ -108,7 +108,7 @@ class Surroundings:
         )
 
     def check(self, index: int) -> None:
-        """Refuse what a subgraph cannot run for any shapes of its inputs."""
+        """Refuse operators that a subgraph cannot run for any shapes of its inputs."""
         graphs = self._program.model.subgraphs
         count = len(graphs[index].inputs) if 0 <= index < len(graphs) else 0
         self._plan(index, (None,) * count)

@@ -257,7 +257,7 @@ def _task(
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:
-    """Return the recipe's candidates without those that its mode cannot tell apart.
+    """Return the recipe's candidates without those that its mode does not distinguish.
 
     If activations stay float, nothing depends on their ranges. Weights of four bits use GPTQ instead of rounding to
     nearest; those with block scales always do.

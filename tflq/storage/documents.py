@@ -82,7 +82,7 @@ def check_size(size: int, most: int, source: str) -> None:
 
 
 def _checked(document: Any, source: str) -> Any:
-    """Return the document, if it is made of text, numbers, lists and mappings of text within the bounds."""
+    """Return the document, if it consists of text, numbers, lists and mappings of text within the bounds."""
     left, level = VALUES, [document]
     for _ in range(DEPTH):
         children = [_items(value, source) for value in level]

@@ -1,4 +1,4 @@
-"""Build goldens from goldens: merge them, and prune what is not needed."""
+"""Build goldens from goldens: merge them, and prune unneeded parts."""
 
 from __future__ import annotations
 

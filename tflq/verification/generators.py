@@ -33,7 +33,7 @@ _CODES: Mapping[TensorType, tuple[int, int]] = MappingProxyType(
 )
 #: Integers of unknown meaning stay small: they may be counts or sizes.
 _PLAIN_INTEGERS = (-100, 100)
-#: Operand positions that hold indices: operator -> (position of the indices, position of what they index).
+#: Operand positions that hold indices: operator -> (position of the indices, position of the indexed operand).
 _INDEXED: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"GATHER": (1, 0), "GATHER_ND": (1, 0), "EMBEDDING_LOOKUP": (0, 1)}
 )

@@ -34,7 +34,7 @@ FORMAT, PROVENANCE = "tflq-golden/1", "tflq_golden"
 _ENTRY = re.compile(r"s(?P<sample>\d{1,9})_(?P<kind>in|out|t)(?P<index>\d{1,9})(\.lengths)?", re.ASCII)
 #: Outputs of a sample that may have no value.
 _ABSENT = 1000
-#: Types of the provenance's values; a tuple of one stands for lists.
+#: Types of the provenance's values; a tuple of one means lists.
 _FACTS: Mapping[str, type | tuple[type]] = {
     "model_sha256": str,
     "runtime": dict,
@@ -269,7 +269,7 @@ def _facts(archive: Archive, path: str) -> dict[str, Any]:
 
 
 def check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]], place: str) -> None:
-    """Refuse values of other types; a tuple of one type stands for a list of such values."""
+    """Refuse values of other types; a tuple of one type means a list of such values."""
     for name, kind in types.items():
         value = facts.get(name)
         values, kind = (value, kind[0]) if isinstance(kind, tuple) and isinstance(value, list) else ([value], kind)

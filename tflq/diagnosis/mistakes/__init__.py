@@ -2,14 +2,14 @@
 
 | module            | mistakes in                                                                                  |
 |-------------------|----------------------------------------------------------------------------------------------|
-| `requantization.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
-| `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers that are no stage      |
+| `requantization.py` | roundings, multipliers, shifts, channels' multipliers, widths of scaled values              |
+| `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers outside stages         |
 | `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
 | `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
 | `channels.py`     | single channels and items: offsets, weights, biases, batches of which one item is computed    |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | dequantize, float operator, quantize: precisions, quotients, roundings                        |
-| `hybrids.py`      | float operators with narrow weights: what shares a scale                                      |
+| `hybrids.py`      | float operators with narrow weights: groups that share a scale                                |
 | `positions.py`    | resized images: which input pixel an output pixel copies                                      |
 | `results.py`      | results of one sign only                                                                      |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |

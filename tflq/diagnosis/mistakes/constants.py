@@ -70,7 +70,7 @@ def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _zero_points(data: Any) -> Iterator[Mistaken]:
-    """Yield mistakes in one zero point after another; limits stay where they are."""
+    """Yield mistakes in one zero point after another; limits do not move."""
     for part in parts_of(data, ZeroPoint):
         for name, changed in (("ignored", 0), ("with the wrong sign", -part.value)) if part.value else ():
             yield f"{part.name or 'zero point'} {name}{_within(part)}", partial(part.rebuild, ZeroPoint(changed))

@@ -47,7 +47,7 @@ def mistaken_hybrids(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def _as_dense(model: Model) -> Model | None:
-    """Return the single operator's model as a FULLY_CONNECTED of pixels; None where the weights are not in the file."""
+    """Return the single operator's model as a FULLY_CONNECTED of pixels; None if the weights are not in the file."""
     graph = model.subgraphs[0]
     operator = graph.operators[0]
     tensor = operator.inputs[1]

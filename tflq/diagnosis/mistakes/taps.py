@@ -121,7 +121,7 @@ class Reading:
 
 
 def other_sign(x: Array) -> Array:
-    """Read bytes as the type of the other signedness; other types stay as they are."""
+    """Read bytes as the type of the other signedness; other types are unchanged."""
     return x.view(np.uint8 if x.dtype == np.int8 else np.int8) if x.dtype.itemsize == 1 else x
 
 

@@ -104,7 +104,7 @@ def foreseen(task: Task) -> None:
 
 
 def shared_parts(task: Task) -> None:
-    """Compute what `build` shares with other tasks of the same samples: ranges and sums of the float model."""
+    """Compute the parts that tasks of the same samples share: ranges and sums of the float model."""
     floats, ranging = _equalized(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
     spanning = weight_params(plan, _weight_ranges(task, plan))

@@ -253,7 +253,7 @@ def _options(options: Record | None, mode: Mode) -> Record | None:
     if options is None:
         return None
     fields = dict(options.fields)
-    if options.table in ("AddOptions", "SubOptions"):  # scales are no powers of two
+    if options.table in ("AddOptions", "SubOptions"):  # scales are not powers of two
         fields["pot_scale_int16"] = False
     if "asymmetric_quantize_inputs" in fields:
         fields["asymmetric_quantize_inputs"] = mode in (Mode.DYNAMIC, Mode.DYNAMICX4)

@@ -1,7 +1,7 @@
 """The race of a recipe's candidates: all begin on few samples, and significantly worse ones are dropped.
 
 1. *Heat.* Only the ranges of all candidates are built, without their refinements. They are judged by the first quarter
-   of the held-back samples. If ranges lose more than HOPELESS times what the best lose, all candidates that refine them
+   of the held-back samples. If ranges lose more than HOPELESS times the best's loss, all candidates that refine them
    are dropped: refinement wins back a factor of two, seldom three. Candidates without refinement are dropped if they
    lose more than BEHIND times as much.
 2. *First turn.* The remaining candidates are refined on all samples that are not held back, and judged by all that are.
@@ -182,7 +182,7 @@ class _Contest:
         if self._task.jobs > 1:
             what = what or f"turn {turn}"
             for methods in (m for m in fresh if self._journal.get(entry_key(what, m)) is None):
-                with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
+                with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will raise
                     shared_parts(replace(self._task, methods=methods, samples=fitting))
             expect_scores(self._task, self._parts[turn][1])
         numbers = {methods: first + place for place, methods in enumerate(fresh)}

@@ -1,6 +1,6 @@
 """Observations of float models, stored by quarter of the samples and shared by all candidates.
 
-A float model runs once per quarter for all observers that are announced, whichever candidate needs them first. The
+A float model runs once per quarter for all announced observers. The
 observations of several quarters are merged. Other candidates, other turns and the last fit to all samples reuse most of
 them.
 """

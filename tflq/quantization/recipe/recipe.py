@@ -73,7 +73,7 @@ EDGES: dict[str, tuple[TensorType, ...]] = {
 class Methods:
     """One configuration of all methods, in the order in which they act.
 
-    `equalize` is the strength of the equalization of channels, 0 to 1; None leaves them as they are.
+    `equalize` is the strength of the equalization of channels, 0 to 1; None leaves them unchanged.
     """
 
     equalize: float | None = None

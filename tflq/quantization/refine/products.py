@@ -70,7 +70,7 @@ class MatrixProduct:
     def blocks(self, x: Floats) -> Iterator[Floats]:
         """Yield the rows of the input `x`, some at a time, [N, taps * C]; padding is 0. All but the last N are equal.
 
-        N is a multiple of 256 where there is more than one block.
+        N is a multiple of 256 if there is more than one block.
         """
         if self.steps is None:
             yield x.reshape(-1, self.shape[1])

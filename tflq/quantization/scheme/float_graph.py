@@ -181,7 +181,7 @@ class _Folding:
         return True
 
     def _encoded(self, index: int, source: int) -> Array:
-        """Return the exact codes that the operator QUANTIZE makes of a constant."""
+        """Return the exact codes that the operator QUANTIZE computes from a constant."""
         part, _ = cut(self._model, [index])
         inputs = dict.fromkeys(part.subgraphs[0].inputs, self._constants[source])
         shapes = {i: values.shape for i, values in inputs.items()}
