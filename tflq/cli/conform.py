@@ -169,19 +169,19 @@ def run_command(
     if work is not None and (scheduler is not None or jobs > 1):
         raise OptionError("--work is for one process; for several, use --shard I/N and a folder each")
     _check(suite, reports, results)
-    held = target_of(target, python, timeout)
+    system = target_of(target, python, timeout)
     if scheduler is None and jobs == 1:
-        verdicts = run_suite(suite, held, level, shard, work, batch, max_refused)
+        verdicts = run_suite(suite, system, level, shard, work, batch, max_refused)
     else:
         from tflq.conformance.spreading import Part, spread
 
         whole = Part(suite, target, python, timeout, level, shard, batch)
-        verdicts = spread(whole, held.name, jobs, scheduler, max_refused)
+        verdicts = spread(whole, system.name, jobs, scheduler, max_refused)
     if results is not None:
         from tflq.report.conform.rows import write_rows
 
         write_rows(results, verdicts.cases)
-    return _said(verdicts, suite, as_json=as_json, **reports)
+    return _report(verdicts, suite, as_json=as_json, **reports)
 
 
 @conform_command.command("pack")
@@ -218,7 +218,7 @@ def check_command(
     from tflq.conformance.session import check
 
     _check(suite, reports)
-    return _said(check(suite, folder, level, shard, max_refused), suite, as_json=as_json, **reports)
+    return _report(check(suite, folder, level, shard, max_refused), suite, as_json=as_json, **reports)
 
 
 def _check(suite: str, reports: dict[str, Any], results: str | None = None) -> None:
@@ -228,7 +228,7 @@ def _check(suite: str, reports: dict[str, Any], results: str | None = None) -> N
     check_files(written, [suite, reports["baseline"]], force=force)
 
 
-def _said(
+def _report(
     verdicts: Any,
     suite: str,
     *,

@@ -102,7 +102,7 @@ def merge_command(goldens: tuple[str, ...], output: str, force: bool, as_json: b
     from tflq.verification.curation import merge
 
     check_golden(output, goldens, force=force)
-    return _said("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
+    return _report("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
 
 
 @golden_command.command("prune")
@@ -120,10 +120,10 @@ def prune_command(
 
     check_golden(output, [golden], force=force)
     count = prune(golden, output, samples=samples, drop_tensors=drop_tensors)
-    return _said("tflq/golden-prune/1", output, count, as_json=as_json)
+    return _report("tflq/golden-prune/1", output, count, as_json=as_json)
 
 
-def _said(schema: str, output: str, count: int, *, as_json: bool) -> int:
+def _report(schema: str, output: str, count: int, *, as_json: bool) -> int:
     from tflq.report.layout import Line, counted
 
     if as_json:

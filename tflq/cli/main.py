@@ -126,7 +126,7 @@ class Verbs(click.Group):
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             with suppress(FileAccessError):  # standard output is closed or full
-                _tell(error, code, as_json="--json" in words, debug="--debug" in words)
+                _report_error(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
         return int(code or 0)
 
@@ -153,7 +153,7 @@ def _configured(command: click.Command) -> dict[str, Any]:
     return defaults(command, table, path, tuple(VERBS)) if table else {}
 
 
-def _tell(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
+def _report_error(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
     """Print an error: one line, or a document; the traceback if it is requested."""
     if debug:
         say_error("\n".join(printable(line) for line in "".join(traceback.format_exception(error)).splitlines()))

@@ -161,7 +161,7 @@ def quantize_command(
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
     source = float_subject(model, python)
-    with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_told(journal):
+    with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)
         result = quantize(
@@ -199,7 +199,7 @@ def quantize_command(
 
 
 @contextmanager
-def _journal_told(journal: str | None) -> Iterator[None]:
+def _journal_reported(journal: str | None) -> Iterator[None]:
     """Report, at the exit from an unfinished run, where it can continue."""
     try:
         yield

@@ -76,17 +76,23 @@ def examine(python: str | None = None) -> Examination:
 def _runtime(name: str, python: str | None) -> Found:
     package = RUNTIMES[name].package
     try:
-        said = runtime_by_name(name, python=python).describe()
+        description = runtime_by_name(name, python=python).describe()
     except TflqError as error:
         return Found(name, package, "", "", str(error))
-    profile = next((p for p, known in PROFILES.items() if _stands_for(known.source, said)), "")
-    return Found(name, said.package, said.version, profile, "" if profile else "no profile of this version")
+    profile = next((p for p, known in PROFILES.items() if _describes(known.source, description)), "")
+    return Found(
+        name, description.package, description.version, profile, "" if profile else "no profile of this version"
+    )
 
 
-def _stands_for(source: Source, said: Description) -> bool:
+def _describes(source: Source, description: Description) -> bool:
     """Return whether a profile's source matches a runtime's description of itself."""
     is_here = source.cpu == "any" or ("AArch64" in source.cpu) == (machine() == "aarch64")
-    return is_here and (source.package, source.version, source.resolver) == (said.package, said.version, said.resolver)
+    return is_here and (source.package, source.version, source.resolver) == (
+        description.package,
+        description.version,
+        description.resolver,
+    )
 
 
 def cases() -> list[Draft]:

@@ -19,7 +19,7 @@ from tflq.storage.archive import Archive
 Array = NDArray[Any]
 
 LIST, RECORD = "cases.txt", "record.json"
-MODEL, REFUSED, TOLD, OUTPUT = "model.tflite", "refused.txt", "case.txt", "out"
+MODEL, REFUSED, DESCRIPTION, OUTPUT = "model.tflite", "refused.txt", "case.txt", "out"
 #: Maximum number of characters that are read of a target's reason.
 _REASON = 400
 
@@ -56,7 +56,7 @@ class Job:
                 for position, value in enumerate(values):
                     (place / f"in{number}_{position}.bin").write_bytes(raw(value))
             outputs = arrays(archive, case.expected[0]) if case.expected else []
-            (place / TOLD).write_text(_told(case, values, outputs), encoding="ascii")
+            (place / DESCRIPTION).write_text(_description(case, values, outputs), encoding="ascii")
             (place / MODEL).write_bytes(model_of(archive, case))
         except OSError as error:
             raise FileAccessError(str(place), error.strerror or str(error)) from error
@@ -111,7 +111,7 @@ class Job:
                     path.unlink()
 
 
-def _told(case: Case, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
+def _description(case: Case, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
     """Return the description for targets that cannot read models.
 
     The first line is `samples N`; types and shapes of inputs and outputs follow.

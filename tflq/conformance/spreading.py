@@ -66,14 +66,14 @@ def do(part: Part) -> Ran:
         RuntimeMissing: There is no such target.
     """
     target = target_of(part.target, part.python, part.timeout)
-    held = _held(part.suite, _stamp(part.suite))
-    suite = held.suite.part(part.level, part.shard)
+    opened = _open_suite(part.suite, _stamp(part.suite))
+    suite = opened.suite.part(part.level, part.shard)
     chosen = replace(suite, cases=suite.cases[part.start : part.stop])
-    return judged_cases(held.archive, chosen, target, part.batch, part.groups)
+    return judged_cases(opened.archive, chosen, target, part.batch, part.groups)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _OpenSuite:
     """A suite's open archive, which closes with the last of its `reading`, and its cases."""
 
     archive: Archive
@@ -82,11 +82,11 @@ class _Held:
 
 
 @lru_cache(maxsize=1)
-def _held(path: str, stamp: tuple[int, ...]) -> _Held:
+def _open_suite(path: str, stamp: tuple[int, ...]) -> _OpenSuite:
     """Return the suite at a path, which this process keeps open for the next part; another stamp is another suite."""
     with ExitStack() as stack:
         archive = stack.enter_context(opened(path, streamed=True))
-        return _Held(archive, read_suite(archive), stack.pop_all())
+        return _OpenSuite(archive, read_suite(archive), stack.pop_all())
 
 
 def _stamp(path: str) -> tuple[int, ...]:

@@ -69,10 +69,10 @@ def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Pr
     alone = operator_alone(model, dump, explanation.index, profile)
     devices = {h.name: h.device for cause in explanation.fitting for h in cause.members}
     causes = tuple(devices)
-    best, of_model = tell_apart(_of_model(model, alone, profile), list(devices.values())), True
+    best, of_model = distinguish(_of_model(model, alone, profile), list(devices.values())), True
     if len(best.groups) < len(causes):
         others = chain(_of_batch(alone, profile, causes), probes(alone, rounds=_ROUNDS))
-        own = tell_apart(((_given(other), other) for other in others), list(devices.values()))
+        own = distinguish(((_given(other), other) for other in others), list(devices.values()))
         if len(own.groups) > len(best.groups):
             best, of_model = own, False
     return Discrimination(explanation.index, causes, of_model, best.trials, best.groups)
@@ -132,14 +132,14 @@ def _of_batch(alone: Part, profile: Profile, causes: Sequence[str]) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class Separation:
     """The trials that distinguish more causes than those before them, and the causes that none distinguishes."""
 
     trials: tuple[Trial, ...]
     groups: tuple[tuple[int, ...], ...]
 
 
-def tell_apart(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequence[Device]) -> Told:
+def distinguish(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequence[Device]) -> Separation:
     """Run devices on inputs and the part computed from them, until all devices differ or the trials end."""
     groups: list[list[int]] = [list(range(len(devices)))]
     kept = []
@@ -151,7 +151,7 @@ def tell_apart(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequen
             kept.append(Trial(inputs, tuple(expected)))
         if len(groups) == len(devices):
             break
-    return Told(tuple(kept), tuple(tuple(group) for group in groups))
+    return Separation(tuple(kept), tuple(tuple(group) for group in groups))
 
 
 def _parted(group: Sequence[int], expected: Sequence[Results]) -> list[list[int]]:

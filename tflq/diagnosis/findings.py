@@ -17,7 +17,7 @@ from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
-from tflq.diagnosis.siblings import held_elsewhere
+from tflq.diagnosis.siblings import compared_elsewhere
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
@@ -141,7 +141,7 @@ def investigate(
     dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    explained = _told(explained, model, dumps[sample], others, index, profile, element)
+    explained = _explained(explained, model, dumps[sample], others, index, profile, element)
     faults: list[str] = []
     with _noted(faults, "how differences grow"):
         explained = replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
@@ -165,7 +165,7 @@ def _growths(
     return tuple(growths)
 
 
-def _told(
+def _explained(
     findings: Findings,
     model: Model,
     dump: Dump,
@@ -186,7 +186,7 @@ def _told(
             explanation = replace(explanation, assumed=findings.operators[index].assumed)
     if explanation is not None and findings.mode == Mode.ISOLATED:
         with _noted(faults, "other operators of the same kernel"):
-            explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
+            explanation = compared_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
     if explanation is not None:
         with _noted(faults, "a proof that causes are one function"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.discrimination import Discrimination, tell_apart
+from tflq.diagnosis.discrimination import Discrimination, distinguish
 from tflq.diagnosis.hypotheses import device_of
 from tflq.diagnosis.probes import random_values
 from tflq.diagnosis.rows import computation
@@ -35,9 +35,9 @@ def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimina
     devices = [device_of(by_name(name)) for name in distinct]
     graph = model.subgraphs[0]
     inner_tensors = tuple(dict.fromkeys(t for o in graph.operators for t in o.outputs if t >= 0))
-    best = tell_apart(_trials(model, dump, graph.outputs), devices)
+    best = distinguish(_trials(model, dump, graph.outputs), devices)
     if len(best.groups) < len(devices):
-        inner = tell_apart(_trials(model, dump, inner_tensors), devices)
+        inner = distinguish(_trials(model, dump, inner_tensors), devices)
         best = inner if len(inner.groups) > len(best.groups) else best
     return Discrimination(None, tuple(distinct.values()), True, best.trials, best.groups)
 

@@ -203,8 +203,8 @@ def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, prof
     fitting = () if found.explanation is None else found.explanation.fitting
     if found.explanation is None or sum(1 + len(cause.also) for cause in fitting) < 2:
         return found
-    told = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
-    return replace(found, discrimination=told)
+    discrimination = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
+    return replace(found, discrimination=discrimination)
 
 
 def _samples(model: Model, dump: DumpSource, inputs: InputSource, sample: int | None) -> tuple[Dump, ...]:

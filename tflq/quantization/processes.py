@@ -79,7 +79,7 @@ def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | N
                     workers[connection] = entry[0], process
                 ready = wait(list(workers))
                 for connection in [c for c in workers if c in ready]:
-                    _heard(connection, workers, finished, progress)
+                    _handle_message(connection, workers, finished, progress)
             result = finished.pop(number)
             yield work(items[number], progress) if result is None else result[0]
     finally:
@@ -118,7 +118,7 @@ def _work(work: Work[T, R], item: T, sender: Connection, quiet: bool) -> None:
     sender.send((result,))
 
 
-def _heard(
+def _handle_message(
     connection: Connection,
     workers: dict[Connection, tuple[int, ForkProcess]],
     finished: dict[int, tuple[R] | None],

@@ -51,7 +51,7 @@ class Recorded:
     def check(self) -> Report:
         """Return the comparison; if bits differ, raise an AssertionError with operator, element, values and cause."""
         if self.report.verdict not in (Verdict.SAME, Verdict.CLOSE):
-            raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._said()))
+            raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._failure_lines()))
         return self.report
 
     def check_operator(self, index: int) -> OperatorResult:
@@ -63,7 +63,7 @@ class Recorded:
             raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")
         operator = self.report.operators[index]
         if operator.status in _FAILING:
-            raise AssertionError("\n".join(_told(operator, self.profile)))
+            raise AssertionError("\n".join(_operator_lines(operator, self.profile)))
         for number, output in self._outputs_of(index):
             if output.status in _FAILING:
                 lines = [f"output {number}: {output.status.value} under {self.profile}", *_tensor_lines(output)]
@@ -78,12 +78,12 @@ class Recorded:
             if output.covered_by is None and makers.get(output.index, len(operators) - 1) == index:
                 yield number, output
 
-    def _said(self) -> Iterator[str]:
+    def _failure_lines(self) -> Iterator[str]:
         if self.causes:
             yield f"cause: the golden has the bits of {', '.join(self.causes[:3])}"
 
 
-def _told(operator: OperatorResult, profile: str) -> Iterator[str]:
+def _operator_lines(operator: OperatorResult, profile: str) -> Iterator[str]:
     yield f"operator {operator.index} {operator.op}: {operator.status.value} under {profile}"
     if operator.reason:
         yield operator.reason

@@ -58,7 +58,7 @@ def tflq_golden(request: pytest.FixtureRequest) -> Callable[..., Any]:
         recorded = _recorded(config, model, golden, profile)
         if config.getoption("--tflq-update"):
             recorded.renew(against, inputs, samples, seed, config.getoption("--tflq-python"))
-        return _told(recorded.check)
+        return _reported(recorded.check)
 
     return check
 
@@ -88,10 +88,10 @@ def tflq_operator(request: pytest.FixtureRequest) -> Callable[[], Any]:
     """Return the check of one operator of the model that the mark names, against its golden."""
     model, golden, profile, index = request.param
     recorded = _recorded(request.config, model, golden, profile)
-    return lambda: _told(recorded.check if index is None else lambda: recorded.check_operator(index))
+    return lambda: _reported(recorded.check if index is None else lambda: recorded.check_operator(index))
 
 
-def _told(check: Callable[[], Any]) -> Any:
+def _reported(check: Callable[[], Any]) -> Any:
     """Return the check's result; if it fails, raise a failure with only its text."""
     __tracebackhide__ = True
     try:

@@ -22,7 +22,7 @@ from tflq.verification.dump import Dump
 Array = NDArray[Any]
 
 
-def left_over(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> tuple[tuple[str, ...], ...]:
+def remaining_causes(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> tuple[tuple[str, ...], ...]:
     """Return the causes that fit the device's answers; causes that no input distinguishes are grouped."""
     told = discriminate(chosen.model, dump, explanation, profile_of(case.profile))
     groups = (tuple(told.causes[c] for c in group if _fits(c, case, chosen, told)) for group in told.groups)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from device.codes import point, read, written
 from device.description import Device
-from device.scaling import Ints, Reals, held, scaled, wrapped
+from device.scaling import Ints, Reals, saturated, scaled, wrapped
 from device.site import Site
 
 Array = NDArray[Any]
@@ -125,7 +125,7 @@ def _sums(site: Site, device: Device, codes: Ints, weights: Ints, down: Axis, ac
         total += bias
     if site.type == "int16" and device.bits == 32:
         return total
-    return wrapped(total, device.bits) if device.saturates == "never" else held(total, device.bits)
+    return wrapped(total, device.bits) if device.saturates == "never" else saturated(total, device.bits)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import tflq
-from device.asking import is_proved_equal, left_over
+from device.asking import is_proved_equal, remaining_causes
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
 from tflq.diagnosis.dump import load_dumps
@@ -99,7 +99,7 @@ def judged(case: Case) -> Judged:
     if found is not None and len(exact) == 1 and not any(is_cause(case.kind, case.mistake, name) for name in exact[0]):
         proved = is_proved_equal(case, chosen, dumps[findings.sample or 0], found)
     if found is not None and len(exact) > 1 and case.kind in ("listed", "profile", "pair"):
-        left = left_over(case, chosen, dumps[findings.sample or 0], found)
+        left = remaining_causes(case, chosen, dumps[findings.sample or 0], found)
     return Judged(
         case.number,
         case.kind,

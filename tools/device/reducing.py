@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from device.codes import clamp, point, read, written
 from device.contraction import axis
 from device.description import Device
-from device.scaling import FIXED, Ints, fixed, held, scaled, wrapped
+from device.scaling import FIXED, Ints, fixed, saturated, scaled, wrapped
 from device.site import Site
 
 Array = NDArray[Any]
@@ -42,7 +42,7 @@ def average_pool(site: Site, device: Device, x: Array) -> Array:
 
 
 def _narrow(total: Ints, device: Device) -> Ints:
-    return wrapped(total, device.bits) if device.saturates == "never" else held(total, device.bits)
+    return wrapped(total, device.bits) if device.saturates == "never" else saturated(total, device.bits)
 
 
 def _padding(site: Site, device: Device) -> int:

@@ -20,7 +20,7 @@ def wrapped(values: Any, bits: int) -> Ints:
     return ((np.asarray(values, np.int64) + half) & ((1 << bits) - 1)) - half
 
 
-def held(values: Any, bits: int) -> Ints:
+def saturated(values: Any, bits: int) -> Ints:
     """Return values saturated to `bits` bits."""
     half = 1 << (bits - 1)
     return np.clip(np.asarray(values, np.int64), -half, half - 1)

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Index, Read, Site, Tap, Teller, Working, aligned, total_of
+from tflq.diagnosis.element.steps import Array, Index, Read, Site, Tap, Tracer, Working, aligned, total_of
 from tflq.kernels.families.contraction import weights_read_as_int8
 from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.geometry.windows import Window
 from tflq.numerics.steps import Step, pipeline_steps
 
 
-def variable(tell: Teller, bias: int) -> Teller:
+def variable(trace: Tracer, bias: int) -> Tracer:
     """Return the trace function for an operator whose weights, or whose bias at input `bias`, are computed."""
 
-    def told(site: Site) -> Working:
+    def traced(site: Site) -> Working:
         output = site.data.output.with_bias(site.optional(bias), site.shape[-1])
-        return tell(replace(site, data=replace(site.data, output=output)))
+        return trace(replace(site, data=replace(site.data, output=output)))
 
-    return told
+    return traced
 
 
 def convolved(site: Site) -> Working:

@@ -10,7 +10,7 @@ from tflq.diagnosis.element import movement as moving
 from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
-from tflq.diagnosis.element.steps import Teller
+from tflq.diagnosis.element.steps import Tracer
 from tflq.kernels.families import binary as binary_kernels
 from tflq.kernels.families import scaled_sum
 from tflq.kernels.families import unary as unary_kernels
@@ -45,7 +45,7 @@ from tflq.kernels.xnnpack import mean as mean_by_xnnpack
 from tflq.kernels.xnnpack import quantize as quantize_by_xnnpack
 from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 
-TELLERS: Mapping[Callable[..., Any], Teller] = {
+TRACERS: Mapping[Callable[..., Any], Tracer] = {
     conv_2d.eval_quantized: contractions.convolved,
     conv_2d.eval_variable: contractions.variable(contractions.convolved, 2),
     depthwise_conv_2d.eval_quantized: contractions.convolved_by_channel,

@@ -92,7 +92,7 @@ class Site:
 
 
 #: A function that traces an element.
-Teller = Callable[[Site], Working]
+Tracer = Callable[[Site], Working]
 
 
 def total_of(taps: Sequence[Tap], name: str = "sum of products") -> Step:

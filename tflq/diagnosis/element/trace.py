@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.diagnosis.element.movement import moved
-from tflq.diagnosis.element.registry import TELLERS
+from tflq.diagnosis.element.registry import TRACERS
 from tflq.diagnosis.element.steps import Array, Index, Site, Working
 from tflq.errors import OptionError
 from tflq.interpreter import Plan, State, run
@@ -71,7 +71,7 @@ def _worked_out(plan: Plan, values: Sequence[Array | None], output: int, index: 
     step = plan.steps[0]
     prepared = bound(plan, step, State(), values)
     site = Site(step.node, prepared.data, plan.profile.arithmetic, values, index, shape)
-    tell = TELLERS.get(prepared.eval)
-    if tell is not None:
-        return tell(site)
+    trace = TRACERS.get(prepared.eval)
+    if trace is not None:
+        return trace(site)
     return moved(site, lambda operands: evaluate(prepared, step, operands)[output][index])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Teller, Working, zero_point_of
+from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Tracer, Working, zero_point_of
 from tflq.kernels.families.unary import Tabulated
 from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.reference import dequantize, leaky_relu, quantize
@@ -64,13 +64,13 @@ def interpolated(site: Site) -> Working:
     return Working((_alone(read),), steps)
 
 
-def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
+def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Tracer:
     """Return the trace function of LOGISTIC and TANH of int16.
 
     `bits` of the scaled magnitude interpolate between entries of the published table.
     """
 
-    def told(site: Site) -> Working:
+    def traced(site: Site) -> Working:
         read, (multiplier, shift) = _read_here(site), site.data
         scaled = int(scale_to_table(int(read.code), multiplier, shift))
         at, part = min(abs(scaled) >> bits, 255), abs(scaled) & ((1 << bits) - 1)
@@ -83,7 +83,7 @@ def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
         )
         return Working((_alone(read),), steps)
 
-    return told
+    return traced
 
 
 def dequantized(site: Site) -> Working:

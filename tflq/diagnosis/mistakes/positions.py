@@ -76,12 +76,12 @@ def mistaken_positions(alone: Part) -> Iterator[Mistaken]:
     align, half = bool(options.get("align_corners", False)), bool(options.get("half_pixel_centers", False))
     own = _corners if align else _centres if half else _asymmetric
     for rule, position in _POSITIONS.items():
-        said = _said(rule, align=align, half=half, is_own=position is own)
+        said = _rule_name(rule, align=align, half=half, is_own=position is own)
         for rounding, rounded in _ROUNDINGS.items():
             yield f"position of the nearest pixel: {said}{rounding}", _device(operator.inputs[0], position, rounded)
 
 
-def _said(rule: str, *, align: bool, half: bool, is_own: bool) -> str:
+def _rule_name(rule: str, *, align: bool, half: bool, is_own: bool) -> str:
     """Return the rule's name, in terms of the options that it ignores or uses."""
     if is_own:
         return ""

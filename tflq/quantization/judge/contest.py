@@ -128,7 +128,7 @@ class _Contest:
         """Return all candidates; those that passed the heat are judged by the quarter held back in the first turn."""
         candidates, judging = self._task.recipe.candidates, self._parts[0][1]
         if len(judging) < 2 * HEAT:  # a heat would save nothing
-            return self._led(
+            return self._with_leader(
                 self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(candidates), "turn 0")
             )
         heat = slice(max(HEAT, len(judging) // SHARE))
@@ -156,7 +156,7 @@ class _Contest:
 
         gone = {methods: ranked for methods in candidates if (ranked := left(methods)) is not None}
         staying = self._entrants(tuple(methods for methods in candidates if methods not in gone), known=built)
-        outcomes = {ranked.methods: ranked for ranked in self._led(self._each(finished, staying, "turn 0"))}
+        outcomes = {ranked.methods: ranked for ranked in self._with_leader(self._each(finished, staying, "turn 0"))}
         return [gone.get(methods) or outcomes[methods] for methods in candidates]
 
     def again(self, candidates: Sequence[Ranked], turn: int) -> list[Ranked]:
@@ -204,7 +204,7 @@ class _Contest:
                 self._journal.note(keys[entrant], entry_of(outcome[0]))
                 yield outcome
 
-    def _led(self, outcomes: Iterator[_Outcome]) -> list[Ranked]:
+    def _with_leader(self, outcomes: Iterator[_Outcome]) -> list[Ranked]:
         """Return the results of candidates; the leader is updated while they arrive."""
         ranked = []
         for outcome, built in outcomes:
