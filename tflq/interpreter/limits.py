@@ -17,7 +17,7 @@ DEFAULT_WORK = 10**13
 #: Work counted for calling a subgraph, and for each of its operators: roughly what BLAS does in many times the time of
 #: Python's overhead. So an endless loop of small operators ends within seconds rather than days.
 CALL_WORK, STEP_WORK = 60_000_000, 24_000_000
-#: The same counts for preparing a subgraph for new input shapes.
+#: Work counted for preparing a subgraph for new input shapes, and for each of its operators.
 PREPARE_WORK, PREPARE_STEP_WORK = 1_000_000_000, 200_000_000
 
 

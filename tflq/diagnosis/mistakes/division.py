@@ -58,7 +58,7 @@ DIVISIONS: dict[str, Divide] = {
     "half to even": half_even,
 }
 
-#: The same roundings for reals.
+#: Roundings of reals, by the same names.
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "towards minus infinity": np.floor,
     "towards zero": np.trunc,

@@ -94,7 +94,7 @@ def _modes(
 
 
 def foreseen(task: Task) -> None:
-    """Announce the observations that `build` will make of the task's float model."""
+    """Announce the observations of the task's float model that `build` needs."""
     floats, ranging = _equalized(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
     if ranging.order is Order.FLOAT:

@@ -40,8 +40,8 @@ class Target(Enum):
     OUTPUT = "output"
     """On the outputs of the operators that multiply it; on the tensor itself if there are none."""
     SCORES = "scores"
-    """As VALUES, but on the distribution for scores that only the first output's SOFTMAX reads, where VALUES
-    would leave them coarse: where rounding these alone costs 0.001 nats.
+    """VALUES, but on the distribution if only the first output's SOFTMAX reads the scores, and VALUES is too
+    coarse: rounding the scores alone costs 0.001 nats.
     """
 
 
