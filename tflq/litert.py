@@ -57,7 +57,7 @@ class Interpreter(_Interpreter):
         self._interpreter = NativeInterpreter(self)
 
     def _native_handle(self) -> NativeInterpreter:  # type: ignore[override]
-        """Return this object in place of an address: `install_as("ai_edge_litert")`'s calibration takes it."""
+        """Return the native interpreter, not an address: calibration of `install_as("ai_edge_litert")` takes it."""
         return self._interpreter
 
 
@@ -100,7 +100,7 @@ def install_as(package: str, profile: str | Profile | None = None) -> ModuleType
     """
     name = "tensorflow" if package in ("tf", "tf.lite") else package.partition(".")[0]
     if name not in PACKAGES:
-        raise UnknownNameError("package to stand in for", package, PACKAGES)
+        raise UnknownNameError("package to replace", package, PACKAGES)
     module = _module(name, profile)
     if name == "tensorflow":
         _install_in_tensorflow(module)
@@ -142,7 +142,7 @@ def _module(package: str, profile: str | Profile | None) -> ModuleType:
 
 
 def _package(name: str) -> ModuleType:
-    package = ModuleType(name, "Stands in for a package that is not installed; see tflq.litert.")
+    package = ModuleType(name, "Replaces a package that is not installed; see tflq.litert.")
     package.__path__ = []
     return package
 

@@ -6,7 +6,7 @@
 With --profiles tflq's profiles (all of them by default) race `litert-ref` instead of the runtimes. Every contestant
 runs in a process of its own, which separates first-call time, import time and peak memory. The processes are driven in
 turn (tflq, reference, builtin, XNNPACK, tflq, ...), so that a drift of the machine affects all equally. A turn is a
-short burst of invokes, each with a fresh random input; the first of a burst runs with the caches that the others left,
+short burst of invokes, each with a fresh random input. The first of a burst runs with the caches that the others left,
 and is not counted (`--burst 1` counts it). Needs the extra `litert`.
 """
 

@@ -4,11 +4,11 @@
         [--tensorflow PYTHON] [--ai-edge-quantizer PYTHON] [--json FILE]
 
 The material is in $TFLQ_SHARED/ptq (default ../shared/ptq). Every contestant quantizes every model on the same seeded
-subsets of the calibration rows, each in a process of its own; the results run in LiteRT's default interpreter on the
+subsets of the calibration rows, each in a process of its own. The results run in LiteRT's default interpreter on the
 evaluation rows, which are used for nothing else. The other tools run in the environments of the given Pythons, and are
-left out without one. Figures are medians over the subsets: task metric (top-1, or PSNR in dB), the paired standard
-error of its difference to float, top-1 agreement with float, SQNR of the outputs in dB, operators that compute in
-float, size, seconds and peak memory. The table is Markdown.
+left out without one. Figures are medians over the subsets. They are the task metric (top-1, or PSNR in dB), the paired
+standard error of its difference to float, top-1 agreement with float, and SQNR of the outputs in dB. The number of
+float operators, size, seconds and peak memory follow. The table is Markdown.
 """
 
 from __future__ import annotations

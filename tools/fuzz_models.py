@@ -7,9 +7,9 @@
 
 A variant is a recorded model, or one that `fuzz_ops.py` draws, with changes to types, shapes, indices, options,
 buffers, quantization and subgraphs, or to its bytes. It is loaded, allocated, fed, run twice and read, with limits of
-64 MiB of memory and 1e9 of work. A finding is a crash (a signal), a hang (no end within --seconds), memory beyond
---memory, an error other than tflq's, or a second run on planned arrays that differs from the first. --save writes it
-with the fewest changes that still cause it.
+64 MiB of memory and 1e9 of work. Findings are crashes (signals), hangs (no end within --seconds), memory beyond
+--memory, and errors other than tflq's. A second run on planned arrays that differs from the first is a finding, too.
+--save writes it with the fewest changes that still cause it.
 
 Exit status: 0 nothing found; 1 errors found; 2 wrong usage.
 """

@@ -1,7 +1,7 @@
 """Build CMSIS-NN for this machine, run a model's convolutions and additions with it, and write a dump.
 
 The library's portable C is compiled by gcc, as firmware would compile it for a core without vector extensions, and
-called as tflite-micro calls it: multipliers are prepared here, everything else is the library's. Its results are those
+called as tflite-micro calls it. Multipliers are prepared here, everything else is the library's. Its results are those
 of Cortex-M4 and M55; `--single-rounding` is its option CMSIS_NN_USE_SINGLE_ROUNDING. SOURCES is a checkout of
 github.com/ARM-software/CMSIS-NN.
 

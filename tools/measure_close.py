@@ -2,9 +2,9 @@
 
     python tools/measure_close.py PROFILE [--python 'COMMAND'] [--count 2000] [--seed 1]
 
-Random operators, ordinary and extreme, small and with sums of thousands; the largest difference of every row, in units
-in the last place of the largest magnitude in its tensor, goes into `schemas/measured_ulp.json`. Only samples with
-finite inputs and results count. Rows of few samples get no figure, nor do those whose results may jump: if an
+The operators are random: ordinary and extreme, small and with sums of thousands. The largest difference of every row
+goes into `schemas/measured_ulp.json`, in units in the last place of the largest magnitude in its tensor. Only samples
+with finite inputs and results count. Rows of few samples get no figure, nor do those whose results may jump: if an
 activation is quantized on the way, the last bit of a float decides a whole step. COMMAND starts a Python with the
 runtime.
 """

@@ -196,7 +196,7 @@ REFUSED = [
     ([{}], r"sample 0, t0: no value is given"),
     ([[ROWS[:1].astype(np.int32)]], r"sample 0, t0: holds no floats; mean and std"),
     ([[np.array([["a"]])]], r"sample 0, t0: shape"),
-    ([[ROWS[:1]], 5], r"sample 1: is no list or dict of arrays"),
+    ([[ROWS[:1]], 5], r"sample 1: is not a list or dict of arrays"),
     ({"t0": ROWS, "t1": ROWS}, "t1: there is no input of that name"),
 ]
 

@@ -24,7 +24,7 @@ def _shard(_context: Any, _option: Any, text: str) -> tuple[int, int]:
     """Return 2/5 as (2, 5)."""
     first, last = (whole_number(word) for word in (*text.partition("/")[::2],))
     if first is None or last is None or not 1 <= first <= last:
-        raise click.BadParameter(f"{text!r:.40} is no part like 2/5")
+        raise click.BadParameter(f"{text!r:.40} is not a part like 2/5")
     return first, last
 
 

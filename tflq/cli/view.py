@@ -38,8 +38,8 @@ def view_command(
 ) -> int:
     """Open a page about MODEL in the browser; it is updated whenever a file changes, until Ctrl-C.
 
-    The page of MODEL alone is that of `inspect`; with a golden file that of `verify`; with a dump that of `explain`;
-    with another model that of `diff`, or of `compare` with --data.
+    The page of MODEL alone is that of `inspect`; with a golden file, that of `verify`. With a dump it is that of
+    `explain`; with another model that of `diff`, or of `compare` with --data.
 
     Only this machine can open the page.
 

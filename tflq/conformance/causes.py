@@ -72,8 +72,7 @@ def explained(
 class _Found:
     """Causes of a group's first case, the likeliest first: the numbers of the cases that each reproduces.
 
-    `leading` are the profiles that the case distinguishes; if there are none, those without another name for the same
-    results.
+    `leading` are the fitting profiles that the case was made to distinguish, else the first names of its causes.
     """
 
     names: Mapping[str, tuple[int, ...]]

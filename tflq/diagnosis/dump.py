@@ -1,9 +1,14 @@
 """Dumps: tensors of one run of a model, from any source, by tensor index.
 
-A dump is an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples; a golden
-file; a folder of `.npy`, raw `.bin` and C files with such names; a C file of several arrays; or a file of
-tflite-micro's layer_by_layer. A dump may hold any part of the tensors. Every character of a name except letters,
-digits, `.`, `_` and `-` may be written as `_`; in C, those three too.
+A dump has one of these forms:
+
+- an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples;
+- a golden file;
+- a folder of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
+- a file of tflite-micro's layer_by_layer.
+
+A dump may hold any part of the tensors. Every character of a name except letters, digits, `.`, `_` and `-` may be
+written as `_`; in C, those three too.
 """
 
 from __future__ import annotations

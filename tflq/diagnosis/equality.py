@@ -1,8 +1,10 @@
 """Decide which hypotheses are proved to be the same function of one operator's inputs.
 
-There are three proofs. They are runs of the same kernel with the same constants; or `tflq.proof` decides that profiles
-are equal on the operator; or the operator works by element on one input of 8 bits, and all 256 codes at every place
-give the same results.
+There are three proofs:
+
+- the hypotheses are runs of the same kernel with the same constants;
+- `tflq.proof` decides that their profiles are equal on the operator;
+- the operator works by element on one 8-bit input, and all 256 codes at every place give the same results.
 """
 
 from __future__ import annotations

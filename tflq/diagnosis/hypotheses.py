@@ -51,9 +51,9 @@ def device_of(profile: Profile) -> Device:
 def nearness(base: Profile, other: Profile) -> tuple[int, ...]:
     """Return the key that orders profiles by their distance from `base`.
 
-    The key consists of: whether no runtime computes it (`spec`), whether its kernels differ, whether only one of them
-    is for microcontrollers, whether the release differs, the number of different arithmetic fields, and the number of
-    different facts of the runtime.
+    The first four entries are flags: no runtime computes it (`spec`), its kernels differ, only one of them is for
+    microcontrollers, the release differs. Then come the numbers of different arithmetic fields and of different facts
+    of the runtime.
     """
     has_other_kernels = base.kernels is not other.kernels
     is_nobodys = other.source.package == "none"

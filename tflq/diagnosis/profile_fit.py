@@ -120,8 +120,8 @@ class Fit:
     def is_foreign(self) -> bool:
         """True if a runtime without a profile explains the device equally well.
 
-        It must reproduce elements that the base does not, and profiles must be distinguished by one operator type only,
-        or by fewer elements than exclude a fit by chance: several kernels together identify a runtime.
+        It must reproduce elements that the base does not. Profiles must also be distinguished by only one operator
+        type, or by fewer elements than exclude a fit by chance. Otherwise several kernels together identify a runtime.
         """
         types = sum(count > 0 for count in self.telling_by_type.values())
         return bool(self.foreign) and self.base not in self.fitting and (types < 2 or self.telling < self.needed)

@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def kept_memory(self) -> int:
-        """Bytes alive at the end if nothing is released."""
+        """Bytes alive at the same time if nothing is released."""
         return self._budget.kept + self._budget.beside
 
     @property

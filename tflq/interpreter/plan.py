@@ -70,7 +70,7 @@ class Plan:
     promises: Mapping[int, Exactness]  # tensor -> its promise, relative to the graph's inputs
     limits: Limits
     peak_memory: int  # bytes alive at the same time, as far as it is known before the model runs
-    kept_memory: int  # bytes alive at the end if nothing is released
+    kept_memory: int  # bytes alive at the same time if nothing is released
     derived_memory: int  # bytes of data derived from constants
     work: int  # of one run, as far as it is known in advance, without calls
     least_work: int  # lower bound for one run, with calls: of several subgraphs the one with the least

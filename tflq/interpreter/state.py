@@ -18,8 +18,8 @@ from tflq.kernels.kernel import Array, Operand, Shape
 class State:
     """State that lives from run to run.
 
-    It consists of variable tensors, steps bound to shapes that are known only at run time, the operators' memory, the
-    resources, which another State may share, and the routine of the latest plan.
+    It consists of variable tensors, steps bound to shapes that are known only at run time, the operators' memory,
+    resources, and the routine of the latest plan. Another State may share the resources.
     """
 
     variables: dict[int, Array] = field(default_factory=dict)

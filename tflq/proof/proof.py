@@ -1,8 +1,11 @@
 """Every operator of a model under pairs of profiles: equal for every input, different on one, or not decided.
 
-The steps are, in this order: operators with equal preparation are equal; operators that a finite set of inputs decides
-are run on it; for sums of products, the output stages are compared on every possible sum; for the rest, an input that
-differs is searched.
+The first of these steps that applies decides an operator:
+
+1. Operators with equal preparation are equal.
+2. Operators that a finite set of inputs decides are run on it.
+3. For sums of products, the output stages are compared on every possible sum.
+4. Otherwise, an input that differs is searched.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]
 def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]:
     """Return a model with only the operators that `words` name, and their original indices.
 
-    A word is an index, the name of a tensor that the operator makes, an operator's type (all of that type), or a range
-    FIRST..LAST of indices or tensor names, both included.
+    A word is an index, the name of a tensor that the operator makes, or an operator's type (all of that type). It may
+    also be a range FIRST..LAST of indices or tensor names, both included.
 
     Raises:
         UnknownNameError: No operator has that name.

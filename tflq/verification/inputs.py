@@ -44,9 +44,9 @@ def make_inputs(
 ) -> Inputs:
     """Return inputs for the first subgraph of `model`; `how` prepares values that do not come from a generator.
 
-    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an `.npy` for a model of one input, raw
-    little-endian bytes of the tensor for a model of one input, an image, or a folder of images; `.npy` and raw files
-    may hold several samples.
+    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an image, or a folder of images. For a
+    model with one input, it may also be an `.npy` or a file of raw little-endian elements, both with one or more
+    samples.
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)

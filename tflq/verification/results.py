@@ -83,9 +83,9 @@ class Located:
     For `explain`, the dump or runtime is compared with the profile; for `verify`, the profile with the runtime.
     `promises` and `shapes` are those of the profile's results. `notes` give the reason why one of them was not
     compared, `failure` why the operator was not run. `assumed` are inputs that were computed, not observed.
-    `overwritten` are results (for the first reader of a graph input: that input) whose memory had been reused when the
-    dump was taken, with the later tensor in that place: they are neither compared nor read. `began` are its variables
-    as the sample before left them, if they explain more than the model's values.
+    `overwritten` are results whose memory had been reused when the dump was taken, each with the later tensor in its
+    place; a graph input is listed at its first reader. They are neither compared nor read. `began` are its variables as
+    the sample before left them, if they explain more than the model's values.
     """
 
     index: int

@@ -153,7 +153,7 @@ def record(
     """Run a real runtime and return its results as a golden, saved at `path` if one is given.
 
     A path that ends in .zip or /, or is a URL, becomes a bundle, which is written while the runtime runs and read on
-    demand; any other path an `.npz` archive.
+    demand. Any other path becomes an `.npz` archive.
 
     Raises:
         FileAccessError: `path` cannot be written, or is an input file; raised before anything runs.

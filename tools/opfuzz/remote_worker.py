@@ -3,7 +3,7 @@
 It is a stand-alone program: it needs only Python 3.7, NumPy and the runtime.
 
 Usage: python remote_worker.py MODULE [RESOLVER]. A request is (model, samples), the answer the outputs of every sample,
-or the reason of a refusal; each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
+or the reason of a refusal. Each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
 """
 # ruff: noqa: B905, UP006, UP035 (Python 3.7)
 

@@ -1,7 +1,7 @@
 """Half-way cases of every operator that requantizes, over all codes of an 8-bit input and a thirteenth of 16-bit ones.
 
-Scales are powers of two times small odd numbers, so that real multipliers are exact and about half of all products lie
-half-way between two output codes, where roundings of different releases and processors differ.
+Scales are powers of two times small odd numbers, so real multipliers are exact. About half of all products lie half-way
+between two output codes, where roundings of different releases and processors differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Small operators that a proof can decide, in shapes that are hard for proofs.
 
 Scales make ties frequent: real multipliers are powers of two times small odd numbers, and weights often have a common
-factor, so that some places cannot reach some sums on which stages differ.
+factor. So some places cannot reach some sums on which stages differ.
 """
 
 from __future__ import annotations

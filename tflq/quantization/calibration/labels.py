@@ -28,7 +28,7 @@ def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:
     flat = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if flat.ndim != 1 or flat.dtype.kind not in "iu":
         got = f"{labels.dtype} {list(labels.shape)}"
-        raise InputError("holds no labels", name=str(path), expected="whole numbers, one a sample", got=got)
+        raise InputError("holds no labels", name=str(path), expected="whole numbers, one per sample", got=got)
     return flat.astype(np.int64)
 
 

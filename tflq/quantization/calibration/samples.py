@@ -119,7 +119,9 @@ class Calibration:
         except (TypeError, ValueError) as error:
             if isinstance(error, CalibrationError):
                 raise
-            raise CalibrationError("is no list or dict of arrays", sample=number, got=type(sample).__name__) from error
+            raise CalibrationError(
+                "is not a list or dict of arrays", sample=number, got=type(sample).__name__
+            ) from error
 
     def _holds_rows(self, arrays: Sequence[Array]) -> bool:
         """Return whether every array holds the same number of rows, more than one, and the model takes one."""
@@ -154,7 +156,7 @@ class Calibration:
         """Return the finite values of a float input, scaled if the calibration has a scaling."""
         if array.dtype.kind != "f" and (self._scaling is None or array.dtype.kind not in "iub"):
             raise CalibrationError(
-                "holds no floats; mean and std say how stored integers become floats",
+                "holds no floats; mean and std scale stored integers to floats",
                 sample=number,
                 name=name,
                 expected="float32",

@@ -152,7 +152,7 @@ def _check_edges(ours: Subgraph, theirs: Subgraph) -> None:
 
 def _label(labels: Sequence[int], sample: int) -> int:
     if sample >= len(labels):
-        raise InputError("number of labels", expected=f"one a sample, at least {sample + 1}", got=len(labels))
+        raise InputError("number of labels", expected=f"one per sample, at least {sample + 1}", got=len(labels))
     return labels[sample]
 
 

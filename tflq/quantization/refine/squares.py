@@ -3,7 +3,7 @@
 A block has ROWS rows. If rows are codes minus their zero point (8 bits: magnitudes up to 255), a block's sums are
 integers up to 256 * 255^2 < 2^24: exact in any order of addition. Otherwise a block's sum is off by at most ROWS *
 2^-24 (1.6e-5) of the sum of the magnitudes of its terms, to first order (Higham 2002, "Accuracy and stability of
-numerical algorithms", section 3.1); adding blocks in float64 adds no further error.
+numerical algorithms", section 3.1). Adding blocks in float64 adds no further error.
 """
 
 from __future__ import annotations

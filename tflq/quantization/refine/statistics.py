@@ -1,6 +1,6 @@
 """Restore means and variances of output channels to the float model's, before the activation function.
 
-An operator's rows f (float model) and q (integer model) have means and second moments; those of its outputs W f and V
+An operator's rows f (float model) and q (integer model) have means and second moments. Those of its outputs W f and V
 q, with V the values of the codes, follow by linearity. Only rows of the integer executor are sampled.
 
 - Analytic bias correction adds (W - V) E[f]; empirical bias correction adds W E[f] - V E[q].

@@ -105,7 +105,7 @@ def _without_conversions(
                 raise ModelError("requantizes, so that a tensor has two scales", op=name, index=index)
             edge, inner = (source, result) if result in params else (result, source)
             if edge not in (*graph.inputs, *graph.outputs):
-                raise ModelError("is no conversion at the model's edge", op=name, index=index)
+                raise ModelError("is not a conversion at the model's edge", op=name, index=index)
             instead[edge] = inner
         else:
             kept.append((index, operator))
