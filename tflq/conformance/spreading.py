@@ -114,8 +114,8 @@ def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[Ran]:
 def on_cluster(parts: Sequence[Any], scheduler: str, work: Any = do) -> Iterator[Any]:
     """Yield the results of parts on the workers of a Dask cluster, in order of completion.
 
-    If a worker dies, another one does its part. The cluster holds a few parts at a time, and results are forgotten once they are yielded. So neither the cluster
-    nor this process grows with their number.
+    If a worker dies, another one does its part. The cluster holds a few parts at a time, and results are forgotten once
+    they are yielded. So neither the cluster nor this process grows with their number.
 
     Raises:
         OptionError: The extra `cluster` is not installed.

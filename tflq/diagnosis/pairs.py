@@ -1,8 +1,9 @@
 """Pairs of mistakes: the second is searched under the first.
 
 First mistakes are those that others can be combined with. Those that correct most elements, or bring the results
-nearest to the dump's, are taken, and every other mistake is tried under each. Readings of taps and averages cannot be combined further, so the best of them are tried under every such mistake, and with every other reading. If the operator has a large image, the search uses a thinner one, and mistakes that reproduce it are then
-computed on the whole.
+nearest to the dump's, are taken, and every other mistake is tried under each. Readings of taps and averages cannot be
+combined further, so the best of them are tried under every such mistake, and with every other reading. If the operator
+has a large image, the search uses a thinner one, and mistakes that reproduce it are then computed on the whole.
 """
 
 from __future__ import annotations
