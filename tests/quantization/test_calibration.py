@@ -231,7 +231,7 @@ def test_broken_files_are_refused(tmp_path: Path) -> None:
         list(Calibration(model, tmp_path / "missing.npz"))
     for name in ("broken.npy", "broken.npz"):
         (tmp_path / name).write_bytes(b"\x93NUMPY nothing")
-        with pytest.raises(InputError, match=r"no readable \.np"):
+        with pytest.raises(InputError, match=r"not a readable \.np"):
             list(Calibration(model, tmp_path / name))
     (tmp_path / "data.csv").write_text("1,2")
     with pytest.raises(CalibrationError, match="kind of file"):
