@@ -21,8 +21,8 @@
         ├── RuntimeMissing                     is not installed in the Python that was searched
         └── RuntimeFailed                      refused the model, raised, aborted or timed out
 
-Each class stores its facts as fields and composes its text from them. LiteRT raises the
-other built-in classes at the same calls, so `except` clauses written for LiteRT also catch tflq's errors.
+Each class stores its facts as fields and composes its text from them. LiteRT raises the other
+built-in classes at the same calls, so `except` clauses written for LiteRT also catch tflq's errors.
 """
 
 from __future__ import annotations

@@ -35,14 +35,12 @@ class Interpreter:
     differences. A plain `Interpreter(path)` computes `litert-ref`: the reference kernels have the same arithmetic on
     every processor. `experimental_op_resolver_type` or `profile` selects another.
 
-    * A tensor that a run did not keep reads as zeros, with a warning, while LiteRT returns the contents of its memory.
-      With
-          `strict=True` that is an error, and so is writing to a tensor that is neither an input nor a variable.
-              Intermediate tensors
-      are kept with `experimental_preserve_all_tensors=True`.
+    * A tensor that a run did not keep reads as zeros, with a warning; LiteRT returns the contents of its memory. With
+      `strict=True` it is an error, and so is writing to a tensor that is neither an input nor a variable. Intermediate
+      tensors are kept with `experimental_preserve_all_tensors=True`.
     * An unsupported operator is refused by `allocate_tensors()`, not by the constructor.
     * A call while another thread is in a call of the same interpreter raises a StateError; LiteRT's behaviour is
-          undefined. Different interpreters may run in different threads, also of the same Model.
+      undefined. Different interpreters may run in different threads, also of the same Model.
 
     Every error is a `tflq.TflqError`, and also a ValueError, RuntimeError or NotImplementedError if LiteRT raises one.
 

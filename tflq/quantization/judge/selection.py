@@ -100,8 +100,8 @@ class Ranked:
 def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = slice(None)) -> Score:
     """Run the integer model on `which` of the samples and score it against the task's float model.
 
-    With several runtimes, a sample's loss is the mean over them, and its greatest score must be the same
-    on all of them to count as the same.
+    With several runtimes, a sample's loss is the mean over them, and its greatest score must be the same on
+    all of them to count as the same.
     """
     scores = scores_of(task.floats)
     tensor, beta = scores.tensor, scores.beta

@@ -47,10 +47,7 @@ class Group:
 
 
 def channel_groups(model: FloatModel) -> tuple[Group, ...]:
-    """Return all groups that can be scaled, in order of their first tensor.
-
-    Groups with ranges or codes that the file prescribes are excluded.
-    """
+    """Return all groups without prescribed ranges or codes that can be scaled, in order of their first tensor."""
     finding = _Finding(model)
     for index, operator in enumerate(model.graph.operators):
         _HANDLERS.get(model.op(index), _Finding.freeze)(finding, operator)
@@ -210,10 +207,7 @@ def _transpose_conv(finding: _Finding, operator: Operator) -> None:
 
 
 def _pass(finding: _Finding, operator: Operator) -> None:
-    """Handle an operator whose output keeps the channels of its one input.
-
-    RESHAPE does so if the last dimension keeps its length.
-    """
+    """Pass the channels of the one input on; RESHAPE must keep the length of the last dimension."""
     finding.tie(operator.inputs[0], operator.outputs[0])
 
 
