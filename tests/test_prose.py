@@ -38,6 +38,9 @@ OPENINGS = re.compile(r"(What|Whether|Of|As|The same)\b")
 #: A function's docstring opens with a verb in the imperative, so with none of these.
 NOUNS = re.compile(r"(The|A|An|All|Any|Both|Each|Every|How|Its|One|Some|That|These|This|Those|Where|Which|With)\b")
 
+#: A property's docstring is a noun phrase, so it opens with none of these.
+VERBS = re.compile(r"(Return|Yield|Raise)\b")
+
 #: A phrase, and the words to write in its place.
 PHRASES = {
     r"told|tells?": "reports, describes, distinguishes",
@@ -69,32 +72,31 @@ ALLOWED = (
 )
 
 
-def prose(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """Yield line, text on one line, and whether it is a function's docstring, of each docstring and comment."""
+def prose(path: Path) -> Iterator[tuple[int, str, re.Pattern[str]]]:
+    """Yield line, text on one line, and forbidden openings, of each docstring and comment."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = {
-        id(node.body[0])
+    openings = {
+        id(node.body[0]): VERBS if any("property" in ast.unparse(d) for d in node.decorator_list) else NOUNS
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, " ".join(node.value.value.split()), id(node) in functions
+            yield node.lineno, " ".join(node.value.value.split()), openings.get(id(node), OPENINGS)
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:
-                yield token.start[0], token.string.lstrip("#: "), False
+                yield token.start[0], token.string.lstrip("#: "), OPENINGS
 
 
 def breaches(path: Path) -> Iterator[str]:
     """Yield the odd places of a file's prose, each with its line."""
-    for line, text, of_function in prose(path):
+    for line, text, openings in prose(path):
         place = f"line {line}"
         plain = text
         for right in ALLOWED:
             plain = plain.replace(right, "")
-        if OPENINGS.match(text) or (of_function and NOUNS.match(text)):
+        if OPENINGS.match(text) or openings.match(text):
             yield f"{place} opens with {' '.join(text.split()[:2])!r}"
         yield from (f"{place} holds {found.group()!r}" for found in FORBIDDEN.finditer(plain))
 
@@ -113,6 +115,7 @@ def test_prose_is_plain(room: str) -> None:
         ('def f():\n    """The number of rows."""', "opens with 'The number'"),
         ('class C:\n    """The number of rows."""', ""),
         ('def f():\n    """Return whether it is so."""', ""),
+        ('class C:\n    @property\n    def f(self):\n        """Return the rows."""', "opens with 'Return the'"),
         ("x = 1  # hangs on y", "holds 'hangs on'"),
         ("x = 1  # samples held back", ""),
         ("x = 1  # each so-manieth draft", "holds 'so-manieth'"),

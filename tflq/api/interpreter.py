@@ -29,7 +29,7 @@ from tflq.telling import told
 
 @told("inspect")
 class Interpreter:
-    """Runs a `.tflite` model with the arithmetic of `profile`, bit by bit.
+    """An interpreter of `.tflite` models with the arithmetic of `profile`, bit by bit.
 
     Calls, dictionaries, arrays and errors are those of LiteRT's Python interpreter; docs/drop-in.md lists the
     differences. A plain `Interpreter(path)` computes `litert-ref`: the reference kernels have the same arithmetic on

@@ -179,7 +179,7 @@ class Explanation:
 
     @property
     def doubts(self) -> Iterator[str]:
-        """Yield the reasons why the only cause is not certain."""
+        """The reasons why the only cause is not certain."""
         if not self._leading:
             return
         cause, evidence = self._leading[0], self.evidence

@@ -131,7 +131,7 @@ class Runner:
 
     @property
     def _peak(self) -> int:
-        """Return the bytes of the tensors that are alive at the same time, for a single sample."""
+        """The bytes of the tensors that are alive at the same time, for a single sample."""
         return min((plan.peak_memory for plan, _ in self._plans.values()), default=0)
 
 

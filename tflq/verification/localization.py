@@ -40,7 +40,7 @@ class Compared:
 
     @property
     def apart(self) -> int:
-        """Return the distance of all elements, by histograms, whose reach limits each element's share."""
+        """The distance of all elements, by histograms, whose reach limits each element's share."""
         found = self.located.differences.values()
         return sum(d.differing + sum(abs(step) * count for step, count in d.histogram) for d in found)
 

@@ -1,8 +1,7 @@
 """Observations of float models, stored by quarter of the samples and shared by all candidates.
 
-A float model runs once per quarter for all announced observers. The observations
-of several quarters are merged. Other candidates, other turns and the last fit to all samples reuse most of
-them.
+A float model runs once per quarter for all announced observers. The observations of several quarters are merged. Other
+candidates, other turns and the last fit to all samples reuse most of them.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Histogram:
 
     @property
     def _edges(self) -> tuple[float, float]:
-        """Return the start of the first bin and the end of the last one."""
+        """The start of the first bin and the end of the last one."""
         return math.ldexp(self.first, self.exponent), math.ldexp(self.first + self.bins, self.exponent)
 
     def update(self, samples: Array) -> Histogram:
